@@ -173,7 +173,7 @@ def whole(field: Field, count: int) -> dict[str, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     field.plane.run_until_idle()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    bound = field.plane.evictor.counts["ripe"]
+    bound = field.plane.evictor.counts["confirmed"]
     assert bound > 0
     return {"bound": bound, "per_second": bound / wall, "per_second_cpu": bound / cpu}
 

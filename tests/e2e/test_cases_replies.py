@@ -34,7 +34,7 @@ def test_case_1_an_unanswered_bind_keeps_its_capacity(ground: Ground) -> None:
     ground.nodes("n0", cpu="1")
     ground.synced()
     ground.pods("first")
-    seen = at(ground, "binder.before-write", "is_deaf")
+    seen = at(ground, "binder.before-write", "loses_replies")
     ground.go(lambda: bool(seen))
     ground.pods("second")
     Timer(1.0, ground.wire.heal).start()  # reads wait for it

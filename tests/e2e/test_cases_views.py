@@ -156,10 +156,10 @@ def test_case_14_a_watch_that_went_silent_is_opened_again(
     options = KubeOptions(watch_idle=4.0, longest_wait=0.5)
     with closing(store_of(plane, options, wire.server)) as quick:
         picture = Picture(quick)
-        wire.is_mute = True
+        wire.drops_replies = True
         made(store, "unheard")
         time.sleep(4.5)
-        wire.is_mute = False
+        wire.drops_replies = False
         assert picture.settle(store)
         assert picture.lists == 1
 

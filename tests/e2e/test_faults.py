@@ -85,7 +85,7 @@ def test_a_bind_whose_answer_is_lost_is_success_on_the_next_look(
 ) -> None:
     pod = made(store, "web")[0]
     far.get(POD, SPACE, "web")
-    wire.is_deaf = True
+    wire.loses_replies = True
     reply = far.bind([Bind(SPACE, "web", pod.uid, "n1")])[0]
     assert reply.outcome in (WriteOutcome.UNKNOWN, WriteOutcome.REFUSED)
     wire.heal()
@@ -98,7 +98,7 @@ def test_a_create_whose_answer_is_lost_is_unknown_and_not_made_twice(
     store: KubeStore, far: KubeStore, wire: FaultyWire
 ) -> None:
     made(far, "warm")  # so that a connection stands, and its request is surely seen
-    wire.is_deaf = True
+    wire.loses_replies = True
     body = pods([""])[0].replace(b'"name": ""', b'"generateName": "one-"')
     reply = far.create(POD, [body])[0]
     wire.heal()

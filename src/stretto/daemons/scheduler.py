@@ -40,9 +40,9 @@ from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
 
-LONGEST_NAP: Final = 0.5
+LONGEST_SLEEP: Final = 0.5
 """Longest wait in seconds without a check of the stop request."""
-SHORTEST_NAP: Final = 0.005
+SHORTEST_SLEEP: Final = 0.005
 """Minimum pause of an idle loop in seconds."""
 REBUILD_AFTER: Final = 1.0
 """Seconds before a new plane after an unexpected error."""
@@ -283,7 +283,7 @@ class SchedulerDaemon:
                     self._log.trouble(f"watch {resource}", trouble)
             pace.spare(idle=not moved)
             if not moved:
-                self._store.wait(min(LONGEST_NAP, max(SHORTEST_NAP, plane.next_due() - now)))
+                self._store.wait(min(LONGEST_SLEEP, max(SHORTEST_SLEEP, plane.next_due() - now)))
 
     def _finish(self, plane: Plane) -> None:
         """Make no new decision, and settle the unanswered binds."""

@@ -314,7 +314,7 @@ class Plane:
     # ------------------------------------------------------------ stages
 
     def settle_answers(self, work: StepWork) -> bool:
-        """Read late answers of binds and evictions; bind ripe claims, requeue void ones."""
+        """Read late answers of binds and evictions; bind confirmed claims, requeue void ones."""
         refusals = list(self.binder.resolve_unanswered(work.now))
         settled = self.evictor.settle(work.now)
         refusals += settled.refused

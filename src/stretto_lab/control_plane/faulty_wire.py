@@ -25,9 +25,9 @@ class FaultyWire:
         #: Seconds after which each connection is cut; 0 for never.
         self.cut_every = 0.0
         #: Whether replies are lost and end the connection.
-        self.is_deaf = False
+        self.loses_replies = False
         #: Whether replies are dropped while connections stay open.
-        self.is_mute = False
+        self.drops_replies = False
         #: Whether new connections are refused.
         self.is_down = False
         self._target = port
@@ -56,7 +56,7 @@ class FaultyWire:
     def heal(self) -> None:
         """Stop all faults; open connections stay open."""
         self.latency = self.cut_every = 0.0
-        self.is_deaf = self.is_down = self.is_mute = False
+        self.loses_replies = self.is_down = self.drops_replies = False
 
     def close(self) -> None:
         """Close all connections and stop listening."""
@@ -110,11 +110,11 @@ class FaultyWire:
 
     async def _back(self, far: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
         while data := await far.read(_CHUNK):
-            if self.is_deaf:
+            if self.loses_replies:
                 return
             if self.latency:
                 await asyncio.sleep(self.latency)
-            if self.is_mute:
+            if self.drops_replies:
                 continue
             out.write(data)
             await out.drain()

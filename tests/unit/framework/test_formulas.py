@@ -46,6 +46,6 @@ def test_a_resource_that_no_node_has_is_worth_nothing() -> None:
         assert amount_score(score, [amount(0, 0)]).tolist() == [0]
 
 
-def test_a_score_over_no_resource_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="over no resource"):
+def test_a_score_over_no_resource_is_rejected() -> None:
+    with pytest.raises(ValueError, match="at least one resource"):
         amount_score(CompiledScore(ScoreCode.LEAST), [])

@@ -51,8 +51,8 @@ def pod(item: Pod, where: str) -> None:
         _container(each, spec, f"{path}.containers[{index}]")
     for index, each in enumerate(spec.init_containers):
         _container(each, spec, f"{path}.initContainers[{index}]")
-    everyone = (*spec.containers, *spec.init_containers)
-    rules.unique((each.name for each in everyone), f"{path}.containers", "rename one of the two")
+    both = (*spec.containers, *spec.init_containers)
+    rules.unique((each.name for each in both), f"{path}.containers", "rename one of the two")
     _amounts(spec, path)
     _host_ports(spec, path)
     _rank(spec, path)

@@ -118,7 +118,7 @@ class Answers:
             if setback.why is SetbackReason.GIVEN_BACK:
                 unit.outcome = max(unit.outcome, UnitOutcome.GIVEN_BACK)
             else:
-                unit.blame, unit.cures = setback.class_id, int(setback.cures)
+                unit.blocking_class, unit.cures = setback.class_id, int(setback.cures)
                 unit.outcome = max(unit.outcome, UnitOutcome.NO_PLACE)
         for unit in answered:
             self._move_on(unit, now)

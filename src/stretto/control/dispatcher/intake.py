@@ -80,7 +80,7 @@ class UnitTracker:
         units.grow(int(index.max()) + 1)
         known = units.serial[index].tolist()
         lost: dict[Unit, set[int]] = {}
-        fallen: set[Unit] = set()
+        shrunk: set[Unit] = set()
         for (row, serial, _, evicted), ours in zip(departures, known, strict=True):
             if serial != ours:
                 continue
@@ -89,10 +89,10 @@ class UnitTracker:
             if unit is not None:
                 lost.setdefault(unit, set()).add(row)
                 if evicted:
-                    fallen.add(unit)
+                    shrunk.add(unit)
         for unit, rows in lost.items():
             self._lose(unit, rows)
-            if unit in fallen and len(unit.bound) < unit.min_member:
+            if unit in shrunk and len(unit.bound) < unit.min_member:
                 unit.scheduled = False  # an evicted gang is admitted again as a whole
 
     def _lose(self, unit: Unit, rows: set[int]) -> None:

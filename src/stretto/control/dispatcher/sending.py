@@ -85,11 +85,11 @@ class UnitSender:
             return self._send_counted(queue, current, now)
         pods, closed, order = 0, self._states.unschedulable.closed, queue.order
         tick, alone = self._states.unschedulable.tick, self._states.queues.turns.is_alone
-        takers, park_untried = current.open, self._moves.park_untried
-        while takers:
-            if alone and not closed and len(takers) == 1:
+        open_shards, park_untried = current.open, self._moves.park_untried
+        while open_shards:
+            if alone and not closed and len(open_shards) == 1:
                 pods += self._send_singles(order, current, tick)
-            unit = order.pop() if takers else None
+            unit = order.pop() if open_shards else None
             if unit is None:
                 break
             if not (closed and park_untried(unit, now)):

@@ -212,7 +212,7 @@ class UnitViews:
             return WaitingFor(state, what, until=unit.not_before)
         if state is UnitState.UNSCHEDULABLE:
             what = f"capacity for {_pods(max(unit.still_needed, 1))}"
-            return WaitingFor(state, what, unit.blame, Cure(unit.cures))
+            return WaitingFor(state, what, unit.blocking_class, Cure(unit.cures))
         if state is UnitState.FAILED and unit in places.given_up:
             return WaitingFor(state, f"nothing more: {self.failure(unit)}")
         if state is UnitState.FORMING:

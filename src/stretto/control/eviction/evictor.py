@@ -48,7 +48,7 @@ class SettledNominations(NamedTuple):
     """Outcome of nominations."""
 
     #: Claims whose victims are gone, unit by unit: they can be bound now.
-    ripe: list[tuple[int, ...]]
+    confirmed: list[tuple[int, ...]]
     #: Claims that are void.
     refused: Refusals
 
@@ -257,15 +257,15 @@ class Evictor:
         changed, registry = self._changed(), self._registry
         if changed:
             registry.sweep(changed)
-        ripe = []
+        confirmed = []
         for nomination in registry.due(changed, now) if registry.pending else ():
             cause = self._trouble(nomination, now)
             if cause is not None:
                 self._give_up(nomination, cause)
             elif self._can_bind(nomination):
-                ripe.append(self._bind_nomination(nomination))
+                confirmed.append(self._bind_nomination(nomination))
         self._nominees.tell(now)
-        return SettledNominations(ripe, self._collect_void())
+        return SettledNominations(confirmed, self._collect_void())
 
     def next_due(self) -> float:
         """Next deadline: eviction retry, nomination timeout, or write of a nominated node."""
@@ -341,7 +341,7 @@ class Evictor:
         step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
         self._registry.end(nomination)
         self._nominees.claims_bound(nomination)
-        self.counts["ripe"] += len(rows)
+        self.counts["confirmed"] += len(rows)
         return nomination.rows
 
     def _give_up(self, nomination: Nomination, cause: ConflictCause) -> None:

@@ -136,9 +136,9 @@ class EventWriter:
         self._send_new(about, now, repeat(wall))
 
     def _send_new(
-        self, about: Sequence[tuple[Record, PodReport]], now: float, walls: Iterable[float]
+        self, about: Sequence[tuple[Record, PodReport]], now: float, clock_times: Iterable[float]
     ) -> None:
-        timed = list(zip(about, walls, strict=False))
+        timed = list(zip(about, clock_times, strict=False))
         bodies = [event_body(*each, self._component, wall) for each, wall in timed]
         entries = [_EventWrite(WriteVerb.CREATE, now, wall, each) for each, wall in timed]
         self._lane.send(Write(WriteVerb.CREATE, EVENT, bodies), entries)

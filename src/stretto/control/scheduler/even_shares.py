@@ -76,13 +76,13 @@ class EvenShares:
 
     def give_out(self) -> None:
         """Assign pieces without an owner, heaviest first, to the shards with the least weight."""
-        homeless: list[list[int]] = [[] for _ in self._zones]
+        unassigned: list[list[int]] = [[] for _ in self._zones]
         for piece, owner in enumerate(self._owner):
             if owner in self._total:
                 self._count(piece, owner, 1)
             else:
-                homeless[self._zone_of[piece]].append(piece)
-        for zone, pieces in enumerate(homeless):
+                unassigned[self._zone_of[piece]].append(piece)
+        for zone, pieces in enumerate(unassigned):
             for piece in sorted(pieces, key=lambda piece: (-self._weights[piece], piece)):
                 self._give(piece, self._least(zone))
 

@@ -40,8 +40,8 @@ class PlacementReasons:
         if row is None:
             return {}
         found = dict[str, str]()
-        for place, taker in cluster.reservations.taken:
-            if taker == row:
+        for place, pod_row in cluster.reservations.taken:
+            if pod_row == row:
                 found[MATCHED] = f"{'/'.join(place.was)}{PLACEHOLDER}"
         unit = self._units.of_row(row)
         owner = unit.key if unit is not None else ""

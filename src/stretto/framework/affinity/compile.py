@@ -56,7 +56,7 @@ class DomainTables:
     def __init__(self, cluster: Cluster, weights: InterPodWeights) -> None:
         """Start without compiled classes."""
         #: Keys and masks.
-        self.geography = DomainMap(cluster)
+        self.key_domains = DomainMap(cluster)
         #: How the profile uses the rules.
         self.weights = weights
         #: Increases when the tallies get a new layout.
@@ -90,9 +90,9 @@ class DomainTables:
 
     def ensure(self, class_ids: Iterable[int]) -> None:
         """Compile the given classes where needed."""
-        geography, classes = self.geography, self._cluster.classes
-        geography.catch_up()
-        seen = (self._cluster.domains.epoch, geography.layout)
+        key_domains, classes = self.key_domains, self._cluster.classes
+        key_domains.catch_up()
+        seen = (self._cluster.domains.epoch, key_domains.layout)
         if seen != self._seen or self._has_outgrown():
             self._seen = seen
             self._reset()
@@ -108,7 +108,7 @@ class DomainTables:
 
     def table(self) -> DomainTable:
         """The current arrays."""
-        geography, tally = self.geography, self._tally
+        key_domains, tally = self.key_domains, self._tally
         kind, number, key, first, second, third = (each.used for each in self._constraints)
         return DomainTable(
             self._start.used,
@@ -128,12 +128,12 @@ class DomainTables:
             tally["key"].used,
             tally["mask"].used,
             tally["offset"].used,
-            geography.domain,
-            geography.block_domain,
-            geography.domains,
-            geography.is_host,
-            geography.is_even,
-            geography.mask,
+            key_domains.domain,
+            key_domains.block_domain,
+            key_domains.domains,
+            key_domains.is_host,
+            key_domains.is_even,
+            key_domains.mask,
             self.weights.affinity,
             self.weights.spread,
             self.layout,
@@ -148,11 +148,11 @@ class DomainTables:
         return self._first.used
 
     def _has_outgrown(self) -> bool:
-        sizes = self.geography.domains.tolist()
+        sizes = self.key_domains.domains.tolist()
         return any(
             capacity < size
             for capacity, size, host in zip(
-                self._capacities, sizes, self.geography.is_host.tolist(), strict=False
+                self._capacities, sizes, self.key_domains.is_host.tolist(), strict=False
             )
             if not host
         )
@@ -163,7 +163,7 @@ class DomainTables:
         wants = pod.terms
         start = self._constraints[0].length
         found = self._constraints_of(pod, wants)
-        host = self.geography.is_host
+        host = self.key_domains.is_host
         judged = sorted(found, key=lambda each: (not host[each[2]], each[2]))
         for each in judged:
             for column, value in zip(self._constraints, each, strict=True):
@@ -237,19 +237,19 @@ class DomainTables:
         if spread.population == NO_POPULATION:
             return NO_TALLY
         keys = tuple(sorted({self._key(each.key) for each in among}))
-        mask = self.geography.mask_of(
+        mask = self.key_domains.mask_of(
             pod, keys, by_affinity=spread.by_affinity, by_taints=spread.by_taints
         )
         return self._number(spread.population, self._key(spread.key), mask)
 
     def _key(self, name: str) -> int:
-        number = self.geography.key(name)
+        number = self.key_domains.key(name)
         while len(self._capacities) <= number:
             capacity = FIRST_CAPACITY
-            while capacity < 2 * len(self.geography.values[len(self._capacities)]):
+            while capacity < 2 * len(self.key_domains.values[len(self._capacities)]):
                 capacity *= 2
             self._capacities.append(
-                CAP if self.geography.is_host[len(self._capacities)] else capacity
+                CAP if self.key_domains.is_host[len(self._capacities)] else capacity
             )
         return number
 

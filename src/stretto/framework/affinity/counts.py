@@ -150,7 +150,7 @@ class DomainView:
         self._fill_new()
 
     def _slots(self) -> int:
-        return self.tables.geography.size
+        return self.tables.key_domains.size
 
     def _fit(self) -> None:
         """Grow the counts to one row per population."""
@@ -230,22 +230,22 @@ class DomainView:
 
     def _follow_nodes(self) -> None:
         """Update tallies after node changes: replace the old contribution of each slot."""
-        geography = self.tables.geography
+        key_domains = self.tables.key_domains
         keys, masks = len(self._domain), len(self._mask)
-        if self._version == geography.version:
-            self._domain = np.concatenate([self._domain, geography.domain[keys:]])
-            self._mask = np.concatenate([self._mask, geography.mask[masks:]])
+        if self._version == key_domains.version:
+            self._domain = np.concatenate([self._domain, key_domains.domain[keys:]])
+            self._mask = np.concatenate([self._mask, key_domains.mask[masks:]])
             return
-        differs = (geography.domain[:keys] != self._domain).any(axis=0)
-        differs |= (geography.mask[:masks] != self._mask).any(axis=0)
+        differs = (key_domains.domain[:keys] != self._domain).any(axis=0)
+        differs |= (key_domains.mask[:masks] != self._mask).any(axis=0)
         for slot in np.flatnonzero(differs).tolist():
             self._move(slot)
         self._note_nodes()
 
     def _note_nodes(self) -> None:
-        geography = self.tables.geography
-        self._version = geography.version
-        self._domain, self._mask = geography.domain.copy(), geography.mask.copy()
+        key_domains = self.tables.key_domains
+        self._version = key_domains.version
+        self._domain, self._mask = key_domains.domain.copy(), key_domains.mask.copy()
 
     def _move(self, slot: int) -> None:
         """Move the counts of a slot with a changed node from its old domains to the new ones."""

@@ -70,15 +70,15 @@ class EvictionPreview(NamedTuple):
     #: Rules that too many pods violate.
     counts: tuple[DomainExcess, ...]
     #: Required affinity; ``None`` without any.
-    company: RequiredAffinity | None
+    required: RequiredAffinity | None
 
     def passes(self) -> Mask:
         """bool[slot]: nodes that the rules allow for the class at present."""
         mask = self.open.copy()
         for each in self.counts:
             mask &= each.slack >= 0
-        if self.company is not None:
-            mask &= self.company.is_satisfied(np.zeros(len(mask), np.int64))
+        if self.required is not None:
+            mask &= self.required.is_satisfied(np.zeros(len(mask), np.int64))
         return mask
 
     def could(self, view: DomainView) -> Mask:
@@ -86,8 +86,8 @@ class EvictionPreview(NamedTuple):
         mask = self.open.copy()
         for each in self.counts:
             mask &= each.slack + np.where(each.here, view.state.pods[each.population], 0) >= 0
-        if self.company is not None:
-            mask &= self.company.is_satisfied(np.zeros(len(mask), np.int64))
+        if self.required is not None:
+            mask &= self.required.is_satisfied(np.zeros(len(mask), np.int64))
         return mask
 
 
@@ -115,8 +115,8 @@ def eviction_preview(view: DomainView, class_id: int) -> EvictionPreview:
             if each.tally != NO_TALLY:
                 slack = _slack(table, state, each, slots)
                 counts.append(_domain_excess(table, each, slack, slots))
-    company = _affinity_of_class(table, state, near, slots) if near else None
-    return EvictionPreview(is_open, tuple(counts), company)
+    required = _affinity_of_class(table, state, near, slots) if near else None
+    return EvictionPreview(is_open, tuple(counts), required)
 
 
 def _domain_excess(

@@ -23,7 +23,7 @@ class RuleView:
     def __init__(self, view: DomainView) -> None:
         """Read the current state of a view."""
         self._view = view
-        self._geography = view.tables.geography
+        self._key_domains = view.tables.key_domains
 
     def exclude_pod(self, class_id: int, slot: int) -> None:
         """From now on, ignore one pod of a class on its slot."""
@@ -33,16 +33,16 @@ class RuleView:
     @property
     def size(self) -> int:
         """Number of slots."""
-        return self._geography.size
+        return self._key_domains.size
 
     def domain(self, key: str) -> Ints:
         """int64[slot]: number of the label value; 0 where the node lacks the label."""
-        number = self._geography.key(key)
-        return np.asarray(self._geography.domain[number], np.int64)
+        number = self._key_domains.key(key)
+        return np.asarray(self._key_domains.domain[number], np.int64)
 
     def is_host(self, key: str) -> bool:
         """Whether each node has its own value of the label."""
-        return bool(self._geography.is_host[self._geography.key(key)])
+        return bool(self._key_domains.is_host[self._key_domains.key(key)])
 
     def pods(self, population: int) -> Ints:
         """int64[slot]: pods of a population."""
@@ -53,17 +53,17 @@ class RuleView:
 
     def live(self) -> Mask:
         """bool[slot]: where a node exists."""
-        return np.asarray(self._geography.mask[0] > 0)
+        return np.asarray(self._key_domains.mask[0] > 0)
 
     def counting(
         self, pod: PodClass, spread: SpreadConstraint, among: tuple[SpreadConstraint, ...]
     ) -> Mask:
         """bool[slot]: nodes that count for one of several constraints."""
-        keys = tuple(sorted({self._geography.key(each.key) for each in among}))
-        number = self._geography.mask_of(
+        keys = tuple(sorted({self._key_domains.key(each.key) for each in among}))
+        number = self._key_domains.mask_of(
             pod, keys, by_affinity=spread.by_affinity, by_taints=spread.by_taints
         )
-        return np.asarray(self._geography.mask[number] > 0)
+        return np.asarray(self._key_domains.mask[number] > 0)
 
     def sums(self, population: int, key: str, within: Mask | None = None) -> Ints:
         """int64[domain]: pods of a population by value; entry 0 is always 0."""

@@ -94,11 +94,11 @@ class PostEvictionRules:
 
     def _lacks_affinity(self, rows: Ints) -> Mask:
         """bool[slot]: where required affinity has no match after the eviction of these rows."""
-        company = self._heads.company
-        if company is None:
+        required = self._heads.required
+        if required is None:
             return self._bare[ConstraintKind.NEAR].copy()
-        return self._bare[ConstraintKind.NEAR] | ~company.is_satisfied(
-            self._gone(company.population, rows)
+        return self._bare[ConstraintKind.NEAR] | ~required.is_satisfied(
+            self._gone(required.population, rows)
         )
 
     def _gone(self, population: int, rows: Ints) -> Ints:

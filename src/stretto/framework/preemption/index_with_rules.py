@@ -30,7 +30,7 @@ from stretto.framework.kernels.numpy.victims import (
 from stretto.state.affinity.index import PopulationRegistry
 from stretto.state.victims.columns import EVICTABLE, VictimEntries, VictimSums
 
-TELLABLE: Final = 1 << 20
+LOOKUP_SIZE: Final = 1 << 20
 """Combinations of pod requests that a lookup table distinguishes; more of them are sorted."""
 
 Ints = npt.NDArray[np.int64]
@@ -84,8 +84,8 @@ def nodes_by_rule(
     admitted = (wanted.admitted > 0) & heads.could(view)[:size]
     admitted &= _enough(index, wanted)
     doubtful = np.zeros(0, np.int64)
-    if heads.company is not None:
-        stays, doubtful = _affinity_survives(heads.company, view, domains, (index, wanted, limits))
+    if heads.required is not None:
+        stays, doubtful = _affinity_survives(heads.required, view, domains, (index, wanted, limits))
         admitted &= stays
     passes = heads.passes()[:size]
     plain = wanted._replace(admitted=(admitted & passes).astype(wanted.admitted.dtype))
@@ -179,7 +179,7 @@ def _enough(index: VictimIndex, wanted: VictimDemand) -> Mask:
 
 
 def _affinity_survives(
-    company: RequiredAffinity,
+    required: RequiredAffinity,
     view: DomainView,
     domains: PopulationRegistry,
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
@@ -188,14 +188,14 @@ def _affinity_survives(
     index, wanted, limits = search
     size = len(wanted.admitted)
     stays = np.ones(size, np.bool_)
-    slots = np.flatnonzero((view.state.pods[company.population, :size] > 0) & wanted.admitted)
+    slots = np.flatnonzero((view.state.pods[required.population, :size] > 0) & wanted.admitted)
     if not len(slots):
         return stays, slots
     low = lower_priority_of(index.entries, slots, wanted.priority)
-    counts = domains.counted_in(company.population, low.rows)
-    gone = np.zeros(len(company.there), np.int64)
+    counts = domains.counted_in(required.population, low.rows)
+    gone = np.zeros(len(required.there), np.int64)
     np.add.at(gone, slots[low.at[counts]], 1)
-    stays &= company.is_satisfied(gone)[:size]
+    stays &= required.is_satisfied(gone)[:size]
     if not limits.hard or not len(limits.left):
         return stays, np.zeros(0, np.int64)
     held = limits.standing[index.entries.budget[slots[low.at], low.place]] > 0
@@ -250,7 +250,7 @@ def _numbered(takes: Ints) -> tuple[Ints, Ints]:
     for column in takes.T:
         width = int(column.max(initial=0)) + 1
         key, span = key * width + column, span * width
-    if span > TELLABLE:
+    if span > LOOKUP_SIZE:
         rows, which = np.unique(takes, axis=0, return_inverse=True)
         return rows, which.reshape(-1)
     last, number = np.full(span, -1, np.int64), np.zeros(span, np.int64)

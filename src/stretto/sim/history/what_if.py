@@ -28,7 +28,7 @@ from stretto.sim.history.histories import PodHistory, ReplayHistory
 HOSTNAME: Final = "kubernetes.io/hostname"
 MOST: Final = 100_000
 """Nodes or pods that one variation may add."""
-A_MOMENT: Final = 0.001
+BIND_DELAY: Final = 0.001
 """Seconds from arrival to bind of burst pods, so that one at second 0 is not taken as running."""
 _COUNTED: Final = re.compile(r"(?P<name>[^:@\s]+):(?P<count>\d{1,6})(?:@(?P<at>\d+(?:\.\d+)?))?")
 _LABELLED: Final = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^@\s]*)(?:@(?P<at>\d+(?:\.\d+)?))?")
@@ -266,7 +266,7 @@ def _burst(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Itera
     if model is None:
         hint = "name a pod of the recording as NAMESPACE/POD"
         raise _missing("--burst: pod", f"{namespace}/{name}", _keys(history), hint)
-    bound = more.at + A_MOMENT if model.run_time < inf else inf
+    bound = more.at + BIND_DELAY if model.run_time < inf else inf
     for key in _names(f"{namespace}/{name[:230]}-burst", more.count, taken):
         body = deepcopy(model.body)
         body["metadata"]["name"] = copy = key.rpartition("/")[2]

@@ -140,10 +140,10 @@ class PodTags:
 
     def matching(self, selector: Selector) -> BoolArray:
         """bool[tag]: tags whose labels match a selector."""
-        everyone = np.arange(len(self), dtype=np.int64)
+        every_row = np.arange(len(self), dtype=np.int64)
         if selector.nothing:
             return np.zeros(len(self), np.bool_)
-        return self.labels.all_match(selector.rules, everyone)
+        return self.labels.all_match(selector.rules, every_row)
 
     def within(self, namespaces: Iterable[str]) -> BoolArray:
         """bool[tag]: tags of some namespaces."""

@@ -20,7 +20,7 @@ class VolumePods:
         self._cluster = cluster
         self._shared: dict[bytes, bool] = {}
         # Shared heads without volumes, by identity; kept alive so that the identity stays unique.
-        self._innocent: dict[int, PodHead] = {}
+        self._unrelated: dict[int, PodHead] = {}
 
     def keep(self, events: Sequence[WatchEvent]) -> None:
         """Store the records of pods with volumes; call it after the events were applied."""
@@ -46,14 +46,14 @@ class VolumePods:
     def _unread(self, events: Sequence[WatchEvent]) -> Iterable[WatchEvent]:
         """One event per unchecked shared head, and all events without a shared head."""
         by_head = {id(event.head): event for event in events if not event.bind}
-        bare, innocent = by_head.pop(id(None), None), self._innocent
-        for key in [key for key in by_head if key not in innocent]:
+        bare, unrelated = by_head.pop(id(None), None), self._unrelated
+        for key in [key for key in by_head if key not in unrelated]:
             event = by_head[key]
             yield event  # the caller stops at the first event with volumes
             if event.head is not None and not event.head.metadata.name:
-                if len(self._innocent) >= SHARED_BODIES:
-                    self._innocent.clear()
-                self._innocent[key] = event.head
+                if len(self._unrelated) >= SHARED_BODIES:
+                    self._unrelated.clear()
+                self._unrelated[key] = event.head
         if bare is not None:
             yield from (event for event in events if event.head is None and not event.bind)
 

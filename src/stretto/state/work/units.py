@@ -128,7 +128,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     #: Combined outcome of the answers so far.
     outcome: UnitOutcome = UnitOutcome.NONE
     #: Class that caused the last failure; -1 for none.
-    blame: int = -1
+    blocking_class: int = -1
     #: ``Cure`` bits of that failure.
     cures: int = 0
     #: Group of unschedulable units in which it sleeps; -1 for none.

@@ -67,46 +67,46 @@ class CreatedObjects(NamedTuple):
     heads: Sequence[PodHead | None]
 
 
-def draft_creates(draft: TableDraft, bodies: Sequence[bytes], birth: CreateSettings) -> Replies:
+def draft_creates(draft: TableDraft, bodies: Sequence[bytes], settings: CreateSettings) -> Replies:
     """Create objects. A uid is the store's identity and a version, and therefore unique."""
     if draft.table.kind == POD and len(bodies) >= WORTHWHILE:
-        drafted_at_once = _draft_pods(draft, bodies, birth)
+        drafted_at_once = _draft_pods(draft, bodies, settings)
         if drafted_at_once is not None:
             return drafted_at_once
-    return [_draft_one(draft, body, birth) for body in bodies]
+    return [_draft_one(draft, body, settings) for body in bodies]
 
 
-def _draft_one(draft: TableDraft, body: bytes, birth: CreateSettings) -> Reply:
+def _draft_one(draft: TableDraft, body: bytes, settings: CreateSettings) -> Reply:
     """Create one object, or return why it cannot be created."""
     kind, pod = draft.table.kind, None
     body = first_generation(kind, body)
     head: PodHead | ObjectHead
     try:
         if kind == POD:
-            given, pod = birth.patterns.read_one(body)
+            given, pod = settings.patterns.read_one(body)
             head = pod
         else:
             head = decode_object(kind, body)
             given = head.metadata.name
-        namespace, name = place_of(kind, given, head, birth.rng)
+        namespace, name = place_of(kind, given, head, settings.rng)
     except InputError as error:
         return invalid(error)
     old = draft.find(namespace, name)
     if old is not None:
-        free = "" if given else _free_name(draft, namespace, head, birth.rng)
+        free = "" if given else _free_name(draft, namespace, head, settings.rng)
         if not free:
             return _taken(old)
         name = free
     ending = (pod and pod.metadata.deletion_timestamp) or ""
-    return _add(draft, birth, namespace, CreatedObjects([name], [body], [pod]), ending)[0]
+    return _add(draft, settings, namespace, CreatedObjects([name], [body], [pod]), ending)[0]
 
 
 def _draft_pods(
-    draft: TableDraft, bodies: Sequence[bytes], birth: CreateSettings
+    draft: TableDraft, bodies: Sequence[bytes], settings: CreateSettings
 ) -> Replies | None:
     """Create valid pods of one namespace, all new; ``None`` if any of them is anything else."""
     try:
-        names, heads = birth.patterns.read(bodies)
+        names, heads = settings.patterns.read(bodies)
     except InputError:
         return None
     apart = [head.metadata for head in dict(zip(map(id, heads), heads, strict=True)).values()]
@@ -121,39 +121,39 @@ def _draft_pods(
     taken = draft.table.spaces.get(namespace, {})
     if not taken.keys().isdisjoint(names) or len(set(names)) < len(names):
         return None
-    return _add(draft, birth, namespace, CreatedObjects(names, bodies, heads))
+    return _add(draft, settings, namespace, CreatedObjects(names, bodies, heads))
 
 
 def _add(
     draft: TableDraft,
-    birth: CreateSettings,
+    settings: CreateSettings,
     namespace: str,
-    born: CreatedObjects,
+    objects: CreatedObjects,
     deleting: str = "",
 ) -> Replies:
     """Create objects whose names are unused.
 
     If ``deleting`` is set, they are created with that deletionTimestamp.
     """
-    versions = range(draft.version + 1, draft.version + 1 + len(born.names))
-    nodes = ["" if pod is None else pod.spec.node_name for pod in born.heads]
+    versions = range(draft.version + 1, draft.version + 1 + len(objects.names))
+    nodes = ["" if pod is None else pod.spec.node_name for pod in objects.heads]
     records = list(
         map(
             Record,
             repeat(draft.table.kind),
             repeat(namespace),
-            born.names,
-            _uids(birth.identity, versions),
+            objects.names,
+            _uids(settings.identity, versions),
             versions,
-            born.bodies,
+            objects.bodies,
             nodes,
             repeat(None),
-            repeat(birth.created),
+            repeat(settings.created),
             repeat(deleting),
         )
     )
-    events = list(map(WatchEvent, repeat(EventType.ADDED), records, born.heads))
-    draft.put_all(namespace, born.names, events, [None] * len(records))
+    events = list(map(WatchEvent, repeat(EventType.ADDED), records, objects.heads))
+    draft.put_all(namespace, objects.names, events, [None] * len(records))
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 

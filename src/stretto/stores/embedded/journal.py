@@ -205,10 +205,10 @@ class SqliteJournal:
 
     def _own_key(self, uid: str) -> int | None:
         """The creation version in a uid of this store; ``None`` for another store's uid."""
-        birth = uid[IDENTITY_CHARS:]
-        if uid[:IDENTITY_CHARS] != self.identity or not _is_create(birth):
+        created_at = uid[IDENTITY_CHARS:]
+        if uid[:IDENTITY_CHARS] != self.identity or not _is_create(created_at):
             return None
-        return int(birth, 16)
+        return int(created_at, 16)
 
     def _kind_key(self, kind: Kind) -> int:
         """The key of a kind; the first object of a kind costs a transaction that adds the kind."""

@@ -60,7 +60,7 @@ class Laws:
         self._acknowledged_binds = acknowledged
         self._claims: dict[str, ClaimedPod] = {}
         self._last: dict[str, ClaimedPod] = {}
-        self._adrift: set[str] = set()
+        self._unconfirmed: set[str] = set()
         self._seen: dict[str, int] = {}
         self._present: set[str] = set()
         self._broken: list[InvariantBreach] = []
@@ -77,7 +77,7 @@ class Laws:
         """Observe the steps of a new plane."""
         self._number += 1
         self._position = -1
-        self._adrift |= self._claims.keys()
+        self._unconfirmed |= self._claims.keys()
         self._seen.clear()
         self._present.clear()
         self._queue_law.follow_plane()
@@ -269,7 +269,7 @@ class Laws:
                 1
                 for uid, pod in self._truth.pods.items()
                 if self._world.members[uid].role.group == name
-                and (pod.node or uid in self._claims or uid in self._adrift)
+                and (pod.node or uid in self._claims or uid in self._unconfirmed)
             )
             bound += sum(  # bound and evicted between two steps
                 1

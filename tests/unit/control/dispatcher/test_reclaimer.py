@@ -18,7 +18,7 @@ class FakeNodes:
     """Nodes on which each evicted pod frees the capacity for one pod."""
 
     def __init__(self, desk: Desk) -> None:
-        self.desk, self.budget, self.company = desk, 1 << 30, True
+        self.desk, self.budget, self.required = desk, 1 << 30, True
 
     def begin(self) -> None:
         return
@@ -39,7 +39,7 @@ class FakeNodes:
             gone += part
             serial = int(self.desk.pods.serial[row])
             found.append(PlannedPlace(row, serial, 0, 0, tuple(part)))
-        return found if self.company and len(gone) <= self.budget else []
+        return found if self.required and len(gone) <= self.budget else []
 
     def _part(self, unit: Unit, right: ReclaimRight, used: set[int]) -> list[int]:
         """A running pod that may be evicted, with the rest of its gang."""
@@ -160,7 +160,7 @@ def test_no_further_eviction_before_the_owner_was_tried_even_with_slow_victims()
 
 def test_no_pod_is_evicted_if_other_pods_would_block_the_newcomer_anyway() -> None:
     desk, nodes = borrowing("b1", "b2")
-    nodes.company = False
+    nodes.required = False
     assert requested(desk, nodes) == []
 
 

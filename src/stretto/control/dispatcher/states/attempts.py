@@ -74,11 +74,11 @@ def _no_place(moves: UnitMoves, unit: Unit, now: float) -> None:
         moves.fail(unit, FailureReason.NO_PLACE, "fits on no node")
         return
     several = _is_several(moves, unit)
-    uncertain = unit.cures == Cure.NONE or unit.blame == NO_CLASS or several
+    uncertain = unit.cures == Cure.NONE or unit.blocking_class == NO_CLASS or several
     if uncertain and not moves.states.unschedulable.is_canary(unit):
         unit.count_failure(now + moves.states.config.delay(unit.attempts + 1))
     if several:
-        _put_last(moves, unit, unit.blame)
+        _put_last(moves, unit, unit.blocking_class)
     if unit.cures == Cure.NONE or several:
         moves.back_off(unit, max(unit.not_before, now + moves.states.config.first_delay))
         return

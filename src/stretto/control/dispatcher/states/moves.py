@@ -98,7 +98,7 @@ class UnitMoves:
         self.states.unschedulable.not_placed(unit)
 
     def wait_for_cure(self, unit: Unit, now: float) -> None:
-        """Wait for an event that may cure the failure (``blame`` and ``cures``)."""
+        """Wait for an event that may cure the failure (``blocking_class`` and ``cures``)."""
         self.leave(unit, UnitEvent.PARK)
         if not unit.is_gang and unit.kind is not UnitKind.POD_GROUP:
             usage = self.states.usage
@@ -148,7 +148,7 @@ class UnitMoves:
         If no class can be probed, the cure is uncertain, so the rest of the unit's back-off counts.
         It began at the last attempt: the time since then is part of it.
         """
-        if unit.blame == NO_CLASS and now < unit.not_before:
+        if unit.blocking_class == NO_CLASS and now < unit.not_before:
             self.back_off(unit, unit.not_before)
         else:
             self.enter_queue(unit, UnitEvent.WAKE)
@@ -158,7 +158,7 @@ class UnitMoves:
         class_id = self._closed_class(unit)
         if class_id == NO_CLASS:
             return False
-        unit.blame, unit.cures = class_id, self.states.unschedulable.closed[class_id].cures
+        unit.blocking_class, unit.cures = class_id, self.states.unschedulable.closed[class_id].cures
         unit.tick = self.states.unschedulable.tick
         unit.step(UnitEvent.PARK)
         self._park(unit, now, tried=False)
@@ -166,7 +166,7 @@ class UnitMoves:
 
     def stays_parked(self, unit: Unit) -> bool:
         """Whether an unschedulable unit with new pods need not be retried."""
-        if self._closed_class(unit) != unit.blame or unit.blame == NO_CLASS:
+        if self._closed_class(unit) != unit.blocking_class or unit.blocking_class == NO_CLASS:
             return False
         self.step_rows(unit.pending, PARKED)
         return True
@@ -245,8 +245,10 @@ class UnitMoves:
         need, others = unit.still_needed, 0
         if need > 1:
             classes = self._pods.class_id[np.array(unit.pending, np.int64)]
-            others = int(np.count_nonzero(classes != unit.blame))
-        return WaitGroupKey(unit.blame, unit.cures, unit.queue, max(1, need - others), others > 0)
+            others = int(np.count_nonzero(classes != unit.blocking_class))
+        return WaitGroupKey(
+            unit.blocking_class, unit.cures, unit.queue, max(1, need - others), others > 0
+        )
 
     def _take_back(self, unit: Unit, rows: AbstractSet[int]) -> None:
         if unit.away:

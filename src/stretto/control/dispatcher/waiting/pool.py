@@ -162,9 +162,9 @@ class WaitingUnits:
             unit: the unit that fitted nowhere.
             by_queue: whether units of other queues may evict other pods, and are tried.
         """
-        if unit.blame != NO_CLASS and not self.has_missed(unit):
+        if unit.blocking_class != NO_CLASS and not self.has_missed(unit):
             queue = unit.queue if by_queue else ""
-            self.closed[unit.blame] = ClosedClass(unit.cures, unit.priority, queue)
+            self.closed[unit.blocking_class] = ClosedClass(unit.cures, unit.priority, queue)
 
     def not_placed(self, unit: Unit) -> None:
         """A woken unit was not placed: the capacity that it was woken for may fit other units.

@@ -40,8 +40,8 @@ _UNSIGNED: Final = (
 """Remedy if the server's certificate is not trusted."""
 _NO_TLS: Final = "does this address speak TLS, and a version of it that is not too old?"
 """Remedy if the TLS handshake does not reach a certificate."""
-_FAREWELLS: Final = 100
-_FAREWELL: Final = 0.01
+_CLOSE_ATTEMPTS: Final = 100
+_CLOSE_WAIT: Final = 0.01
 """Attempts and seconds to wait until closed connections are gone."""
 
 
@@ -138,10 +138,10 @@ class HttpClient:
         for each in list(self._sockets):
             with contextlib.suppress(OSError):  # closed already, or never connected
                 each.shutdown(socket.SHUT_RDWR)
-        for _ in range(_FAREWELLS):  # an orderly shutdown with an unreachable server never ends
+        for _ in range(_CLOSE_ATTEMPTS):  # an orderly shutdown may never end
             if all(each.fileno() < 0 for each in list(self._sockets)):
                 return
-            await asyncio.sleep(_FAREWELL)
+            await asyncio.sleep(_CLOSE_WAIT)
 
     async def _trusted(self, send: Callable[[Login], Awaitable[T]]) -> tuple[Login, T]:
         """The response to a request, and the login used.

@@ -38,9 +38,9 @@ _OF_THE_CALLER: Final = (401, 403)
 class WriteBatch:
     """One write call: its remaining retry time, and whether it has given up."""
 
-    def __init__(self, timeout: float, reign: int = 0) -> None:
+    def __init__(self, timeout: float, leadership: int = 0) -> None:
         #: The number of changes of leadership when it began.
-        self.reign = reign
+        self.leadership = leadership
         self._timeout = timeout
         self._began = asyncio.get_running_loop().time()
         #: Why nothing more is sent; ``None`` while the server answers.
@@ -106,7 +106,7 @@ class RequestSender:
         #: Unanswered writes, leases and reviews aside.
         self.under_way = 0
         #: Number of changes of leadership.
-        self._reigns = 0
+        self._leaderships = 0
 
     def fence(self, may_write: Callable[[], bool]) -> None:
         """Call ``may_write`` before each write; send it only if it returns True."""
@@ -114,7 +114,7 @@ class RequestSender:
 
     async def abandon(self) -> None:
         """Stop sending the batches that have begun: their sender is gone."""
-        self._reigns += 1
+        self._leaderships += 1
 
     @property
     def options(self) -> KubeOptions:
@@ -200,7 +200,7 @@ class RequestSender:
         """Whether a write of a purpose may be sent now; called again when its turn has come."""
         if purpose in UNFENCED:
             return lambda: True
-        return lambda: self._reigns == batch.reign and self.may_write()
+        return lambda: self._leaderships == batch.leadership and self.may_write()
 
     def _given_up(
         self, write: WriteInFlight, maybe: str, answer: HttpResponse | None, why: str
@@ -227,7 +227,10 @@ class RequestSender:
         Items with the same key (the same object) are sent one after another. A batch that follows
         another begins once that one has fewer items left than the gate is wide.
         """
-        batch, places = WriteBatch(self.options.write_timeout, self._reigns), self._places[purpose]
+        batch, places = (
+            WriteBatch(self.options.write_timeout, self._leaderships),
+            self._places[purpose],
+        )
         chains: dict[Hashable, list[int]] = {}
         for index, item in enumerate(items):
             chains.setdefault(key(item), []).append(index)
