@@ -24,12 +24,12 @@ def words(story: Story) -> list[str]:
 
 
 def test_a_pod_that_waited_was_declined_woken_and_placed(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n", cpu="4"))
-    recorded.submit(make_pod("first", cpu="3"))
-    recorded.submit(make_pod("second", cpu="2"))
-    recorded.at.delete("first")
-    recorded.at.settle(1.0)
-    said = recorded.story("second")
+    run = recorded(tmp_path, make_node("n", cpu="4"))
+    run.submit(make_pod("first", cpu="3"))
+    run.submit(make_pod("second", cpu="2"))
+    run.at.delete("first")
+    run.at.settle(1.0)
+    said = run.story("second")
     assert words(said) == ["seen", "no place", "woken", "placed", "bound"]
     assert "0/1 nodes are available: 1 Insufficient cpu." in said.steps[1].detail
     assert "when a pod is removed from its node" in said.steps[1].cause
@@ -38,61 +38,61 @@ def test_a_pod_that_waited_was_declined_woken_and_placed(tmp_path: Path) -> None
 
 
 def test_a_pod_that_has_gone_has_its_story_still(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n"))
-    recorded.submit(make_pod("web"))
-    recorded.at.delete("web")
-    recorded.at.settle(1.0)
-    said = recorded.story("web")
+    run = recorded(tmp_path, make_node("n"))
+    run.submit(make_pod("web"))
+    run.at.delete("web")
+    run.at.settle(1.0)
+    said = run.story("web")
     assert words(said) == ["seen", "placed", "bound", "left"]
     assert said.state == "gone"
 
 
 def test_a_pod_that_stays_pending_reports_why(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n", cpu="4"))
-    recorded.submit(make_pod("big", cpu="64"))
-    said = recorded.story("big")
+    run = recorded(tmp_path, make_node("n", cpu="4"))
+    run.submit(make_pod("big", cpu="64"))
+    said = run.story("big")
     assert said.waits is not None
     assert said.waits.code.value == "too-big"
 
 
 def test_a_pod_skipped_after_an_equal_pod_failed_reports_it(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n", cpu="4"))
-    recorded.submit(make_pod("big", cpu="64"))
-    recorded.submit(make_pod("like", cpu="64"))
-    assert words(recorded.story("like")) == ["seen", "passed over"]
+    run = recorded(tmp_path, make_node("n", cpu="4"))
+    run.submit(make_pod("big", cpu="64"))
+    run.submit(make_pod("like", cpu="64"))
+    assert words(run.story("like")) == ["seen", "passed over"]
 
 
 def test_a_gate_and_its_removal_are_steps(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n"))
-    recorded.submit(make_pod("held", spec={"schedulingGates": [{"name": "g"}]}))
-    said = recorded.story("held")
+    run = recorded(tmp_path, make_node("n"))
+    run.submit(make_pod("held", spec={"schedulingGates": [{"name": "g"}]}))
+    said = run.story("held")
     assert said.steps[0].cause == "held by a scheduling gate"
     assert said.state == "gated"
 
 
 def test_a_gang_below_its_minimum_reports_how_many_had_to_fit(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n", cpu="4"))
-    recorded.at.group("g", 3)
-    recorded.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
-    declined = next(step for step in recorded.story("p0").steps if step.step == "no place")
+    run = recorded(tmp_path, make_node("n", cpu="4"))
+    run.at.group("g", 3)
+    run.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
+    declined = next(step for step in run.story("p0").steps if step.step == "no place")
     assert "1/1 nodes are available, but not for 3 pods together." in declined.detail
 
 
 def test_an_unknown_pod_names_the_nearest_gone_ones_too(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n"))
-    recorded.submit(make_pod("web-1"))
-    recorded.at.delete("web-1")
-    recorded.at.settle(1.0)
+    run = recorded(tmp_path, make_node("n"))
+    run.submit(make_pod("web-1"))
+    run.at.delete("web-1")
+    run.at.settle(1.0)
     with pytest.raises(NotFoundError, match="did you mean web-1"):
-        recorded.story("web-2")
+        run.story("web-2")
 
 
 def test_the_objects_of_a_store_show_what_was_reported_there(tmp_path: Path) -> None:
-    recorded = recorded(tmp_path, make_node("n", cpu="4"), report=ReportConfig())
-    recorded.submit(make_pod("first", cpu="4"), make_pod("second", cpu="4"))
-    recorded.at.delete("first")
-    recorded.at.settle(15.0)
-    records = [each for kind in all_kinds() for each in recorded.at.store.list(kind).records]
+    run = recorded(tmp_path, make_node("n", cpu="4"), report=ReportConfig())
+    run.submit(make_pod("first", cpu="4"), make_pod("second", cpu="4"))
+    run.at.delete("first")
+    run.at.settle(15.0)
+    records = [each for kind in all_kinds() for each in run.at.store.list(kind).records]
     said = story_of_objects(records, "second", "a store")
     assert words(said) == ["seen", "no place", "placed", "bound"]
     assert said.steps[1].detail == (
