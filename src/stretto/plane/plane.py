@@ -318,8 +318,8 @@ class Plane:
         refusals = list(self.binder.resolve_unanswered(work.now))
         settled = self.evictor.settle(work.now)
         refusals += settled.refused
-        if settled.ripe:
-            refusals += self.binder.bind_ready(settled.ripe, work.now)
+        if settled.confirmed:
+            refusals += self.binder.bind_ready(settled.confirmed, work.now)
         if refusals:
             self.dispatcher.answers.settle(refusals, work.now)
         work.refusals = refusals
