@@ -237,20 +237,8 @@ def needed(free, columns, need, largest, s, most):
 
 
 @njit(**_FLAGS)
-def find(
-    entries,
-    sums,
-    bands,
-    requests,
-    columns,
-    need,
-    priority,
-    admitted,
-    budgets,
-    scratch,
-    pick,
-    largest,
-):
+def find(entries, sums, bands, requests, columns, need, priority, admitted, budgets, scratch,
+         pick, largest):  # fmt: skip
     """``_find`` with buffers. The caller holds every array, so none is reference-counted."""
     size, width = admitted.shape[0], scratch[1].shape[0]
     buffers = (np.zeros(size, np.uint8), np.zeros(size, np.uint8), np.zeros(width, np.int32))
@@ -278,20 +266,8 @@ def _copy(source, target, count):
 
 
 @njit(**_FLAGS)
-def _find(
-    entries,
-    sums,
-    bands,
-    requests,
-    columns,
-    need,
-    priority,
-    admitted,
-    budgets,
-    scratch,
-    pick,
-    buffers,
-):
+def _find(entries, sums, bands, requests, columns, need, priority, admitted, budgets, scratch,
+          pick, buffers):  # fmt: skip
     """(slot or -1, key, victims, claims that lose their capacity); positions are in ``scratch[1]``.
 
     ``pick`` is (offset, most, from_band, phases): slots are examined from an offset on, no more
