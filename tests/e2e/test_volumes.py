@@ -231,9 +231,9 @@ def test_waiting_for_an_unprovisioned_volume_times_out_and_is_reported(
         return f"waited {TIMEOUT} s for volumes on node {node}" in reported[-1]
 
     yard.until(is_reported)
-    assert f"{PROVISIONER} has made none for claim data (class {yard.space})" in reported[-1]
+    assert f"{PROVISIONER} has not provisioned PVC data (class {yard.space})" in reported[-1]
     assert f"kubectl describe pvc data -n {yard.space}" in reported[-1]
     words = ("get", "events", "-o", "jsonpath={.items[*].message}")
-    yard.until(lambda: "has made none for claim data" in yard.kubectl(*words))
+    yard.until(lambda: "has not provisioned PVC data" in yard.kubectl(*words))
     maker.makes("data")
     yard.until(lambda: yard.places() == {"db": node})

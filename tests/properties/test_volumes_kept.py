@@ -19,7 +19,7 @@ from stretto.api.types.storage import (
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SUCCESS
 from stretto.framework.plugins.parity.node_volume_limits import LimitCheck
-from stretto.framework.volume_binder.claims import pvcs_of
+from stretto.framework.volume_binder.pvcs import pvcs_of
 from stretto.framework.volume_binder.volumes import VolumeBinder
 from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 

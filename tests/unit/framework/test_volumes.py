@@ -61,7 +61,7 @@ def test_an_unprovisioned_volume_times_out_as_the_profile_sets() -> None:
     assert conditions(store) == []
     site.settle(0.5)
     (said,) = conditions(store)
-    assert said.startswith("waited 5 s for volumes on node n0: csi.example.com has made none")
+    assert said.startswith("waited 5 s for volumes on node n0: csi.example.com has not provisioned")
     assert site.plane.binder.counts["granted"] == 1
     site.settle(2.0)
     assert site.plane.binder.counts["granted"] == 2

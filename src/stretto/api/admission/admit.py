@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.api.admission import claims, limits, priority, quota
+from stretto.api.admission import limits, priority, pvcs, quota
 from stretto.api.admission.defaults import DEFAULTS
 from stretto.api.admission.pods import default_pod
 from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, Operation
@@ -76,7 +76,7 @@ def _check(request: AdmissionRequest, body: JsonObject) -> None:
 
 _STEPS: Final[Mapping[Kind, Callable[[AdmissionRequest, JsonObject, ObjectView], None]]] = {
     kinds.POD: default_pod,
-    kinds.PERSISTENT_VOLUME_CLAIM: claims.default_class,
+    kinds.PERSISTENT_VOLUME_CLAIM: pvcs.default_class,
     kinds.PRIORITY_CLASS: priority.check_class,
     **dict.fromkeys(CONTROLLERS, default_controller),
 }

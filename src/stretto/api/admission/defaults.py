@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from stretto.api.admission import claims, limits
+from stretto.api.admission import limits, pvcs
 from stretto.api.admission.request import JsonObject
 from stretto.api.admission.resources import containers_of
 from stretto.api.wire import kinds
@@ -72,7 +72,7 @@ DEFAULTS: Final[Mapping[Kind, Callable[[JsonObject], None]]] = {
     kinds.NAMESPACE: _default_namespace,
     kinds.PERSISTENT_VOLUME_CLAIM: _default_claim,
     kinds.PERSISTENT_VOLUME: _default_volume,
-    kinds.STORAGE_CLASS: claims.default_storage_class,
+    kinds.STORAGE_CLASS: pvcs.default_storage_class,
     kinds.LIMIT_RANGE: limits.default_items,
 }
 """Defaults that depend on the object alone."""

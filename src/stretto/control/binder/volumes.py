@@ -37,7 +37,7 @@ from stretto.stores.store import Patch, Reply, Store, WriteOutcome
 LONGEST_WAIT: Final = 600.0
 """Default wait of a pod for its volumes in seconds, as in kube-scheduler."""
 
-Claim = PersistentVolumeClaim | None
+OptionalPvc = PersistentVolumeClaim | None
 """A PVC of a pod; ``None`` if it is unknown."""
 LateVolumes = Callable[[int, int], VolumeChoice | None]
 """(row, slot) to the volumes that the pod uses there."""
@@ -98,20 +98,20 @@ class VolumeReserver:
         """Assume the volumes of a pod on a node; returns the necessary writes."""
         objects = self._cluster.objects
         writes: list[VolumeWrite] = []
-        for name, namespace, claim_name in chosen.taken:
-            volume, claim = objects.volumes[name], objects.pvcs[namespace, claim_name]
-            reference = msgspec.to_builtins(reference_to(claim))
+        for name, namespace, pvc_name in chosen.taken:
+            volume, pvc = objects.volumes[name], objects.pvcs[namespace, pvc_name]
+            reference = msgspec.to_builtins(reference_to(pvc))
             notes = {"annotations": {BOUND_BY: "yes"}}
             change = {"metadata": notes, "spec": {"claimRef": reference}}
             writes.append(VolumeWrite(kinds.PERSISTENT_VOLUME, volume, change))
-            objects.take(volume, claim)
+            objects.take(volume, pvc)
         for key in chosen.made:
-            claim = objects.pvcs[key]
-            if claim.metadata.annotations.get(SELECTED_NODE) == node:
+            pvc = objects.pvcs[key]
+            if pvc.metadata.annotations.get(SELECTED_NODE) == node:
                 continue
             note = {"metadata": {"annotations": {SELECTED_NODE: node}}}
-            writes.append(VolumeWrite(kinds.PERSISTENT_VOLUME_CLAIM, claim, note))
-            objects.select_node(claim, node)
+            writes.append(VolumeWrite(kinds.PERSISTENT_VOLUME_CLAIM, pvc, note))
+            objects.select_node(pvc, node)
         return writes
 
     def write(self, writes: list[VolumeWrite]) -> ConflictCause | None:
@@ -162,7 +162,7 @@ class VolumeReserver:
             return list(rows)
         ready, records, uids = [], self._cluster.records, self._cluster.pods.uid
         for row in rows:
-            if uids[row] not in records or all(map(_is_bound, self._claims(row))):
+            if uids[row] not in records or all(map(_is_bound, self._pvcs(row))):
                 ready.append(row)
                 self._cluster.objects.wait_timeouts.pop(row, None)
             else:
@@ -182,15 +182,15 @@ class VolumeReserver:
             if pods.serial[row] != waiting.serial or pods.state[row] != PodState.ASSUMED:
                 del self.waiting[row]
                 continue
-            claims, node = self._claims(row), self._cluster.node_of(row)
-            if all(map(_is_bound, claims)):
+            pvcs, node = self._pvcs(row), self._cluster.node_of(row)
+            if all(map(_is_bound, pvcs)):
                 ready.append(row)
-            elif not all(self._is_promised(each, node) for each in claims):
+            elif not all(self._is_promised(each, node) for each in pvcs):
                 lost.append((row, ConflictCause.VOLUME_TAKEN))
             elif now >= waiting.until:
                 self._cluster.objects.wait_timeouts[row] = (
                     waiting.serial,
-                    self._wait_message(row, claims, node),
+                    self._wait_message(row, pvcs, node),
                 )
                 lost.append((row, ConflictCause.VOLUME_TIMED_OUT))
             else:
@@ -202,7 +202,7 @@ class VolumeReserver:
         """Clock time at which the next wait fails; infinity for none."""
         return min((each.until for each in self.waiting.values()), default=float("inf"))
 
-    def _claims(self, row: int) -> list[Claim]:
+    def _pvcs(self, row: int) -> list[OptionalPvc]:
         """The PVCs of a pod; ``None`` for an unknown one."""
         pods = self._cluster.pods
         record = self._cluster.records.get(pods.uid[row])
@@ -217,31 +217,31 @@ class VolumeReserver:
         ]
         return [self._cluster.objects.pvcs.get((pods.namespace[row], n)) for n in names]
 
-    def _wait_message(self, row: int, claims: Iterable[Claim], node: str) -> str:
+    def _wait_message(self, row: int, pvcs: Iterable[OptionalPvc], node: str) -> str:
         """The missing volumes of a pod, and where to look."""
-        missing = [each for each in claims if each is not None and not _is_bound(each)]
+        missing = [each for each in pvcs if each is not None and not _is_bound(each)]
         causes = "; ".join(self._lacks(each, node) for each in missing) or "a PVC was deleted"
         names = " ".join(each.metadata.name for each in missing)
         look = f"kubectl describe pvc {names} -n {self._cluster.pods.namespace[row]}"
         return f"waited {self.timeout:g} s for volumes on node {node}: {causes}; see {look}"
 
-    def _lacks(self, claim: PersistentVolumeClaim, node: str) -> str:
+    def _lacks(self, pvc: PersistentVolumeClaim, node: str) -> str:
         """Why a PVC has no volume, as far as known here."""
-        meta, name = claim.metadata, claim.spec.storage_class_name or ""
+        meta, name = pvc.metadata, pvc.spec.storage_class_name or ""
         found = self._cluster.objects.classes.get(name)
         if meta.annotations.get(SELECTED_NODE) == node and found is not None:
-            return f"{found.provisioner} has made none for claim {meta.name} (class {name})"
-        return f"the volume reserved for claim {meta.name} is not bound to it"
+            return f"{found.provisioner} has not provisioned PVC {meta.name} (class {name})"
+        return f"the volume reserved for PVC {meta.name} is not bound to it"
 
-    def _is_promised(self, claim: Claim, node: str) -> bool:
+    def _is_promised(self, pvc: OptionalPvc, node: str) -> bool:
         """Whether a PVC has a volume, has one reserved, or may get one provisioned on the node.
 
         A provisioner that cannot make a volume for a node removes the node from the PVC.
         """
-        if claim is None:
+        if pvc is None:
             return False
-        meta = claim.metadata
-        if _is_bound(claim) or meta.annotations.get(SELECTED_NODE) == node:
+        meta = pvc.metadata
+        if _is_bound(pvc) or meta.annotations.get(SELECTED_NODE) == node:
             return True
         return any(
             kept is not None and (kept.namespace, kept.name) == (meta.namespace, meta.name)
@@ -275,9 +275,9 @@ def _patch_of(write: VolumeWrite) -> Patch:
     return Patch(meta.namespace, meta.name, write.change, version, meta.uid)
 
 
-def _is_bound(claim: Claim) -> bool:
+def _is_bound(pvc: OptionalPvc) -> bool:
     """Whether a PVC is bound."""
-    return claim is not None and BIND_COMPLETED in claim.metadata.annotations
+    return pvc is not None and BIND_COMPLETED in pvc.metadata.annotations
 
 
 def _cause(reply: Reply) -> ConflictCause:
@@ -289,12 +289,12 @@ def _cause(reply: Reply) -> ConflictCause:
 
 def are_free(chosen: VolumeChoice, objects: ClusterObjects, node: str) -> bool:
     """Whether volumes are still free for their PVCs, and PVCs free to use the node."""
-    for name, namespace, claim in chosen.taken:
-        volume, wanted = objects.volumes.get(name), objects.pvcs.get((namespace, claim))
+    for name, namespace, pvc in chosen.taken:
+        volume, wanted = objects.volumes.get(name), objects.pvcs.get((namespace, pvc))
         if volume is None or wanted is None or wanted.spec.volume_name not in ("", name):
             return False
         kept = volume.spec.claim_ref
-        if kept is not None and (kept.namespace, kept.name) != (namespace, claim):
+        if kept is not None and (kept.namespace, kept.name) != (namespace, pvc):
             return False
     for key in chosen.made:
         found = objects.pvcs.get(key)

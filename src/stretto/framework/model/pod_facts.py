@@ -93,7 +93,7 @@ class SpecFacts:
         return ""
 
     @cached_property
-    def claims(self) -> tuple[tuple[str, bool], ...]:
+    def pvcs(self) -> tuple[tuple[str, bool], ...]:
         """Names of the PVCs, and whether each is ephemeral (the name is a suffix then)."""
         found: list[tuple[str, bool]] = []
         for volume in self._pod.spec.volumes:
@@ -181,7 +181,7 @@ class SchedulingFacts:
 
     def template_key(self) -> TemplateKey | None:
         """Equal for pods that every plugin treats the same; ``None`` for a unique pod."""
-        if any(own for _, own in self.shape.claims):
+        if any(own for _, own in self.shape.pvcs):
             return None
         owner = self.pod.metadata.controller()
         return self.shape, tuple(sorted(self.labels.items())), self.priority, owner
@@ -189,7 +189,7 @@ class SchedulingFacts:
     def pvc_names(self) -> list[tuple[str, bool]]:
         """PVCs of the pod, and whether each is ephemeral."""
         _, name, _ = self.key
-        return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.claims]
+        return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.pvcs]
 
 
 class FactsCompiler:

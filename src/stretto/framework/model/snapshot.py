@@ -173,7 +173,7 @@ class ParitySnapshot:
         self._count_amounts(pod, node, by)
         if pod.pod.spec.volumes:
             self.volumes_moved.add(node)
-        for name, own in pod.shape.claims:
+        for name, own in pod.shape.pvcs:
             if not own:
                 _count(self.pvc_users, (pod.namespace, name), by)
         if by > 0:

@@ -78,12 +78,12 @@ class ExactScheduler:
         """Count a decided pod on a node and bind its volumes; return the volumes."""
         pod, objects = decision.pod, self.snapshot.objects
         found = NOTHING_TO_DO
-        if pod.shape.claims:
+        if pod.shape.pvcs:
             found = VolumeBinder.of(pod, self.snapshot).find(self.snapshot.nodes.index[node])
-            for volume, claim in found.taken:
-                objects.take(volume, claim)
-            for claim in found.made:
-                objects.select_node(claim, node)
+            for volume, pvc in found.taken:
+                objects.take(volume, pvc)
+            for pvc in found.made:
+                objects.select_node(pvc, node)
         self.snapshot.assume(pod, node)
         return found
 

@@ -71,7 +71,7 @@ class VolumeUsage:
         self._known: dict[int, NodeVolumes] = {}
         self._rows_by_pvc: dict[tuple[str, str], set[int]] = {}
         # PVCs as they were when a node was last read for them.
-        self._claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
+        self._pvcs: dict[tuple[str, str], PersistentVolumeClaim] = {}
         self._by_volume: dict[str, set[int]] = {}
         self._attached_at: dict[str, int] = {}
 
@@ -100,7 +100,7 @@ class VolumeUsage:
         kind, namespace, name = identity
         if kind == PersistentVolumeClaim.__name__:
             key = namespace, name
-            before, after = self._claims.get(key), self._snapshot.objects.pvcs.get(key)
+            before, after = self._pvcs.get(key), self._snapshot.objects.pvcs.get(key)
             if before is not None and after is not None and _is_same_count(before, after):
                 return ()
             return self._rows_by_pvc.get(key, ())
@@ -165,13 +165,13 @@ class VolumeUsage:
         for name, _ in pod.pvc_names():
             key = pod.namespace, name
             self._rows_by_pvc.setdefault(key, set()).add(node)
-            claim = self._snapshot.objects.pvcs.get(key)
-            if claim is None:
-                self._claims.pop(key, None)
+            pvc = self._snapshot.objects.pvcs.get(key)
+            if pvc is None:
+                self._pvcs.pop(key, None)
                 continue
-            self._claims[key] = claim
-            if claim.spec.volume_name:
-                self._by_volume.setdefault(claim.spec.volume_name, set()).add(node)
+            self._pvcs[key] = pvc
+            if pvc.spec.volume_name:
+                self._by_volume.setdefault(pvc.spec.volume_name, set()).add(node)
 
     def _count(self, node: int, volumes: Drivers, by: int) -> None:
         for driver in volumes.values():

@@ -4,11 +4,11 @@ from stretto.api.types.storage import PersistentVolumeClaim
 from stretto.framework.model.pod_facts import SchedulingFacts
 
 
-def ownership_refusal(claim: PersistentVolumeClaim, pod: SchedulingFacts) -> str:
+def ownership_refusal(pvc: PersistentVolumeClaim, pod: SchedulingFacts) -> str:
     """Why a PVC does not belong to the pod; empty where it does."""
-    owner = claim.metadata.controller()
+    owner = pvc.metadata.controller()
     if owner is not None and owner.uid == pod.pod.metadata.uid:
         return ""
     namespace, name, _ = pod.key
-    mine = f"PVC {claim.metadata.namespace}/{claim.metadata.name}"
+    mine = f"PVC {pvc.metadata.namespace}/{pvc.metadata.name}"
     return f"{mine} was not created for pod {namespace}/{name} (pod is not owner)"

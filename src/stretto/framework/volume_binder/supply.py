@@ -193,12 +193,12 @@ class VolumeSupplies:
         for name in sorted(names):
             self._follow(name)
 
-    def of(self, claim: PersistentVolumeClaim, size: int) -> VolumeSupply:
+    def of(self, pvc: PersistentVolumeClaim, size: int) -> VolumeSupply:
         """The volumes for a PVC of that many bytes."""
-        spec, selector = claim.spec, None
+        spec, selector = pvc.spec, None
         if spec.selector is not None:
             selector = selectors.label_selector(spec.selector, "selector")
-        name = class_name(claim)
+        name = class_name(pvc)
         modes, mode = frozenset(spec.access_modes), spec.volume_mode or FILESYSTEM
         attributes = spec.volume_attributes_class_name or ""
         requirements = PvcRequirements(name, size, modes, mode, attributes, selector)
@@ -215,9 +215,9 @@ class VolumeSupplies:
         """Whether a volume is reserved for a PVC."""
         return bool(self._reserved_for.get(key))
 
-    def kept(self, claim: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
+    def kept(self, pvc: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
         """The volume that is reserved for a PVC and meets its requirements."""
-        key = claim.metadata.namespace, claim.metadata.name
+        key = pvc.metadata.namespace, pvc.metadata.name
         names = self._reserved_for.get(key, {})
         if len(names) > 1:  # in arrival order, as in upstream's list
             names = {each: None for each in self._objects.volumes if each in names}
@@ -226,12 +226,11 @@ class VolumeSupplies:
             reference = volume.spec.claim_ref
             assert reference is not None
             if (
-                volume_class_name(volume) == class_name(claim)
-                and (not reference.uid or reference.uid == claim.metadata.uid)
-                and (volume.spec.volume_mode or FILESYSTEM)
-                == (claim.spec.volume_mode or FILESYSTEM)
+                volume_class_name(volume) == class_name(pvc)
+                and (not reference.uid or reference.uid == pvc.metadata.uid)
+                and (volume.spec.volume_mode or FILESYSTEM) == (pvc.spec.volume_mode or FILESYSTEM)
                 and (volume.spec.volume_attributes_class_name or "")
-                == (claim.spec.volume_attributes_class_name or "")
+                == (pvc.spec.volume_attributes_class_name or "")
                 and volume.metadata.deletion_timestamp is None
                 and self._capacity[name] >= size
             ):

@@ -25,7 +25,7 @@ from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.framework.volume_binder.claims import PvcsByState, pvc_key, pvc_size, pvcs_of
+from stretto.framework.volume_binder.pvcs import PvcsByState, pvc_key, pvc_size, pvcs_of
 from stretto.framework.volume_binder.supply import STORAGE, VolumeSupply, supplies_of
 from stretto.state.objects import SELECTED_NODE, class_name
 from stretto.state.work.claims import VolumeChoice
@@ -61,10 +61,10 @@ class VolumeDecision(NamedTuple):
             return None
         return VolumeChoice(
             tuple(
-                (volume.metadata.name, claim.metadata.namespace, claim.metadata.name)
-                for volume, claim in self.taken
+                (volume.metadata.name, pvc.metadata.namespace, pvc.metadata.name)
+                for volume, pvc in self.taken
             ),
-            tuple((claim.metadata.namespace, claim.metadata.name) for claim in self.made),
+            tuple((pvc.metadata.namespace, pvc.metadata.name) for pvc in self.made),
         )
 
 
@@ -85,7 +85,7 @@ class PvcMatch(NamedTuple):
     """The suitable volumes for a PVC."""
 
     #: The PVC.
-    claim: PersistentVolumeClaim
+    pvc: PersistentVolumeClaim
     #: The volume that is reserved for it, if any; it excludes the others.
     kept: VolumeCandidate | None
     #: The free ones.
@@ -121,20 +121,20 @@ def reached(volume: PersistentVolume, nodes: NodeColumns) -> BoolArray:
 class VolumeBinder:
     """Evaluates nodes for the PVCs of one pod."""
 
-    def __init__(self, claims: PvcsByState, snapshot: ParitySnapshot) -> None:
+    def __init__(self, pvcs: PvcsByState, snapshot: ParitySnapshot) -> None:
         """Compute the results that do not depend on the node."""
-        self._claims = claims
+        self._pvcs = pvcs
         self._snapshot = snapshot
         self._nodes = snapshot.nodes
         self._objects = snapshot.objects
         self._supplies = supplies_of(snapshot)
-        self._reach = [self._bound(each) for each in claims.bound]
-        self._selected = [c for c in claims.waiting if SELECTED_NODE in c.metadata.annotations]
-        free = [c for c in claims.waiting if SELECTED_NODE not in c.metadata.annotations]
+        self._reach = [self._bound(each) for each in pvcs.bound]
+        self._selected = [c for c in pvcs.waiting if SELECTED_NODE in c.metadata.annotations]
+        free = [c for c in pvcs.waiting if SELECTED_NODE not in c.metadata.annotations]
         sizes = {pvc_key(each): pvc_size(each) for each in free}
         ordered = sorted(free, key=lambda each: sizes[pvc_key(each)])
         self._matches = [self._match(each, sizes[pvc_key(each)]) for each in ordered]
-        self._making = {pvc_key(each): self._make(each) for each in claims.waiting}
+        self._making = {pvc_key(each): self._make(each) for each in pvcs.waiting}
 
     @classmethod
     def of(cls, pod: SchedulingFacts, snapshot: ParitySnapshot) -> "VolumeBinder":
@@ -181,8 +181,8 @@ class VolumeBinder:
             codes[refused] |= _CONFLICT
             undecided &= reach
         still = np.ones(count, np.bool_)
-        for claim in self._selected:
-            at = self._nodes.index.get(claim.metadata.annotations[SELECTED_NODE])
+        for pvc in self._selected:
+            at = self._nodes.index.get(pvc.metadata.annotations[SELECTED_NODE])
             elsewhere = np.ones(count, np.bool_)
             if at is not None:
                 elsewhere[at] = False
@@ -191,8 +191,8 @@ class VolumeBinder:
         errors: list[str] = []
         everywhere = np.ones(count, np.bool_)
         pending = [(each, everywhere) for each in self._selected]
-        for claim, left in (*pending, *self._left(still)):
-            making = self._making[pvc_key(claim)]
+        for pvc, left in (*pending, *self._left(still)):
+            making = self._making[pvc_key(pvc)]
             here = still & left
             if making.error:
                 errors.append(making.error)
@@ -221,17 +221,17 @@ class VolumeBinder:
             if rivals > 1:
                 unsure |= (have > 0) & (have < rivals)
         for node in np.flatnonzero(unsure & pending).tolist():
-            without = {pvc_key(claim) for claim in self._choose(node)[1]}
+            without = {pvc_key(pvc) for pvc in self._choose(node)[1]}
             for match, mask in zip(self._matches, left, strict=True):
-                mask[node] = pvc_key(match.claim) in without
-        return [(match.claim, mask) for match, mask in zip(self._matches, left, strict=True)]
+                mask[node] = pvc_key(match.pvc) in without
+        return [(match.pvc, mask) for match, mask in zip(self._matches, left, strict=True)]
 
     def find(self, node: int) -> VolumeDecision:
         """The decision on one node."""
         conflict, lost = self._check_bound(node)
         name = self._nodes.names[node]
-        for claim in self._selected:
-            if claim.metadata.annotations[SELECTED_NODE] != name:
+        for pvc in self._selected:
+            if pvc.metadata.annotations[SELECTED_NODE] != name:
                 return VolumeDecision(_reasons(conflict, True, False, lost))
         taken, left = self._choose(node)
         error, no_volume, no_capacity = self._provide((*self._selected, *left), node)
@@ -249,8 +249,8 @@ class VolumeBinder:
         self._supplies.sync()
         found = self.find(node)
         theirs = dict(zip(self._making, waiting, strict=True))
-        taken = tuple([(volume, theirs[pvc_key(claim)]) for volume, claim in found.taken])
-        made = tuple([theirs[pvc_key(claim)] for claim in found.made])
+        taken = tuple([(volume, theirs[pvc_key(pvc)]) for volume, pvc in found.taken])
+        made = tuple([theirs[pvc_key(pvc)] for pvc in found.made])
         return VolumeDecision(found.reasons, taken, made, found.error)
 
     def _check_bound(self, node: int) -> tuple[bool, bool]:
@@ -277,18 +277,16 @@ class VolumeBinder:
             elif match.kept.reach[node] and _name(match.kept.volume) not in gone:
                 volume = match.kept.volume
             if volume is None:
-                left.append(match.claim)
+                left.append(match.pvc)
             else:
-                taken.append((volume, match.claim))
+                taken.append((volume, match.pvc))
                 gone.add(_name(volume))
         return taken, left
 
-    def _provide(
-        self, claims: Iterable[PersistentVolumeClaim], node: int
-    ) -> tuple[str, bool, bool]:
+    def _provide(self, pvcs: Iterable[PersistentVolumeClaim], node: int) -> tuple[str, bool, bool]:
         """An error, whether a volume cannot be provisioned, whether capacity is missing."""
-        for claim in claims:
-            each = self._making[pvc_key(claim)]
+        for pvc in pvcs:
+            each = self._making[pvc_key(pvc)]
             if each.error:
                 return each.error, False, False
             if not each.allowed[node]:
@@ -297,35 +295,35 @@ class VolumeBinder:
                 return "", False, True
         return "", False, False
 
-    def _bound(self, claim: PersistentVolumeClaim) -> BoolArray | None:
-        volume = self._objects.volumes.get(claim.spec.volume_name)
+    def _bound(self, pvc: PersistentVolumeClaim) -> BoolArray | None:
+        volume = self._objects.volumes.get(pvc.spec.volume_name)
         return None if volume is None else reached(volume, self._nodes)
 
-    def _match(self, claim: PersistentVolumeClaim, size: int) -> PvcMatch:
-        kept = self._supplies.kept(claim, size)
-        others = self._supplies.of(claim, size)
+    def _match(self, pvc: PersistentVolumeClaim, size: int) -> PvcMatch:
+        kept = self._supplies.kept(pvc, size)
+        others = self._supplies.of(pvc, size)
         if kept is None:
-            return PvcMatch(claim, None, others)
-        return PvcMatch(claim, VolumeCandidate(kept, reached(kept, self._nodes)), others)
+            return PvcMatch(pvc, None, others)
+        return PvcMatch(pvc, VolumeCandidate(kept, reached(kept, self._nodes)), others)
 
-    def _make(self, claim: PersistentVolumeClaim) -> VolumeProvisioning:
-        key = class_name(claim), claim.spec.resources.requests.get(STORAGE)
+    def _make(self, pvc: PersistentVolumeClaim) -> VolumeProvisioning:
+        key = class_name(pvc), pvc.spec.resources.requests.get(STORAGE)
         found = self._supplies.makings.get(key)
         if found is None:
-            found = self._supplies.makings[key] = self._new_making(claim)
+            found = self._supplies.makings[key] = self._new_making(pvc)
         assert isinstance(found, VolumeProvisioning)
         return found
 
-    def _new_making(self, claim: PersistentVolumeClaim) -> VolumeProvisioning:
+    def _new_making(self, pvc: PersistentVolumeClaim) -> VolumeProvisioning:
         everywhere = np.ones(self._nodes.count, np.bool_)
-        found = self._objects.class_of(claim)
+        found = self._objects.class_of(pvc)
         if found is None:
-            error = f'failed to find storage class "{class_name(claim)}"'
+            error = f'failed to find storage class "{class_name(pvc)}"'
             return VolumeProvisioning(error, everywhere, everywhere)
         if found.provisioner in ("", NO_PROVISIONER):
             return VolumeProvisioning("", ~everywhere, everywhere)
         allowed = self._topology(found.allowed_topologies)
-        return VolumeProvisioning("", allowed, self._has_capacity(claim, found))
+        return VolumeProvisioning("", allowed, self._has_capacity(pvc, found))
 
     def _topology(self, terms: tuple[TopologyTerm, ...]) -> BoolArray:
         """Nodes where a class may provision volumes: any term, all of its labels."""
@@ -343,11 +341,11 @@ class VolumeBinder:
                 mask |= self._nodes.holds(rules)
         return mask
 
-    def _has_capacity(self, claim: PersistentVolumeClaim, found: StorageClass) -> BoolArray:
+    def _has_capacity(self, pvc: PersistentVolumeClaim, found: StorageClass) -> BoolArray:
         """Nodes where the driver has capacity for that many bytes."""
         everywhere = np.ones(self._nodes.count, np.bool_)
         driver = self._objects.drivers.get(found.provisioner)
-        pending = claim.spec.resources.requests.get(STORAGE)
+        pending = pvc.spec.resources.requests.get(STORAGE)
         if pending is None or driver is None or not driver.spec.storage_capacity:
             return everywhere
         size = quantity.value(pending, STORAGE)

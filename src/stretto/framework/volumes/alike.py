@@ -18,7 +18,7 @@ import numpy.typing as npt
 from stretto.api.types.storage import PersistentVolumeClaim
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
-from stretto.framework.volume_binder.claims import pvc_key, waits_for_consumer
+from stretto.framework.volume_binder.pvcs import pvc_key, waits_for_consumer
 from stretto.framework.volume_binder.supply import STORAGE, supplies_of
 from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
 from stretto.state.objects import SELECTED_NODE, class_name
@@ -30,14 +30,14 @@ class UnboundPvcs(NamedTuple):
     #: Equal for pods with the same requirements in the same order.
     requested: Hashable
     #: The PVCs, in the pod's order.
-    claims: tuple[PersistentVolumeClaim, ...]
+    pvcs: tuple[PersistentVolumeClaim, ...]
 
 
 def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
     """The unbound PVCs of a pod without other volumes; ``None`` for a full evaluation."""
     objects, users, supplies = snapshot.objects, snapshot.pvc_users, supplies_of(snapshot)
     requested: list[Hashable] = []
-    claims: list[PersistentVolumeClaim] = []
+    pvcs: list[PersistentVolumeClaim] = []
     for volume in pod.pod.spec.volumes:
         if volume.persistent_volume_claim is None:
             if volume.ephemeral or volume.gce_persistent_disk or volume.aws_elastic_block_store:
@@ -46,22 +46,22 @@ def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
                 return None
             continue
         key = pod.namespace, volume.persistent_volume_claim.claim_name
-        claim = objects.pvcs.get(key)
-        if claim is None or key in users or supplies.is_reserved_for(key):
+        pvc = objects.pvcs.get(key)
+        if pvc is None or key in users or supplies.is_reserved_for(key):
             return None
-        spec, meta = claim.spec, claim.metadata
+        spec, meta = pvc.spec, pvc.metadata
         if spec.volume_name or SELECTED_NODE in meta.annotations or meta.deletion_timestamp:
             return None
-        if claim.status.phase == "Lost" or not waits_for_consumer(objects.class_of(claim)):
+        if pvc.status.phase == "Lost" or not waits_for_consumer(objects.class_of(pvc)):
             return None
         selector = b"" if spec.selector is None else msgspec.json.encode(spec.selector)
         size, modes = spec.resources.requests.get(STORAGE), spec.access_modes
-        kind = class_name(claim), spec.volume_mode, spec.volume_attributes_class_name
+        kind = class_name(pvc), spec.volume_mode, spec.volume_attributes_class_name
         requested.append((*kind, size, modes, selector))
-        claims.append(claim)
-    if len(claims) > 1 and len(set(map(pvc_key, claims))) < len(claims):
+        pvcs.append(pvc)
+    if len(pvcs) > 1 and len(set(map(pvc_key, pvcs))) < len(pvcs):
         return None
-    return UnboundPvcs(tuple(requested), tuple(claims))
+    return UnboundPvcs(tuple(requested), tuple(pvcs))
 
 
 class AlikePods:
@@ -73,13 +73,13 @@ class AlikePods:
         self._limits = capacity
         self._came: Counter[int] = Counter()
 
-    def find(self, claims: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision | None:
+    def find(self, pvcs: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision | None:
         """The volumes of the next pod on a node; ``None`` where the node no longer accepts it."""
         if self._limits is not None and self._came[node] >= self._limits[node]:
             return None
         found = NOTHING_TO_DO
         if self._binder is not None:
-            found = self._binder.find_for(claims, node)
+            found = self._binder.find_for(pvcs, node)
             if found.reasons or found.error:
                 return None
         self._came[node] += 1

@@ -115,22 +115,22 @@ class VolumeSnapshot:
     def assume(self, row: int, slot: int, found: VolumeDecision) -> None:
         """Count a placed pod and its volumes until the next ``sync``."""
         objects, name = self.snapshot.objects, self._cluster.nodes.names[slot]
-        for volume, claim in found.taken:
-            objects.take(volume, claim)
-            self._assumed.update((identity_of(volume), identity_of(claim)))
-        for claim in found.made:
-            objects.select_node(claim, name)
-            self._assumed.add(identity_of(claim))
+        for volume, pvc in found.taken:
+            objects.take(volume, pvc)
+            self._assumed.update((identity_of(volume), identity_of(pvc)))
+        for pvc in found.made:
+            objects.select_node(pvc, name)
+            self._assumed.add(identity_of(pvc))
         self._move(row, name)
         self._touched.add(row)
 
     def forget(self, row: int, found: VolumeDecision) -> None:
         """Undo an ``assume``; call in reverse order."""
-        for volume, claim in found.taken:
+        for volume, pvc in found.taken:
             self.snapshot.objects.put(volume)
-            self.snapshot.objects.put(claim)
-        for claim in found.made:
-            self.snapshot.objects.put(claim)
+            self.snapshot.objects.put(pvc)
+        for pvc in found.made:
+            self.snapshot.objects.put(pvc)
         self._move(row, "")
 
     @contextmanager

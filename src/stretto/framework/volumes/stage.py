@@ -19,7 +19,7 @@ from stretto.framework.engine.runtime import Runtime
 from stretto.framework.engine.turns import Run, place_in_turn
 from stretto.framework.groups.places import DomainOrder
 from stretto.framework.plugins.volumes import VolumeRule
-from stretto.framework.volume_binder.claims import pvc_key
+from stretto.framework.volume_binder.pvcs import pvc_key
 from stretto.framework.volume_binder.volumes import VolumeDecision
 from stretto.framework.volumes.alike import UnboundPvcs
 from stretto.framework.volumes.refusals import has_no_slot, placement_failure
@@ -104,14 +104,14 @@ class VolumeStage:
         used: set[tuple[str, str]] = set()
         starts = request.starts
         while u < len(with_some) and with_some[u] and starts[u + 1] - starts[u] == 1:
-            claims = self._volumes.fresh(int(request.rows[starts[u]]))
-            if claims is None or (found and claims.requested != found[0].requested):
+            pvcs = self._volumes.fresh(int(request.rows[starts[u]]))
+            if pvcs is None or (found and pvcs.requested != found[0].requested):
                 break
-            mine = set(map(pvc_key, claims.claims))
+            mine = set(map(pvc_key, pvcs.pvcs))
             if not used.isdisjoint(mine):
                 break
             used |= mine
-            found.append(claims)
+            found.append(pvcs)
             u += 1
         return found
 
@@ -162,7 +162,7 @@ class VolumeStage:
                 said[at] = self._failure(int(part.class_ids[at]), known)
                 continue
             position = self._volumes.view.position(slot)
-            found = None if position is None else alike.find(run[at].claims, position)
+            found = None if position is None else alike.find(run[at].pvcs, position)
             if found is None:
                 break
             self._volumes.view.assume(row, slot, found)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from stretto.api.admission.claims import ephemeral_claims
+from stretto.api.admission.pvcs import ephemeral_pvcs
 from stretto.api.admission.request import JsonObject
 from stretto.api.admission.workloads import stable_uid
 from stretto.api.codec import decode, parse_object, without_nulls
@@ -37,7 +37,7 @@ def expand(
         if each.kind == kinds.POD:
             pod = admission.admitted(each)
             if pod is not None:
-                result += _claims(pod, admission)
+                result += _pvcs(pod, admission)
                 result.append(pod)
         elif each.kind not in MAKERS:
             result.append(each)
@@ -48,15 +48,15 @@ def expand(
     return result
 
 
-def _claims(
+def _pvcs(
     pod: InputObject, admission: InputAdmission, made: Sequence[JsonObject] = ()
 ) -> Iterator[InputObject]:
     """The PVCs that controllers make for a pod, except those that exist."""
-    claims = list(made)
+    pvcs = list(made)
     if b'"ephemeral"' in pod.body:
-        claims += ephemeral_claims(parse_object(pod.body, pod.title))
-    for claim in claims:
-        item = _object(kinds.PERSISTENT_VOLUME_CLAIM, claim, pod.where)
+        pvcs += ephemeral_pvcs(parse_object(pod.body, pod.title))
+    for pvc in pvcs:
+        item = _object(kinds.PERSISTENT_VOLUME_CLAIM, pvc, pod.where)
         ready = None if admission.holds(item) else admission.admitted(item)
         if ready is not None:
             yield ready
@@ -78,17 +78,15 @@ def _made(
     """The pods of one controller, each after its PVCs."""
     body = without_nulls(parse_object(item.body, item.title))
     controller = Controller(item, body, nodes)
-    claims: dict[str, Sequence[JsonObject]] = {}
-    for body in admission.admit_pods(_bodies(controller, claims), item.where):
+    pvcs: dict[str, Sequence[JsonObject]] = {}
+    for body in admission.admit_pods(_bodies(controller, pvcs), item.where):
         pod = _object(kinds.POD, body, item.where)
-        yield from _claims(pod, admission, claims.pop(pod.name, ()))
+        yield from _pvcs(pod, admission, pvcs.pop(pod.name, ()))
         yield pod
 
 
-def _bodies(
-    controller: Controller, claims: dict[str, Sequence[JsonObject]]
-) -> Iterator[JsonObject]:
-    """The pods before admission; ``claims`` receives their PVCs by the name of the pod."""
+def _bodies(controller: Controller, pvcs: dict[str, Sequence[JsonObject]]) -> Iterator[JsonObject]:
+    """The pods before admission; ``pvcs`` receives their PVCs by the name of the pod."""
     item, template = controller.item, controller.spec["template"]
     meta = template.get("metadata") or {}
     owner, checked = _owner(controller), False
@@ -107,8 +105,8 @@ def _bodies(
             with inside(f"{item.title}: spec.template"):
                 validate(decode(kinds.POD, msgspec.json.encode(pod)))
             checked = True
-        if made.claims:
-            claims[made.name] = made.claims
+        if made.pvcs:
+            pvcs[made.name] = made.pvcs
         yield pod
 
 

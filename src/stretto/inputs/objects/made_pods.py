@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.admission.claims import stateful_claims
+from stretto.api.admission.pvcs import stateful_pvcs
 from stretto.api.admission.request import JsonObject
 from stretto.api.admission.tolerations import daemon_tolerations
 from stretto.api.codec import decode_as
@@ -34,7 +34,7 @@ class MadePod(msgspec.Struct, frozen=True):
     #: Fields that replace those of the template's spec.
     spec: JsonObject = {}
     #: PVCs that the controller creates before the pod.
-    claims: Sequence[JsonObject] = ()
+    pvcs: Sequence[JsonObject] = ()
 
 
 class Controller(msgspec.Struct, frozen=True):
@@ -105,19 +105,19 @@ def _stateful(controller: Controller) -> Iterator[MadePod]:
             "apps.kubernetes.io/pod-index": str(number),
             "controller-revision-hash": f"{item.name}-{controller.hash}",
         }
-        claims = stateful_claims(controller.body, number)
-        own = {volume for volume, _ in claims}
-        volumes = [_claim_volume(volume, claim) for volume, claim in claims]
+        pvcs = stateful_pvcs(controller.body, number)
+        own = {volume for volume, _ in pvcs}
+        volumes = [_pvc_volume(volume, pvc) for volume, pvc in pvcs]
         volumes += [each for each in given if each.get("name") not in own]
         more: JsonObject = {"hostname": name, "subdomain": spec.get("serviceName") or ""}
         if volumes:
             more["volumes"] = volumes
-        yield MadePod(name, labels, {}, more, [claim for _, claim in claims])
+        yield MadePod(name, labels, {}, more, [pvc for _, pvc in pvcs])
 
 
-def _claim_volume(volume: str, claim: JsonObject) -> JsonObject:
+def _pvc_volume(volume: str, pvc: JsonObject) -> JsonObject:
     """A volume of a pod that is a PVC."""
-    return {"name": volume, "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}
+    return {"name": volume, "persistentVolumeClaim": {"claimName": pvc["metadata"]["name"]}}
 
 
 def _daemons(controller: Controller) -> Iterator[MadePod]:

@@ -358,7 +358,7 @@ def test_waiting_for_a_volume_times_out() -> None:
     ((_, words),) = plane.plane.cluster.objects.wait_timeouts.values()
     assert words.startswith("waited 600 s for volumes on node ")
     assert words.endswith(
-        "has made none for claim data (class made); see kubectl describe pvc data -n default"
+        "has not provisioned PVC data (class made); see kubectl describe pvc data -n default"
     )
 
 

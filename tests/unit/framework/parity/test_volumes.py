@@ -13,7 +13,7 @@ from stretto.framework.plugins.volumes import (
     VolumeZoneRule,
 )
 from stretto.framework.volume_binder import volumes
-from stretto.framework.volume_binder.claims import WAIT
+from stretto.framework.volume_binder.pvcs import WAIT
 from tests.support.parity_cluster import (
     HOST,
     ZONE,

@@ -62,7 +62,7 @@ class NodeVolumeLimitsPlugin(FilterPlugin, declares=NodeVolumeLimitsRule):
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Full nodes; skipped without PVCs and without inline disks of the two clouds."""
         disks = [each for each in pod.pod.spec.volumes if migrated(each) is not None]
-        if not pod.shape.claims and not disks:
+        if not pod.shape.pvcs and not disks:
             return SKIP
         status = pvcs_status(pod, snapshot)
         if status.code is not StatusCode.SUCCESS:
@@ -84,11 +84,11 @@ def migrated(volume: Volume) -> tuple[str, str] | None:
 def pvcs_status(pod: SchedulingFacts, snapshot: ParitySnapshot) -> PluginStatus:
     """Whether the PVCs of a new pod can be counted."""
     for name, own in pod.pvc_names():
-        claim = snapshot.objects.pvcs.get((pod.namespace, name))
-        if claim is None:
+        pvc = snapshot.objects.pvcs.get((pod.namespace, name))
+        if pvc is None:
             where = f"looking up PVC {pod.namespace}/{name}"
             return unresolvable(f'{where}: persistentvolumeclaim "{name}" not found')
-        if own and (refusal := ownership_refusal(claim, pod)):
+        if own and (refusal := ownership_refusal(pvc, pod)):
             return PluginStatus(StatusCode.ERROR, (refusal,))
     return SUCCESS
 
@@ -101,28 +101,28 @@ def volumes_of(pod: SchedulingFacts, snapshot: ParitySnapshot) -> tuple[Drivers,
         if disk is not None:
             found[f"{disk[0]}/{disk[1]}"] = disk[0]
     for name, own in pod.pvc_names():
-        claim = snapshot.objects.pvcs.get((pod.namespace, name))
-        if claim is None:
+        pvc = snapshot.objects.pvcs.get((pod.namespace, name))
+        if pvc is None:
             continue
-        if own and (refusal := ownership_refusal(claim, pod)):
+        if own and (refusal := ownership_refusal(pvc, pod)):
             return found, refusal
-        driver, handle = driver_of(claim, snapshot)
+        driver, handle = driver_of(pvc, snapshot)
         if driver and handle:
             found[f"{driver}/{handle}"] = driver
     return found, ""
 
 
-def driver_of(claim: PersistentVolumeClaim, snapshot: ParitySnapshot) -> tuple[str, str]:
+def driver_of(pvc: PersistentVolumeClaim, snapshot: ParitySnapshot) -> tuple[str, str]:
     """Driver and volume of a PVC: bound, or to be provisioned by its class; empty for none."""
     objects = snapshot.objects
-    volume = objects.volumes.get(claim.spec.volume_name)
+    volume = objects.volumes.get(pvc.spec.volume_name)
     if volume is not None:
         csi = volume.spec.csi
         return ("", "") if csi is None else (csi.driver, csi.volume_handle)
-    found = objects.classes.get(class_name(claim))
+    found = objects.classes.get(class_name(pvc))
     if found is None or found.provisioner in NOT_COUNTED:
         return "", ""
-    handle = f"to be made for {claim.metadata.namespace}/{claim.metadata.name}"
+    handle = f"to be made for {pvc.metadata.namespace}/{pvc.metadata.name}"
     return MIGRATED.get(found.provisioner, found.provisioner), handle
 
 

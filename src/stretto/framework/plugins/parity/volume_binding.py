@@ -20,8 +20,8 @@ from stretto.framework.model.status import (
 )
 from stretto.framework.plugins.volumes import VolumeBindingRule
 from stretto.framework.volume_binder import volumes
-from stretto.framework.volume_binder.claims import pvcs_of
 from stretto.framework.volume_binder.ownership import ownership_refusal
+from stretto.framework.volume_binder.pvcs import pvcs_of
 
 UNBOUND: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
@@ -48,30 +48,30 @@ def binder_of(
     pod: SchedulingFacts, snapshot: ParitySnapshot
 ) -> volumes.VolumeBinder | PluginStatus:
     """The binder of the pod's PVCs, or the status that skips the plugin or ends the cycle."""
-    if not pod.shape.claims:
+    if not pod.shape.pvcs:
         return SKIP
     if refusal := pvcs_refusal(pod, snapshot):
         return unresolvable(refusal)
-    claims = pvcs_of(pod, snapshot.objects)
-    return UNBOUND if claims.immediate else volumes.VolumeBinder(claims, snapshot)
+    pvcs = pvcs_of(pod, snapshot.objects)
+    return UNBOUND if pvcs.immediate else volumes.VolumeBinder(pvcs, snapshot)
 
 
 def pvcs_refusal(pod: SchedulingFacts, snapshot: ParitySnapshot) -> str:
     """Why a PVC of the pod cannot be used; empty where all can."""
     for name, own in pod.pvc_names():
-        claim = snapshot.objects.pvcs.get((pod.namespace, name))
-        if claim is None and own:
+        pvc = snapshot.objects.pvcs.get((pod.namespace, name))
+        if pvc is None and own:
             waiting = "waiting for ephemeral volume controller to create the"
             return f'{waiting} persistentvolumeclaim "{name}"'
-        if claim is None:
+        if pvc is None:
             return f'persistentvolumeclaim "{name}" not found'
-        if claim.status.phase == "Lost":
-            volume = claim.spec.volume_name
+        if pvc.status.phase == "Lost":
+            volume = pvc.spec.volume_name
             bound = f'bound to non-existent persistentvolume "{volume}"'
             return f'persistentvolumeclaim "{name}" {bound}'
-        if claim.metadata.deletion_timestamp is not None:
+        if pvc.metadata.deletion_timestamp is not None:
             return f'persistentvolumeclaim "{name}" is being deleted'
-        if own and (refusal := ownership_refusal(claim, pod)):
+        if own and (refusal := ownership_refusal(pvc, pod)):
             return refusal
     return ""
 

@@ -42,13 +42,13 @@ class VolumeRestrictionsPlugin(FilterPlugin, declares=VolumeRestrictionsRule):
         """The pod's disks and its ReadWriteOncePod PVCs; skipped where neither conflicts."""
         disks = [each for each in pod.pod.spec.volumes if is_disk(each)]
         alone: set[str] = set()
-        for name, own in pod.shape.claims:
+        for name, own in pod.shape.pvcs:
             if own:
                 continue
-            claim = snapshot.objects.pvcs.get((pod.namespace, name))
-            if claim is None:
+            pvc = snapshot.objects.pvcs.get((pod.namespace, name))
+            if pvc is None:
                 return unresolvable(f'persistentvolumeclaim "{name}" not found')
-            if ONE_POD in claim.spec.access_modes:
+            if ONE_POD in pvc.spec.access_modes:
                 alone.add(name)
         uses = sum((pod.namespace, name) in snapshot.pvc_users for name in alone)
         if not disks and not uses:
@@ -104,7 +104,7 @@ class RestrictionCheck(NodeCheck):
         if self.disks and any(map(self.in_the_way, staying)):
             return False
         space = pod.namespace
-        freed = [n for each in evicted if each.namespace == space for n, _ in each.shape.claims]
+        freed = [n for each in evicted if each.namespace == space for n, _ in each.shape.pvcs]
         return all(freed.count(n) >= snapshot.pvc_users.get((space, n), 0) for n in self.alone)
 
     def in_the_way(self, pod: SchedulingFacts) -> bool:
@@ -138,7 +138,7 @@ class RestrictionDryRun(NodeDryRun):
 
     def _count(self, pod: SchedulingFacts, by: int) -> None:
         self._conflicts += by * self._check.in_the_way(pod)
-        mine = (name for name, own in pod.shape.claims if not own)
+        mine = (name for name, own in pod.shape.pvcs if not own)
         self._uses += by * sum(name in self._check.alone for name in mine)
 
 

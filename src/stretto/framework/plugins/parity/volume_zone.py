@@ -38,7 +38,7 @@ class VolumeZonePlugin(FilterPlugin, declares=VolumeZoneRule):
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes in other zones; skipped where no bound volume has a zone."""
         zones: list[Zones] = []
-        for name, own in pod.shape.claims:
+        for name, own in pod.shape.pvcs:
             if not own:
                 found = _zones(pod.namespace, name, snapshot)
                 if isinstance(found, PluginStatus):
@@ -50,18 +50,18 @@ class VolumeZonePlugin(FilterPlugin, declares=VolumeZoneRule):
 def _zones(namespace: str, name: str, snapshot: ParitySnapshot) -> list[Zones] | PluginStatus:
     """The zones of a PVC's volume, or the status that ends the cycle."""
     objects = snapshot.objects
-    claim = objects.pvcs.get((namespace, name))
-    if claim is None:
+    pvc = objects.pvcs.get((namespace, name))
+    if pvc is None:
         return unresolvable(f'persistentvolumeclaim "{name}" not found')
-    if claim.spec.volume_name:
-        volume = objects.volumes.get(claim.spec.volume_name)
+    if pvc.spec.volume_name:
+        volume = objects.volumes.get(pvc.spec.volume_name)
         if volume is None:
-            return unresolvable(f'persistentvolume "{claim.spec.volume_name}" not found')
+            return unresolvable(f'persistentvolume "{pvc.spec.volume_name}" not found')
         return zones_of(volume)
-    wanted = class_name(claim)
+    wanted = class_name(pvc)
     if not wanted:
         return NO_CLASS
-    found = objects.class_of(claim)
+    found = objects.class_of(pvc)
     if found is None:
         return unresolvable(f'storageclass.storage.k8s.io "{wanted}" not found')
     return [] if found.volume_binding_mode == "WaitForFirstConsumer" else NO_NAME

@@ -26,19 +26,19 @@ def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
     """A pod's PVCs; all of them must exist."""
     bound, waiting, immediate = [], [], []
     for name, _ in pod.pvc_names():
-        claim = objects.pvcs[pod.namespace, name]
-        if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
-            bound.append(claim)
-        elif not claim.spec.volume_name and waits_for_consumer(objects.class_of(claim)):
-            waiting.append(claim)
+        pvc = objects.pvcs[pod.namespace, name]
+        if pvc.spec.volume_name and BIND_COMPLETED in pvc.metadata.annotations:
+            bound.append(pvc)
+        elif not pvc.spec.volume_name and waits_for_consumer(objects.class_of(pvc)):
+            waiting.append(pvc)
         else:
-            immediate.append(claim)
+            immediate.append(pvc)
     return PvcsByState(tuple(bound), tuple(waiting), tuple(immediate))
 
 
-def pvc_size(claim: PersistentVolumeClaim) -> int:
+def pvc_size(pvc: PersistentVolumeClaim) -> int:
     """Bytes that a PVC requests, in billionths."""
-    requested = claim.spec.resources.requests.get(STORAGE)
+    requested = pvc.spec.resources.requests.get(STORAGE)
     return 0 if requested is None else quantity.nano(requested, STORAGE)
 
 
@@ -47,6 +47,6 @@ def waits_for_consumer(found: StorageClass | None) -> bool:
     return found is not None and found.volume_binding_mode == WAIT
 
 
-def pvc_key(claim: PersistentVolumeClaim) -> tuple[str, str]:
+def pvc_key(pvc: PersistentVolumeClaim) -> tuple[str, str]:
     """Namespace and name."""
-    return claim.metadata.namespace, claim.metadata.name
+    return pvc.metadata.namespace, pvc.metadata.name

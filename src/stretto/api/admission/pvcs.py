@@ -11,15 +11,15 @@ _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 """Annotation of a PVC that names its class."""
 
 
-def default_class(request: AdmissionRequest, claim: JsonObject, view: ObjectView) -> None:
+def default_class(request: AdmissionRequest, pvc: JsonObject, view: ObjectView) -> None:
     """Fill in the default StorageClass of a PVC that names none; the empty name stays.
 
     Of several default classes the newest counts, of equally old ones the first by name.
     """
     if request.operation is Operation.UPDATE:
         return
-    spec = claim["spec"]
-    notes = claim["metadata"].get("annotations") or {}
+    spec = pvc["spec"]
+    notes = pvc["metadata"].get("annotations") or {}
     if spec.get("storageClassName") is not None or _OLD_CLASS in notes:
         return
     found = [each for each in view.list(STORAGE_CLASS) if _is_default(each)]
@@ -35,7 +35,7 @@ def default_storage_class(item: JsonObject) -> None:
     item.setdefault("reclaimPolicy", "Delete")
 
 
-def ephemeral_claims(pod: JsonObject) -> list[JsonObject]:
+def ephemeral_pvcs(pod: JsonObject) -> list[JsonObject]:
     """The PVCs of the ephemeral volumes of a pod, as the controller makes them."""
     meta, found = pod["metadata"], []
     for volume in pod["spec"].get("volumes") or ():
@@ -63,7 +63,7 @@ def ephemeral_claims(pod: JsonObject) -> list[JsonObject]:
     return found
 
 
-def stateful_claims(owner: JsonObject, ordinal: int) -> list[tuple[str, JsonObject]]:
+def stateful_pvcs(owner: JsonObject, ordinal: int) -> list[tuple[str, JsonObject]]:
     """The PVCs of one pod of a StatefulSet, each after the name of its volume."""
     meta, spec, found = owner["metadata"], owner["spec"], []
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
