@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from stretto.federation.planner.kubeadmiral import spread
+from stretto.federation.planner.kubeadmiral import binpack, spread
 from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
 
 Fields = dict[str, Any]
@@ -71,8 +71,15 @@ class ReplicaInput(msgspec.Struct, frozen=True):
         for each in self.clusters:
             said = self.wildcard if each.no_preference else each
             if said is not None:
-                found.append(ReplicaPreference(each.name, said.weight, said.min, said.max))
+                general = each.no_preference
+                found.append(ReplicaPreference(each.name, said.weight, said.min, said.max, general))
         return tuple(found)
+
+
+def binpack_plan(given: Fields) -> Fields:
+    """``ka_binpack_plan``: one division by priority."""
+    found = binpack.plan(msgspec.convert(given, ReplicaInput).demand())
+    return {"plan": found.placed, "overflow": found.overflow, "final": found.total()}
 
 
 def spread_plan(given: Fields) -> Fields:

@@ -16,6 +16,8 @@ class ReplicaPreference:
     minimum: int = 0
     #: Most replicas; None is no limit.
     maximum: int | None = None
+    #: Whether this is the preference for clusters that the policy does not name.
+    general: bool = False
 
 
 @dataclass(frozen=True, slots=True)

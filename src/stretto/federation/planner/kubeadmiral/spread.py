@@ -7,7 +7,7 @@ each cluster's distance from its share.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from stretto.federation.planner.hashes import fnv1
@@ -143,19 +143,14 @@ def _shrunk(
 def _grown(
     demand: ReplicaDemand, present: dict[str, int], wanted: dict[str, int], count: int
 ) -> dict[str, int]:
-    """Give ``count`` replicas to clusters below their share."""
+    """Give ``count`` replicas to clusters below their share; only own maximums limit them."""
     below = []
     for each in demand.preferences:
         has = present[each.name]
         if wanted[each.name] > has:
-            headroom = None if each.maximum is None else each.maximum - has
-            below.append(replace(each, weight=wanted[each.name] - has, minimum=0, maximum=headroom))
+            limit = None if each.general else each.maximum
+            headroom = None if limit is None else limit - has
+            below.append(ReplicaPreference(each.name, wanted[each.name] - has, maximum=headroom))
     ordered = _heaviest_first(below, demand.key)
-    estimated = _left(demand.estimated, present)
-    limited = _left(demand.limited, present)
-    given = _divide(_Division(count, ordered, estimated, limited), keep=False).placed
+    given = _divide(_Division(count, ordered, _NO_LIMITS, _NO_LIMITS), keep=False).placed
     return {name: has + given.get(name, 0) for name, has in present.items()}
-
-
-def _left(limits: Mapping[str, int], present: Mapping[str, int]) -> dict[str, int]:
-    return {name: limit - present[name] for name, limit in limits.items() if name in present}

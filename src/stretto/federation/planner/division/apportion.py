@@ -1,0 +1,132 @@
+"""Round exact shares to replicas so that no cluster loses one when the total grows.
+
+Replicas are handed out one after another, so the result is monotone in the total. Each goes to the
+cluster that Webster's method prefers, among those where every cluster can still keep its quota at
+every later total: its share, rounded down or up. This is the quota method with Webster's criterion
+(M. L. Balinski and H. P. Young, The quota method of apportionment, 1975; J. W. Still, A class of
+new methods for congressional apportionment, 1979), here for shares with bounds.
+"""
+
+import heapq
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from stretto.federation.planner.division.shares import ShareBounds, Shares
+
+LOOKAHEAD: Final = 256
+"""Totals for which a preferred cluster is examined. One whose next replica is due later waits until
+no other cluster can take the turn, which is always allowed."""
+_BLOCK: Final = 2 * LOOKAHEAD
+
+_Turn: TypeAlias = tuple[int, int, int, int]
+"""Webster's criterion, tie, cluster, due total: the smallest is preferred."""
+
+
+def apportion(total: int, bounds: ShareBounds, ties: Sequence[int]) -> list[int]:
+    """Replicas of each cluster.
+
+    They sum to ``total``, or to the sum of the upper bounds if that is less; clusters without a
+    weight get their lower bound. If the lower bounds exceed the total, they are the weights, and
+    the upper bounds.
+
+    Args:
+        total: The replicas.
+        bounds: Weights and bounds.
+        ties: A different number for each cluster; the smaller one precedes at equal criteria.
+    """
+    if sum(bounds.least) > total:
+        none = (0,) * len(ties)
+        return apportion(total, ShareBounds(bounds.least, none, bounds.least), ties)
+    counts = list(bounds.least)
+    growing = [at for at, weight in enumerate(bounds.weights) if weight]
+    if growing:
+        part = ShareBounds(
+            *(
+                tuple(column[at] for at in growing)
+                for column in (bounds.weights, bounds.least, bounds.most)
+            )
+        )
+        rest = total - sum(bounds.least) + sum(part.least)
+        rounding = _Rounding(part, [ties[at] for at in growing])
+        for at, count in zip(growing, rounding.counts(min(rest, sum(part.most))), strict=True):
+            counts[at] = count
+    return counts
+
+
+class _Rounding:
+    """One walk over all totals, from the sum of the lower bounds on."""
+
+    def __init__(self, bounds: ShareBounds, ties: Sequence[int]) -> None:
+        self._bounds = bounds
+        self._ties = ties
+        self._shares = Shares(bounds)
+        self._counts = np.array(bounds.least, np.int64)
+        self._begin = sum(bounds.least) + 1
+        self._slack = self._shares.slack(self._begin, self._begin, self._counts)
+        self._shift = 2 * max(bounds.weights).bit_length() + 2
+        self._opening: list[tuple[int, int]] = []
+        self._ready: list[_Turn] = []
+        for cluster in range(len(ties)):
+            self._open(cluster)
+
+    def counts(self, total: int) -> list[int]:
+        """Replicas of each cluster at ``total``."""
+        for turn in range(self._begin, total + 1):
+            self._extend(turn)
+            while self._opening and self._opening[0][0] <= turn:
+                self._admit(heapq.heappop(self._opening)[1])
+            self._give(turn, self._next(turn))
+        return [int(count) for count in self._counts]
+
+    def _open(self, cluster: int) -> None:
+        count = int(self._counts[cluster])
+        if count < self._bounds.most[cluster]:
+            heapq.heappush(self._opening, (self._shares.opens(cluster, count), cluster))
+
+    def _admit(self, cluster: int) -> None:
+        """The cluster may take a turn from now on without exceeding its quota."""
+        count = int(self._counts[cluster])
+        weight = self._bounds.weights[cluster]
+        # Two fractions with such denominators differ by more than the bits cut off here.
+        criterion = ((2 * count + 1) << self._shift) // weight
+        due = self._shares.due(cluster, count + 1)
+        heapq.heappush(self._ready, (criterion, self._ties[cluster], cluster, due))
+
+    def _extend(self, turn: int) -> None:
+        """Know the slack of all totals that the look-ahead reads."""
+        end = self._begin + len(self._slack)
+        if turn + LOOKAHEAD >= end:
+            more = self._shares.slack(end, end + _BLOCK, self._counts)
+            self._slack = np.concatenate([self._slack[turn - self._begin :], more])
+            self._begin = turn
+
+    def _next(self, turn: int) -> _Turn:
+        """The preferred cluster that leaves every quota reachable, else the most urgent one."""
+        passed: list[_Turn] = []
+        chosen: _Turn | None = None
+        while self._ready and chosen is None:
+            first = heapq.heappop(self._ready)
+            if self._allows(turn, first[3]):
+                chosen = first
+            else:
+                passed.append(first)
+        if chosen is None:
+            chosen = min(passed, key=lambda each: (each[3], *each))
+            passed.remove(chosen)
+        for each in passed:
+            heapq.heappush(self._ready, each)
+        return chosen
+
+    def _allows(self, turn: int, due: int) -> bool:
+        if due > turn + LOOKAHEAD:
+            return False
+        between = self._slack[turn - self._begin : due - self._begin]
+        return not len(between) or bool(between.min() > 0)
+
+    def _give(self, turn: int, chosen: _Turn) -> None:
+        _, _, cluster, due = chosen
+        self._slack[turn - self._begin : max(0, due - self._begin)] -= 1
+        self._counts[cluster] += 1
+        self._open(cluster)

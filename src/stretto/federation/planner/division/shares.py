@@ -1,0 +1,140 @@
+"""Exact shares of clusters with bounds, as functions of the total.
+
+At a total t the share of a cluster is λ × weight, at least its lower and at most its upper bound;
+λ is the number at which the shares sum to t. Between the totals at which a cluster meets a bound, λ
+is linear in t, so that shares are exact with integers alone.
+"""
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stretto.base.errors import InputError
+
+UNBOUNDED: Final = 2**40
+"""An upper bound that no total reaches."""
+MOST_WEIGHT: Final = 2**31 - 1
+"""The largest weight: products with totals fit in 64 bits."""
+
+Counts: TypeAlias = NDArray[np.int64]
+"""One int64 for each cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareBounds:
+    """Weights and bounds of all clusters, in the same order."""
+
+    #: Weights, 0 or more.
+    weights: tuple[int, ...]
+    #: Lower bounds.
+    least: tuple[int, ...]
+    #: Upper bounds, at least the lower ones.
+    most: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for weight in self.weights:
+            if not 0 <= weight <= MOST_WEIGHT:
+                raise InputError("weight", weight, f"an integer from 0 to {MOST_WEIGHT}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Totals between which the same clusters are between their bounds."""
+
+    #: λ at the begin.
+    rate: Fraction
+    #: The total at the begin.
+    begin: Fraction
+    #: Sum of the bounds that clusters have met.
+    fixed: int
+    #: Sum of the weights of the other clusters.
+    weight: int
+
+
+class Shares:
+    """The shares of clusters with a positive weight, from the sum of their lower bounds on."""
+
+    def __init__(self, bounds: ShareBounds) -> None:
+        self._weights = bounds.weights
+        self._column = np.array(bounds.weights, np.int64)
+        self._least = np.array(bounds.least, np.int64)
+        self._most = np.array(bounds.most, np.int64)
+        self._stretches = _stretches(bounds)
+        self._rates = [each.rate for each in self._stretches]
+        self._begins = [each.begin for each in self._stretches]
+
+    def due(self, cluster: int, count: int) -> int:
+        """The smallest total at which the share of ``cluster`` is ``count`` or more."""
+        at = self._stretch(cluster, count)
+        return at.fixed - (-at.weight * count // self._weights[cluster])
+
+    def opens(self, cluster: int, count: int) -> int:
+        """The smallest total at which the share of ``cluster`` is more than ``count``."""
+        at = self._stretch(cluster, count)
+        return at.fixed + at.weight * count // self._weights[cluster] + 1
+
+    def _stretch(self, cluster: int, count: int) -> _Stretch:
+        """The stretch in which the share of ``cluster`` becomes ``count``."""
+        last, weight = self._stretches[-1], self._weights[cluster]
+        if count * last.rate.denominator >= last.rate.numerator * weight:
+            return last
+        return self._stretches[max(0, bisect_right(self._rates, Fraction(count, weight)) - 1)]
+
+    def exact(self, total: int) -> list[Fraction]:
+        """The shares at ``total``."""
+        at = self._stretches[max(0, bisect_right(self._begins, total) - 1)]
+        rate = Fraction(total - at.fixed, at.weight) if at.weight else at.rate
+        return [
+            min(max(rate * weight, Fraction(int(least))), Fraction(int(most)))
+            for weight, least, most in zip(self._weights, self._least, self._most, strict=True)
+        ]
+
+    def slack(self, begin: int, end: int, counts: Counts) -> Counts:
+        """What is left of each total from ``begin`` to ``end`` beyond all duties.
+
+        A cluster's duty is its share, rounded down, and at least what it has: ``counts``.
+        """
+        found = np.arange(begin, end, dtype=np.int64)
+        first = max(0, bisect_right(self._begins, begin) - 1)
+        for number in range(first, len(self._stretches)):
+            at = self._stretches[number]
+            last = number + 1 == len(self._stretches)
+            stop = end if last else min(end, math.ceil(self._begins[number + 1]))
+            totals = np.arange(max(begin, math.ceil(at.begin)), stop, dtype=np.int64)
+            if len(totals):
+                inside = slice(int(totals[0]) - begin, int(totals[-1]) + 1 - begin)
+                found[inside] -= self._duties(totals, at, counts)
+        return found
+
+    def _duties(self, totals: Counts, at: _Stretch, counts: Counts) -> Counts:
+        """The sum of the duties of all clusters at each total of one stretch."""
+        lead = (totals - at.fixed)[None, :] * self._column[:, None]
+        share = lead // at.weight if at.weight else np.full_like(lead, UNBOUNDED)
+        duty = np.clip(share, self._least[:, None], self._most[:, None])
+        summed: Counts = np.maximum(duty, counts[:, None]).sum(axis=0)
+        return summed
+
+
+def _stretches(bounds: ShareBounds) -> list[_Stretch]:
+    """All stretches, in order; a rate at which nothing grows has an empty one."""
+    changes: dict[Fraction, tuple[int, int]] = {}
+    for weight, least, most in zip(bounds.weights, bounds.least, bounds.most, strict=True):
+        for bound, sign in ((least, 1), (most, -1)):
+            if bound == UNBOUNDED:
+                continue
+            rate = Fraction(bound, weight)
+            grown, met = changes.get(rate, (0, 0))
+            changes[rate] = grown + sign * weight, met - sign * bound
+    found: list[_Stretch] = []
+    fixed, weight = sum(bounds.least), 0
+    for rate in sorted(changes):
+        total = fixed + weight * rate
+        weight += changes[rate][0]
+        fixed += changes[rate][1]
+        found.append(_Stretch(rate, total, fixed, weight))
+    return found

@@ -1,0 +1,131 @@
+"""Filters: masks of the clusters that may run a workload, under KubeAdmiral's names."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from stretto.api.wire import selectors
+from stretto.base.errors import InputError
+from stretto.federation.scheduling.fleet import ClusterMask, MemberCluster, MemberFleet
+from stretto.federation.scheduling.resources import CPU, EPHEMERAL, MEMORY, is_scalar
+from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload
+from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+
+ClusterFilter: TypeAlias = Callable[[FederatedWorkload, MemberFleet], ClusterMask]
+"""From a workload and the clusters to the clusters that it may use."""
+
+_KATALYST: Final = frozenset(
+    f"resource.katalyst.kubewharf.io/{name}"
+    for name in ("reclaimed_millicpu", "reclaimed_memory", "net_bandwidth")
+)
+"""Resources that Katalyst reports."""
+
+
+def serves_kind(_workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters that serve the kind of the workload."""
+    return fleet.mask(each.serves_kind for each in fleet.members)
+
+
+def tolerated(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters without untolerated taints; where it runs already, only NoExecute counts."""
+    return fleet.mask(
+        not untolerated(
+            each.taints,
+            workload.tolerations,
+            (NO_EXECUTE,) if each.name in workload.current else (NO_SCHEDULE, NO_EXECUTE),
+        )
+        for each in fleet.members
+    )
+
+
+def placed(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters of the placement list, or all if it is empty."""
+    return fleet.mask(
+        not workload.placement or each.name in workload.placement for each in fleet.members
+    )
+
+
+def affine(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters with the selected labels that match one of the required terms."""
+    wanted = workload.cluster_selector.items()
+    return fleet.mask(
+        wanted <= each.labels.items() and _matches_one(workload.required, each)
+        for each in fleet.members
+    )
+
+
+def _matches_one(terms: tuple[ClusterTerm, ...] | None, member: MemberCluster) -> bool:
+    """Whether a term matches; terms after an invalid one do not count."""
+    if terms is None:
+        return True
+    try:
+        return any(matches(each, member) for each in terms)
+    except InputError:
+        return False
+
+
+def matches(term: ClusterTerm, member: MemberCluster) -> bool:
+    """Whether ``member`` meets every requirement of ``term``; an empty term matches none.
+
+    Requirements on the name are read only if those on labels hold.
+
+    Raises:
+        InputError: a requirement is invalid.
+    """
+    on_labels = selectors.node_term(term.match_expressions, (), "affinity")
+    if term.match_expressions and not on_labels.matches(member.name, member.labels):
+        return False
+    if not term.match_fields:
+        return bool(term.match_expressions)
+    on_name = selectors.node_term((), term.match_fields, "affinity")
+    return on_name.matches(member.name, member.labels)
+
+
+def ready(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Ready clusters, and those where it runs already."""
+    return fleet.mask(each.ready or each.name in workload.current for each in fleet.members)
+
+
+def staying(_workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters that do not leave the federation."""
+    return fleet.mask(not each.terminating for each in fleet.members)
+
+
+def not_evicted(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters that no migration excludes."""
+    return fleet.mask(each.name not in workload.evicted for each in fleet.members)
+
+
+def fits(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters with room for one replica, and those where it runs already."""
+    runs = fleet.mask(each.name in workload.current for each in fleet.members)
+    request = workload.request
+    scalars = [name for name in request if is_scalar(name)]
+    if not scalars and not any(request.get(name) for name in (CPU, MEMORY, EPHEMERAL)):
+        return fleet.mask(True for _ in fleet.members)
+    room = fleet.mask(True for _ in fleet.members)
+    for name in (CPU, MEMORY, *(each for each in scalars if request[each] > 0)):
+        room &= fleet.allocatable(name) >= request.get(name, 0) + fleet.used(name)
+    return runs | room
+
+
+def has_katalyst(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+    """Clusters with resources of Katalyst, if the workload requests some and runs elsewhere."""
+    needs = bool(_KATALYST & workload.request.keys())
+    return fleet.mask(
+        not needs or each.name in workload.current or bool(_KATALYST & each.allocatable.keys())
+        for each in fleet.members
+    )
+
+
+FILTERS: Final[Mapping[str, ClusterFilter]] = {
+    "APIResources": serves_kind,
+    "TaintToleration": tolerated,
+    "PlacementFilter": placed,
+    "ClusterAffinity": affine,
+    "ClusterReady": ready,
+    "ClusterTerminating": staying,
+    "ClusterEvicted": not_evicted,
+    "ClusterResourcesFit": fits,
+    "KatalystResourcesExist": has_katalyst,
+}
+"""Filters by name."""

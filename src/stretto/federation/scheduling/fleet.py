@@ -1,0 +1,85 @@
+"""The clusters of a federation as rows and as columns."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stretto.api.types.core import Taint
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Amounts by resource: CPU in thousandths, others in units."""
+ClusterMask: TypeAlias = NDArray[np.bool_]
+"""One bool for each cluster."""
+ClusterColumn: TypeAlias = NDArray[np.int64]
+"""One int64 for each cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberCluster:
+    """A cluster as the scheduling reads it."""
+
+    #: Name.
+    name: str
+    #: Labels.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: Taints.
+    taints: tuple[Taint, ...] = ()
+    #: Whether the cluster is ready.
+    ready: bool = True
+    #: Whether the cluster leaves the federation.
+    terminating: bool = False
+    #: Whether the cluster serves the kind of the workload.
+    serves_kind: bool = True
+    #: Amounts that pods can request.
+    allocatable: Amounts = field(default_factory=dict)
+    #: Amounts that are free.
+    available: Amounts = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MemberFleet:
+    """All clusters, in a fixed order; columns are built on first use."""
+
+    #: The clusters.
+    members: tuple[MemberCluster, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return tuple(each.name for each in self.members)
+
+    def mask(self, values: Iterable[bool]) -> ClusterMask:
+        """A mask of one value for each cluster."""
+        return np.fromiter(values, np.bool_, len(self.members))
+
+    def column(self, values: Iterable[int]) -> ClusterColumn:
+        """A column of one value for each cluster."""
+        return np.fromiter(values, np.int64, len(self.members))
+
+    def allocatable(self, resource: str) -> ClusterColumn:
+        """Amounts of ``resource`` that pods can request; 0 where it is absent."""
+        return self.column(each.allocatable.get(resource, 0) for each in self.members)
+
+    def used(self, resource: str) -> ClusterColumn:
+        """Requested amounts of ``resource``.
+
+        They are the allocatable amount less the available one, and the whole allocatable amount
+        where more is available than allocatable.
+        """
+        return self.column(_used(each, resource) for each in self.members)
+
+    def only(self, kept: ClusterMask) -> "MemberFleet":
+        """The clusters of a mask, in the same order."""
+        return MemberFleet(
+            tuple(each for each, keep in zip(self.members, kept, strict=True) if keep)
+        )
+
+
+def _used(member: MemberCluster, resource: str) -> int:
+    allocatable = member.allocatable.get(resource, 0)
+    available = member.available.get(resource, 0)
+    return allocatable - available if available <= allocatable else allocatable

@@ -1,0 +1,305 @@
+"""Recorded inputs of Karmada's scheduler as values of the planners."""
+
+from typing import Any
+
+import msgspec
+
+from stretto.api.types.core import Taint
+from stretto.api.types.pod import Toleration
+from stretto.api.wire import quantity
+from stretto.federation.planner.karmada import assignment, estimate, webster
+from stretto.federation.planner.karmada.assignment import (
+    AssignmentDemand,
+    AssignmentError,
+    DivisionStrategy,
+    ReplicaCandidate,
+)
+from stretto.federation.planner.karmada.estimate import ClusterSummary, NodeModel
+from stretto.federation.scheduling import karmada, spreading
+from stretto.federation.scheduling.karmada import ClusterRule, KarmadaCluster, KarmadaWorkload
+from stretto.federation.scheduling.spreading import (
+    ClusterSpread,
+    SelectionError,
+    SpreadDemand,
+    SpreadField,
+)
+
+Fields = dict[str, Any]
+"""The members of an input or of a result."""
+
+
+class DivideInput(msgspec.Struct, frozen=True):
+    """The input of the family ``km_divide``."""
+
+    #: Replicas to add.
+    replicas: int
+    #: Votes.
+    weights: dict[str, int]
+    #: Replicas before.
+    initial: dict[str, int] = {}
+    #: Identifier.
+    uid: str = ""
+
+
+class TargetInput(msgspec.Struct, frozen=True):
+    """Replicas in one cluster."""
+
+    #: Name.
+    name: str
+    #: Replicas.
+    replicas: int = 0
+
+
+class RuleInput(msgspec.Struct, frozen=True):
+    """Conditions on a cluster."""
+
+    #: Names.
+    names: tuple[str, ...] = ()
+    #: Labels.
+    labels: dict[str, str] = {}
+    #: Excluded names.
+    exclude: tuple[str, ...] = ()
+    #: Weight.
+    weight: int = 0
+
+    def rule(self) -> ClusterRule:
+        """The rule as the scheduling takes it."""
+        return ClusterRule(self.names, self.labels, self.exclude, self.weight)
+
+
+class SpreadInput(msgspec.Struct, frozen=True):
+    """A spread constraint."""
+
+    #: What is counted.
+    by: SpreadField
+    #: Least groups.
+    min: int = 0
+    #: Most groups.
+    max: int = 0
+
+    def constraint(self) -> ClusterSpread:
+        """The constraint as the selection takes it."""
+        return ClusterSpread(self.by, self.min, self.max)
+
+
+class ModelInput(msgspec.Struct, frozen=True):
+    """A grade of nodes."""
+
+    #: Grade.
+    grade: int
+    #: Lower bounds.
+    min: dict[str, str] = {}
+
+
+class ListedMember(msgspec.Struct, frozen=True):
+    """A cluster of any family; each family uses some of the members."""
+
+    #: Name.
+    name: str
+    #: Labels.
+    labels: dict[str, str] = {}
+    #: Taints.
+    taints: tuple[Taint, ...] = ()
+    #: Provider.
+    provider: str = ""
+    #: Region.
+    region: str = ""
+    #: Zones.
+    zones: tuple[str, ...] = ()
+    #: Points.
+    score: int = 0
+    #: Tier of an overflow.
+    tier: int = 0
+    #: Free replicas, or quantities that pods can request.
+    allocatable: int | dict[str, str] = 0
+    #: Quantities requested by placed pods.
+    allocated: dict[str, str] = {}
+    #: Quantities requested by waiting pods.
+    allocating: dict[str, str] = {}
+    #: Whether it reports nothing.
+    no_summary: bool = False
+    #: Grades.
+    models: tuple[ModelInput, ...] = ()
+    #: Nodes by grade.
+    model_counts: dict[int, int] = {}
+
+    def free(self) -> int:
+        """Free replicas."""
+        assert isinstance(self.allocatable, int)
+        return self.allocatable
+
+    def summary(self) -> ClusterSummary | None:
+        """What it reports."""
+        if self.no_summary:
+            return None
+        allocatable = self.allocatable if isinstance(self.allocatable, dict) else {}
+        models = {each.grade: each.min for each in self.models}
+        return ClusterSummary(
+            _nano(allocatable),
+            _nano(self.allocated),
+            _nano(self.allocating),
+            [
+                NodeModel(self.model_counts.get(grade, 0), quantity.amounts(least, self.name))
+                for grade, least in models.items()
+            ]
+            if self.model_counts
+            else None,
+        )
+
+    def cluster(self) -> KarmadaCluster:
+        """The cluster as the scheduling takes it."""
+        return KarmadaCluster(
+            self.name,
+            self.labels,
+            self.taints,
+            self.provider,
+            self.region,
+            self.zones,
+            self.summary(),
+        )
+
+
+class BindingInput(msgspec.Struct, frozen=True):
+    """The input of the families ``km_assign``, ``km_select``, ``km_estimate``, ``km_schedule``."""
+
+    #: Strategy; empty duplicates.
+    strategy: str = ""
+    #: Replicas.
+    replicas: int = 0
+    #: Clusters to select from.
+    clusters: tuple[ListedMember, ...] = ()
+    #: Clusters to assign to.
+    candidates: tuple[ListedMember, ...] = ()
+    #: Present replicas.
+    previous: tuple[TargetInput, ...] = ()
+    #: Requests.
+    request: dict[str, str] = {}
+    #: Whether it requests nothing, not even an empty list.
+    no_requirements: bool = False
+    #: Identifier.
+    uid: str = ""
+    #: Whether replicas are divided anew.
+    fresh: bool = False
+    #: Whether tiers count.
+    overflow: bool = False
+    #: Clusters of an eviction.
+    evicting: frozenset[str] = frozenset()
+    #: Conditions on clusters.
+    cluster_affinity: RuleInput | None = None
+    #: Tolerations.
+    tolerations: tuple[Toleration, ...] = ()
+    #: Spread constraints.
+    spread: tuple[SpreadInput, ...] = ()
+    #: Static weights.
+    static_weights: tuple[RuleInput, ...] = ()
+
+    def division(self) -> DivisionStrategy:
+        """The strategy."""
+        return DivisionStrategy(self.strategy or DivisionStrategy.DUPLICATED)
+
+    def present(self) -> dict[str, int]:
+        """Present replicas."""
+        return {each.name: each.replicas for each in self.previous}
+
+    def rules(self) -> tuple[ClusterRule, ...] | None:
+        """Static weights; None if there are none."""
+        return tuple(each.rule() for each in self.static_weights) or None
+
+    def constraints(self) -> tuple[ClusterSpread, ...]:
+        """Spread constraints."""
+        return tuple(each.constraint() for each in self.spread)
+
+
+def divide(given: Fields) -> Fields:
+    """``km_divide``: Webster's method."""
+    asked = msgspec.convert(given, DivideInput)
+    found = webster.divide(asked.replicas, asked.weights, asked.initial, asked.uid)
+    return {"result": found}
+
+
+def assign(given: Fields) -> Fields:
+    """``km_assign``: replicas for selected clusters."""
+    asked = msgspec.convert(given, BindingInput, str_keys=True)
+    labels = {each.name: each.labels for each in asked.candidates}
+    if not asked.candidates:
+        return {"result": {}, "error": "no clusters available to schedule"}
+    if not asked.replicas and asked.no_requirements:
+        return {"result": dict.fromkeys(labels, 0)}
+    demand = AssignmentDemand(
+        asked.division(),
+        asked.replicas,
+        tuple(ReplicaCandidate(each.name, each.free(), each.tier) for each in asked.candidates),
+        asked.present(),
+        karmada.static_weights(asked.rules(), labels),
+        asked.uid,
+        asked.fresh,
+        asked.overflow,
+    )
+    try:
+        return {"result": assignment.assign(demand)}
+    except AssignmentError as error:
+        return {"result": {}, "error": str(error)}
+
+
+def select(given: Fields) -> Fields:
+    """``km_select``: grouping and selection."""
+    asked = msgspec.convert(given, BindingInput, str_keys=True)
+    strategy, present = asked.division(), asked.present()
+    scored = [
+        each.cluster().scored(each.score, each.free() + present.get(each.name, 0))
+        for each in asked.clusters
+    ]
+    demand = SpreadDemand(
+        asked.replicas,
+        strategy is DivisionStrategy.DUPLICATED,
+        asked.constraints(),
+        strategy is DivisionStrategy.STATIC_WEIGHT,
+    )
+    ranked = spreading.rank(scored, demand)
+    result: Fields = {"order": [each.name for each in ranked.order]}
+    result |= {f"{by}_scores": dict(each) for by, each in ranked.scores.items() if each}
+    try:
+        chosen = spreading.select(ranked, demand)
+    except SelectionError as error:
+        return result | {"selected": [], "error": str(error)}
+    return result | {"selected": [each.name for each in chosen]}
+
+
+def estimate_replicas(given: Fields) -> Fields:
+    """``km_estimate``: replicas that fit."""
+    asked = msgspec.convert(given, BindingInput, str_keys=True)
+    request = None if asked.no_requirements else _nano(asked.request)
+    fitting = {each.name: estimate.fitting(each.summary(), request) for each in asked.clusters}
+    return {"result": fitting}
+
+
+def schedule(given: Fields) -> Fields:
+    """``km_schedule``: all stages."""
+    asked = msgspec.convert(given, BindingInput, str_keys=True)
+    rule = asked.cluster_affinity
+    workload = KarmadaWorkload(
+        asked.division(),
+        asked.replicas,
+        _nano(asked.request),
+        asked.present(),
+        asked.uid,
+        asked.fresh,
+        asked.evicting,
+        rule.rule() if rule else None,
+        asked.tolerations,
+        asked.constraints(),
+        asked.rules(),
+    )
+    found = karmada.schedule(workload, tuple(each.cluster() for each in asked.clusters))
+    result: Fields = {
+        "feasible": list(found.feasible),
+        "selected": list(found.selected),
+        "result": dict(found.replicas),
+    }
+    available = {name: found.available[name] for name in found.selected}
+    shown = {"scores": found.scores, "available": available, "error": found.error}
+    return result | {name: each for name, each in shown.items() if each}
+
+
+def _nano(amounts: dict[str, str]) -> dict[str, int]:
+    return {name: quantity.nano(text, name) for name, text in amounts.items()}

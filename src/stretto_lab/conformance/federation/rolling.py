@@ -1,0 +1,56 @@
+"""Recorded inputs of KubeAdmiral's rollout planner as values of the planner."""
+
+from typing import Any
+
+import msgspec
+
+from stretto.federation.planner import fenceposts
+from stretto.federation.planner.kubeadmiral import rolling
+from stretto.federation.planner.kubeadmiral.rolling import (
+    RollingLimits,
+    RollingPlan,
+    RollingTarget,
+)
+
+Fields = dict[str, Any]
+"""The members of an input or of a result."""
+
+
+class RolloutInput(msgspec.Struct, frozen=True):
+    """The input of the family ``ka_rollout_plan``."""
+
+    #: Replicas of the workload.
+    replicas: int
+    #: Surge.
+    max_surge: int | str
+    #: Unavailable pods.
+    max_unavailable: int | str
+    #: The workload in each cluster.
+    targets: tuple[RollingTarget, ...]
+
+
+def rollout_plan(given: Fields) -> Fields:
+    """``ka_rollout_plan``: one round."""
+    asked = msgspec.convert(given, RolloutInput)
+    surge, down = fenceposts.resolve(asked.max_surge, asked.max_unavailable, asked.replicas)
+    limits = RollingLimits(asked.replicas, surge, down)
+    found = rolling.plan(limits, asked.targets)
+    result: Fields = {
+        "resolved_max_surge": surge,
+        "resolved_max_unavailable": down,
+        "pure_scaling": rolling.is_scaling(limits, asked.targets),
+        "remaining_surge": limits.remaining_surge(asked.targets),
+        "remaining_unavailable": limits.remaining_unavailable(asked.targets),
+        "plans": {name: _fields(each) for name, each in found.plans.items()},
+    }
+    return result | {"rejected": True} if found.rejected else result
+
+
+def _fields(plan: RollingPlan) -> Fields:
+    shown = {
+        "replicas": plan.replicas,
+        "max_surge": plan.max_surge,
+        "max_unavailable": plan.max_unavailable,
+    }
+    found: Fields = {name: each for name, each in shown.items() if each is not None}
+    return found | {"only_replicas": True} if plan.only_replicas else found
