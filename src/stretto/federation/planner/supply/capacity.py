@@ -1,0 +1,97 @@
+"""Free capacity of clusters, less what is promised to workloads that do not run yet.
+
+A cluster reports what its pods use only after they exist. Several workloads that are planned in the
+meantime would all see the same free capacity and overfill the cluster. A plan is therefore a
+promise until the cluster reports its pods: later plans count it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from stretto.base.errors import InputError
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Amounts by resource: CPU in thousandths, others in units."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterCapacity:
+    """What a cluster offers."""
+
+    #: Name.
+    name: str
+    #: Amounts that pods can request.
+    allocatable: Amounts
+    #: Amounts that no pod has requested; negative where the cluster is over-committed.
+    available: Amounts
+
+    def less(self, amounts: Amounts) -> "ClusterCapacity":
+        """The cluster with ``amounts`` less available."""
+        left = {name: count - amounts.get(name, 0) for name, count in self.available.items()}
+        return ClusterCapacity(self.name, self.allocatable, left)
+
+
+def fitting(amounts: Amounts, request: Amounts) -> int | None:
+    """Replicas with ``request`` that fit in ``amounts``; None if they request nothing."""
+    counts = [max(0, amounts.get(name, 0)) // count for name, count in request.items() if count > 0]
+    return min(counts) if counts else None
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPromise:
+    """Replicas of one workload that a plan starts in one cluster."""
+
+    #: Namespace and name of the workload.
+    workload: str
+    #: The cluster.
+    cluster: str
+    #: Replicas that the cluster does not report yet.
+    replicas: int
+    #: Requests of one replica.
+    request: Amounts = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.replicas < 0:
+            raise InputError(f"{self.workload}: promised replicas", self.replicas, "0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """All promises that clusters do not report yet."""
+
+    #: The promises.
+    all: tuple[CapacityPromise, ...] = ()
+
+    def made(self, workload: str, started: Mapping[str, int], request: Amounts) -> "Promises":
+        """The promises with those of one workload replaced: replicas that start, by cluster."""
+        new = tuple(
+            CapacityPromise(workload, cluster, count, request)
+            for cluster, count in started.items()
+            if count > 0
+        )
+        return Promises((*self.without(workload).all, *new))
+
+    def without(self, workload: str) -> "Promises":
+        """The promises to all other workloads."""
+        return Promises(tuple(each for each in self.all if each.workload != workload))
+
+    def reported(self, workload: str, cluster: str, replicas: int) -> "Promises":
+        """The promises after ``cluster`` reported ``replicas`` more pods of ``workload``."""
+        found = []
+        for each in self.all:
+            if (each.workload, each.cluster) != (workload, cluster):
+                found.append(each)
+            elif each.replicas > replicas:
+                left = each.replicas - replicas
+                found.append(CapacityPromise(workload, cluster, left, each.request))
+        return Promises(tuple(found))
+
+    def deducted(self, clusters: tuple[ClusterCapacity, ...]) -> tuple[ClusterCapacity, ...]:
+        """The clusters without what is promised."""
+        sums: dict[str, dict[str, int]] = {}
+        for each in self.all:
+            total = sums.setdefault(each.cluster, {})
+            for name, count in each.request.items():
+                total[name] = total.get(name, 0) + count * each.replicas
+        return tuple(each.less(sums.get(each.name, {})) for each in clusters)
