@@ -6,10 +6,11 @@ which must not change them.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from stretto.api.codec import decode_as
 from stretto.api.wire.kinds import Kind
 from stretto.stores.reflector import Reflector
 from stretto.stores.render import render
@@ -24,6 +25,7 @@ Name = tuple[str, str]
 IndexKey = Callable[["StoredObject"], Iterable[str]]
 """The keys of an index under which an object is found."""
 
+_S = TypeVar("_S")
 _NOTHING: Final[dict[Name, "StoredObject"]] = {}
 
 
@@ -45,6 +47,14 @@ class StoredObject:
         """The object as a client sees it; shared, so readers must not change it."""
         decoded: Fields = msgspec.json.decode(render(self.record))
         return decoded
+
+    def read(self, struct: type[_S]) -> _S:
+        """The object as a struct.
+
+        Raises:
+            InputError: a field is malformed; the message has its path.
+        """
+        return decode_as(struct, render(self.record), self.record.name)
 
     @property
     def metadata(self) -> Fields:

@@ -14,7 +14,7 @@ from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.reconcile.cache import Change, StoreCache
 from stretto.reconcile.queue import DelayQueue
-from stretto.reconcile.reconciler import Reconciler, RetryError
+from stretto.reconcile.reconciler import Later, Reconciler, RetryError
 from stretto.stores.store import Store
 
 _LOG: Final = logging.getLogger(__name__)
@@ -126,7 +126,10 @@ class ReconcileLoop:
             for change in changes:
                 for controller, queue in zip(self._controllers, self._queues, strict=True):
                     for key in controller.affected(change):
-                        queue.add(key, now)
+                        if isinstance(key, Later):
+                            queue.add(key.key, now + key.delay)
+                        else:
+                            queue.add(key, now)
 
     def _next_index(self, now: float) -> int | None:
         """Index of the first controller with a key that is due."""

@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Iterable
 from typing import Protocol
 
+import msgspec
+
 from stretto.reconcile.cache import Change
 from stretto.stores.store import Reply
 
@@ -15,6 +17,15 @@ class RetryError(Exception):
         super().__init__(message)
         #: Seconds before the next attempt; ``None`` for the back-off of the loop.
         self.after = after
+
+
+class Later(msgspec.Struct, frozen=True):
+    """A key that becomes due after a delay."""
+
+    #: The key.
+    key: Hashable
+    #: Seconds until it is due.
+    delay: float
 
 
 class Reconciler(Protocol):
@@ -30,7 +41,7 @@ class Reconciler(Protocol):
         ...
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The keys that a change makes due."""
+        """The keys that a change makes due; a ``Later`` makes its key due after a delay."""
         ...
 
     def reconcile(self, key: Hashable, now: float) -> float | None:

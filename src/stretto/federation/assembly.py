@@ -1,0 +1,47 @@
+"""A federation put together: a loop over the host and its members, with all controllers."""
+
+from stretto.base.clock import Clock
+from stretto.federation.controllers.federate import FederateController
+from stretto.federation.controllers.namespaces import NamespaceController
+from stretto.federation.controllers.override import OverrideController
+from stretto.federation.controllers.schedule import ScheduleController
+from stretto.federation.controllers.sync import SyncController
+from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.settings import FederationSettings
+from stretto.reconcile.loop import ReconcileLoop
+from stretto.stores.store import Store
+
+
+class Federation:
+    """The controllers of a federation over connected stores."""
+
+    def __init__(self, host: Store, clock: Clock, settings: FederationSettings) -> None:
+        """A federation without members.
+
+        Args:
+            host: where users write and federated objects live.
+            clock: time of delays, health and migrations.
+            settings: behaviour of the controllers.
+        """
+        #: The loop that runs the controllers.
+        self.loop = ReconcileLoop(clock)
+        #: The host and the members.
+        self.fleet = Fleet(self.loop.add_store(HOST, host), settings)
+        self.loop.add_controllers(
+            [
+                FederateController(self.fleet),
+                NamespaceController(self.fleet),
+                ScheduleController(self.fleet, clock),
+                OverrideController(self.fleet),
+                SyncController(self.fleet),
+            ]
+        )
+
+    def connect(self, name: str, store: Store) -> None:
+        """Connect a member; its FederatedCluster says whether it is used."""
+        self.fleet.connect(name, self.loop.add_store(name, store))
+
+    def disconnect(self, name: str) -> None:
+        """Disconnect a member; what it runs stays."""
+        self.fleet.disconnect(name)
+        self.loop.remove_store(name)

@@ -1,0 +1,1 @@
+"""Controllers of a federation: each reconciles one kind of key over the fleet."""

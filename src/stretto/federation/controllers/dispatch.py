@@ -1,0 +1,180 @@
+"""One federated object in one member: created, adopted, updated, released or deleted."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from stretto.api.types.federated import PropagationStatus as Status
+from stretto.base.errors import InputError, StrettoError
+from stretto.federation import names, writes
+from stretto.federation.fleet import Fleet, is_joined, is_ready
+from stretto.federation.objects import placements
+from stretto.federation.objects.member import desired, merged
+from stretto.federation.objects.versions import digest, version_of
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Fields, StoreCache, StoredObject
+from stretto.reconcile.reconciler import RetryError
+
+_TRUE: Final = "true"
+_ADOPT: Final = "adopt"
+
+
+class Dispatch:
+    """Writes to members; it remembers the versions that it wrote."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        """For the members of a fleet."""
+        self._fleet = fleet
+        self._written: dict[tuple[str, str, str], tuple[str, str]] = {}
+
+    # ---------------------------------------------------------------- placed
+
+    def ensure(self, type_: FederatedType, federated: StoredObject, cluster: StoredObject) -> Status:
+        """Create or update the object in a cluster of its placement."""
+        name = cluster.record.name
+        if cluster.is_terminating:
+            return Status.CLUSTER_TERMINATING
+        member = self._fleet.member(name)
+        if member is None or not is_joined(cluster) or not is_ready(cluster):
+            return Status.CLUSTER_NOT_READY
+        try:
+            patches = placements.patches_for(federated.spec, name, type_)
+            wanted = desired(federated, patches)
+        except InputError:
+            return Status.APPLY_OVERRIDES_FAILED
+        present = _present(member, type_, federated)
+        if present is None:
+            return self._create(member, type_, wanted)
+        if present.is_terminating:
+            return Status.PENDING_CREATE
+        if not _is_managed(present):
+            if not _may_adopt(federated, name) or present.labels.get(names.MANAGED):
+                return Status.ALREADY_EXISTS
+            metadata = wanted["metadata"]
+            notes = {**metadata["annotations"], names.ADOPTED: _TRUE}
+            wanted = {**wanted, "metadata": {**metadata, "annotations": notes}}
+        return self._update(member, type_, federated, (wanted, present))
+
+    def _create(self, member: StoreCache, type_: FederatedType, wanted: Fields) -> Status:
+        """Create the object."""
+        try:
+            writes.create(member.store, type_.kind, wanted)
+        except RetryError:
+            present = member.store.get(type_.kind, *_place(type_, wanted))
+            return Status.ALREADY_EXISTS if present is not None else Status.CREATION_FAILED
+        except StrettoError:
+            return Status.CREATION_FAILED
+        return Status.OK
+
+    def _update(
+        self,
+        member: StoreCache,
+        type_: FederatedType,
+        federated: StoredObject,
+        pair: tuple[Fields, StoredObject],
+    ) -> Status:
+        """Replace the object unless it is as it was last written, from the same input."""
+        wanted, present = pair
+        place = member.name, present.record.uid, type_.name
+        input_ = digest(wanted)
+        if self._written.get(place) == (input_, version_of(present)):
+            return Status.OK
+        replicas = type_.paths.replicas_spec if _keeps_replicas(federated) else ""
+        after = merged(wanted, present, replicas)
+        if after == present.fields:
+            self._written[place] = input_, version_of(present)
+            return Status.OK
+        try:
+            record = writes.update(member.store, present, after)
+        except (RetryError, StrettoError):
+            return Status.UPDATE_FAILED
+        if record is not None:
+            self._written[place] = input_, version_of(StoredObject(record))
+        return Status.OK
+
+    # ---------------------------------------------------------------- not placed
+
+    def remove(
+        self, type_: FederatedType, federated: StoredObject, cluster: StoredObject
+    ) -> Status | None:
+        """Delete or release the object in a cluster; ``None`` once nothing managed is left."""
+        member = self._fleet.member(cluster.record.name)
+        if member is None:
+            return None
+        present = _present(member, type_, federated)
+        if present is None or not _is_managed(present):
+            return None
+        if not is_ready(cluster):
+            return Status.CLUSTER_NOT_READY
+        if federated.is_terminating and _is_orphaned(federated, present):
+            return self._release(member, present)
+        if not present.is_terminating:
+            try:
+                writes.delete(member.store, present)
+            except (RetryError, StrettoError):
+                return Status.DELETION_FAILED
+        return Status.WAITING_FOR_REMOVAL
+
+    def _release(self, member: StoreCache, present: StoredObject) -> Status | None:
+        """Remove the marks of the federation and leave the object where it is."""
+        labels = {key: value for key, value in present.labels.items() if key != names.MANAGED}
+        own = (names.PROPAGATED_LABELS, names.PROPAGATED_ANNOTATIONS, names.ADOPTED)
+        notes = {
+            key: value
+            for key, value in present.annotations.items()
+            if key not in own and key != names.SOURCE_GENERATION
+        }
+        metadata = {**present.metadata, "labels": labels, "annotations": notes}
+        try:
+            writes.update(member.store, present, {**present.fields, "metadata": metadata})
+        except (RetryError, StrettoError):
+            return Status.LABEL_REMOVAL_FAILED
+        return None
+
+
+def _place(type_: FederatedType, wanted: Fields) -> tuple[str, str]:
+    metadata = wanted["metadata"]
+    return (metadata.get("namespace", "") if type_.kind.namespaced else "", metadata["name"])
+
+
+def _present(
+    member: StoreCache, type_: FederatedType, federated: StoredObject
+) -> StoredObject | None:
+    """The member's object of that name."""
+    template = federated.spec["template"]
+    return member.follow_synced(type_.kind).get(*_place(type_, template))
+
+
+def _is_managed(present: StoredObject) -> bool:
+    return present.labels.get(names.MANAGED) == _TRUE
+
+
+def _keeps_replicas(federated: StoredObject) -> bool:
+    return federated.annotations.get(names.RETAIN_REPLICAS) == _TRUE
+
+
+def _setting(annotations: Mapping[str, str], internal: str, own: str) -> str:
+    """The value of a controller, else that of the user."""
+    return annotations.get(internal) or annotations.get(own) or ""
+
+
+def _may_adopt(federated: StoredObject, cluster: str) -> bool:
+    """Whether an object that exists in a cluster may be taken over."""
+    notes = federated.annotations
+    if _setting(notes, names.NAMESPACE_CONFLICT, names.CONFLICT) != _ADOPT:
+        return False
+    text = _setting(notes, names.NAMESPACE_ADOPT, names.ADOPT_FROM)
+    try:
+        chosen = json.loads(text or "{}")
+        pattern = chosen.get("regexp") or ""
+        by_pattern = bool(pattern) and re.fullmatch(pattern, cluster) is not None
+        return cluster in (chosen.get("clusters") or ()) or by_pattern
+    except (AttributeError, TypeError, ValueError, re.error):
+        return False
+
+
+def _is_orphaned(federated: StoredObject, present: StoredObject) -> bool:
+    """Whether the member's object outlives the federated one."""
+    rule = _setting(federated.annotations, names.NAMESPACE_ORPHAN, names.ORPHAN)
+    return rule == "all" or (rule == "adopted" and names.ADOPTED in present.annotations)

@@ -1,0 +1,154 @@
+"""Writes federated objects to member clusters, repairs drift, and cleans up."""
+
+from collections.abc import Hashable, Iterable
+from typing import Final, NamedTuple
+
+from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
+from stretto.api.types.federated import PropagationStatus as Status
+from stretto.federation import names, writes
+from stretto.federation.controllers.dispatch import Dispatch
+from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.objects import pending, placements
+from stretto.federation.objects.naming import federated_name
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.reconciler import Later
+
+FEDERATED: Final = (FEDERATED_OBJECT.kind.kind, CLUSTER_FEDERATED_OBJECT.kind.kind)
+"""The kinds of federated objects."""
+_DONE: Final = frozenset({Status.OK})
+"""States that need no further attempt."""
+
+
+class FederatedKey(NamedTuple):
+    """A federated object."""
+
+    #: Name of its FederatedTypeConfig.
+    type: str
+    #: Its namespace.
+    namespace: str
+    #: Its name.
+    name: str
+
+
+class SyncController:
+    """From federated objects to members."""
+
+    name = "sync"
+
+    def __init__(self, fleet: Fleet) -> None:
+        """For the federated objects of a fleet."""
+        self._fleet = fleet
+        self._dispatch = Dispatch(fleet)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The federated object itself, of a member's object, or all of a cluster."""
+        if change.source != HOST:
+            yield from self._of_member(change)
+        elif change.kind.kind in FEDERATED:
+            if type_ := self._fleet.type_of(change.object):
+                yield FederatedKey(type_.name, *change.object.name)
+        elif change.kind.kind == "FederatedCluster" and _matters(change):
+            yield from self._all()
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Bring one object to all its members."""
+        assert isinstance(key, FederatedKey)
+        type_ = self._fleet.types.named(key.type)
+        if type_ is None:
+            return None
+        federated = self._fleet.federated(type_.federated_kind, key.namespace, key.name)
+        if federated is None:
+            return None
+        if federated.is_terminating:
+            return self._end(type_, federated)
+        if pending.pending(federated.annotations) or self._is_dry_run(federated):
+            return None
+        if (marked := writes.with_finalizer(federated.fields, names.SYNC_FINALIZER, True)) is not None:
+            writes.update(self._fleet.host.store, federated, marked)
+            return None
+        states = self._spread(type_, federated)
+        self._report(federated, states)
+        return None if set(states.values()) <= _DONE else self._fleet.settings.deletion_retry
+
+    # ---------------------------------------------------------------- keys
+
+    def _of_member(self, change: Change) -> Iterable[Hashable]:
+        """The federated object of a member's object, after a while in which others change too."""
+        type_ = self._fleet.types.of(change.kind.group, change.kind.kind)
+        if type_ is None:
+            return
+        namespace, name = change.object.name
+        key = FederatedKey(type_.name, namespace, federated_name(name, type_.name))
+        yield Later(key, self._fleet.settings.drift_delay)
+
+    def _all(self) -> Iterable[Hashable]:
+        for type_ in self._fleet.types:
+            for each in self._fleet.host.follow_synced(type_.federated_kind):
+                if self._fleet.type_of(each) is type_:
+                    yield FederatedKey(type_.name, *each.name)
+
+    # ---------------------------------------------------------------- work
+
+    def _is_dry_run(self, federated: StoredObject) -> bool:
+        """Whether the first propagation waits for the removal of the annotation."""
+        if federated.annotations.get(names.DRY_RUN) != "true":
+            return False
+        return not (federated.metadata.get("finalizers") or ())
+
+    def _spread(self, type_: FederatedType, federated: StoredObject) -> dict[str, Status]:
+        """Write to each cluster of the placement, and remove elsewhere; the state of each."""
+        wanted = placements.placement(federated.spec)
+        states: dict[str, Status] = {}
+        for cluster in self._fleet.clusters:
+            name = cluster.record.name
+            if name in wanted:
+                states[name] = self._dispatch.ensure(type_, federated, cluster)
+            elif (left := self._dispatch.remove(type_, federated, cluster)) is not None:
+                states[name] = left
+        return states
+
+    def _report(self, federated: StoredObject, states: dict[str, Status]) -> None:
+        """Write the state of each cluster to the federated object."""
+        complete = set(states.values()) <= _DONE
+        generation = federated.metadata.get("generation", 1)
+        before = federated.status
+        clusters = [{"cluster": name, "status": str(state)} for name, state in states.items()]
+        status: Fields = {"clusters": clusters, "syncedGeneration": generation}
+        condition: Fields = {"type": "Propagated", "status": "True" if complete else "False"}
+        if not complete:
+            condition["reason"] = "CheckClusters"
+        old = next(iter(before.get("conditions") or ()), {})
+        shown = {key: old[key] for key in ("type", "status", "reason") if key in old}
+        kept = [
+            {key: each[key] for key in ("cluster", "status")} for each in before.get("clusters") or ()
+        ]
+        if (shown, kept, before.get("syncedGeneration")) != (condition, clusters, generation):
+            status["conditions"] = [condition]
+            writes.patch_status(self._fleet.host.store, federated, status)
+
+    def _end(self, type_: FederatedType, federated: StoredObject) -> float | None:
+        """Remove the object from all members, then let the federated object go."""
+        states = {
+            cluster.record.name: state
+            for cluster in self._fleet.clusters
+            if (state := self._dispatch.remove(type_, federated, cluster)) is not None
+        }
+        if states:
+            return self._fleet.settings.deletion_retry
+        freed = writes.with_finalizer(federated.fields, names.SYNC_FINALIZER, present=False)
+        if freed is not None:
+            writes.update(self._fleet.host.store, federated, freed)
+        return None
+
+
+def _matters(change: Change) -> bool:
+    """Whether a change of a cluster matters to objects: it appears, goes, or changes its state."""
+    if change.old is None or change.new is None:
+        return True
+    old, new = change.old, change.new
+    return old.is_terminating != new.is_terminating or _states(old) != _states(new)
+
+
+def _states(cluster: StoredObject) -> list[tuple[str, str]]:
+    return [(each["type"], each["status"]) for each in cluster.status.get("conditions") or ()]

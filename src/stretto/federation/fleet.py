@@ -1,0 +1,116 @@
+"""What all controllers of a federation share: the host, the members and the configured kinds."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
+from stretto.api.wire.kinds import Kind
+from stretto.federation.settings import FederationSettings
+from stretto.federation.types import FederatedType, FederatedTypes, read_type
+from stretto.reconcile.cache import ObjectCache, StoreCache, StoredObject
+
+HOST: Final = "host"
+"""Name of the host's store in changes; members have the names of their clusters."""
+_TYPES: Final = FEDERATED_TYPE_CONFIG.kind
+_CLUSTERS: Final = FEDERATED_CLUSTER.kind
+
+
+class Fleet:
+    """The host and its member clusters."""
+
+    def __init__(self, host: StoreCache, settings: FederationSettings) -> None:
+        """A fleet without members.
+
+        Args:
+            host: caches of the host.
+            settings: behaviour of the controllers.
+        """
+        #: Caches of the host.
+        self.host = host
+        #: Behaviour of the controllers.
+        self.settings = settings
+        self._members: dict[str, StoreCache] = {}
+        self._configs = host.follow(_TYPES)
+        self._clusters = host.follow(_CLUSTERS)
+        self._types = FederatedTypes()
+        self._versions: tuple[int, ...] = ()
+
+    # ---------------------------------------------------------------- kinds
+
+    @property
+    def types(self) -> FederatedTypes:
+        """The configured kinds; their objects are followed on the host and in members."""
+        versions = tuple(sorted(each.record.version for each in self._configs))
+        if versions != self._versions:
+            self._versions = versions
+            self._types = FederatedTypes(map(read_type, self._configs))
+            for type_ in self._types:
+                self.host.follow_synced(type_.kind)
+                self.host.follow_synced(type_.federated_kind)
+                for member in self._members.values():
+                    member.follow_synced(type_.kind)
+        return self._types
+
+    def type_of(self, federated: StoredObject) -> FederatedType | None:
+        """The kind of a federated object, by its template."""
+        template = federated.spec.get("template") or {}
+        group = str(template.get("apiVersion", "")).rpartition("/")[0]
+        return self.types.of(group, str(template.get("kind", "")))
+
+    # ---------------------------------------------------------------- objects
+
+    def sources(self, type_: FederatedType) -> ObjectCache:
+        """The sources of a kind."""
+        return self.host.follow_synced(type_.kind)
+
+    def federated(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
+        """A federated object."""
+        return self.host.follow_synced(kind).get(namespace, name)
+
+    # ---------------------------------------------------------------- clusters
+
+    @property
+    def clusters(self) -> Iterable[StoredObject]:
+        """All FederatedClusters, by name."""
+        return sorted(self._clusters, key=lambda each: each.record.name)
+
+    def cluster(self, name: str) -> StoredObject | None:
+        """The FederatedCluster of that name."""
+        return self._clusters.get("", name)
+
+    def member(self, name: str) -> StoreCache | None:
+        """The caches of a member; ``None`` if it is not connected."""
+        return self._members.get(name)
+
+    def connected(self) -> Iterator[tuple[str, StoreCache]]:
+        """The connected members, by name."""
+        for name in sorted(self._members):
+            yield name, self._members[name]
+
+    def connect(self, name: str, member: StoreCache) -> None:
+        """Follow a member from now on."""
+        self._members[name] = member
+        for type_ in self.types:
+            member.follow_synced(type_.kind)
+
+    def disconnect(self, name: str) -> None:
+        """Forget a member."""
+        self._members.pop(name, None)
+
+
+def condition(cluster: StoredObject, type_: str) -> str:
+    """The status of a condition of a cluster; empty if it is absent."""
+    for each in cluster.status.get("conditions") or ():
+        if each.get("type") == type_:
+            return str(each.get("status", ""))
+    return ""
+
+
+def is_joined(cluster: StoredObject) -> bool:
+    """Whether a cluster has joined."""
+    return condition(cluster, "Joined") == "True"
+
+
+def is_ready(cluster: StoredObject) -> bool:
+    """Whether a cluster answers and is healthy."""
+    return condition(cluster, "Ready") == "True"

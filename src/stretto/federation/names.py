@@ -1,0 +1,96 @@
+"""Labels, annotations, finalizers and controllers of KubeAdmiral's wire contract."""
+
+from typing import Final
+
+PREFIX: Final = "kubeadmiral.io/"
+INTERNAL: Final = "internal.kubeadmiral.io/"
+SYSTEM_NAMESPACE: Final = "kube-admiral-system"
+"""Namespace of the federation on the host and in every member."""
+
+# ---------------------------------------------------------------- controllers
+
+SCHEDULER: Final = PREFIX + "global-scheduler"
+OVERRIDES: Final = PREFIX + "overridepolicy-controller"
+NAMESPACES: Final = PREFIX + "nsautoprop-controller"
+FOLLOWERS: Final = PREFIX + "follower-controller"
+AUTOSCALERS: Final = PREFIX + "federatedhpa-controller"
+SYNC_FINALIZER: Final = PREFIX + "sync-controller"
+FEDERATE_FINALIZER: Final = PREFIX + "federate-controller"
+
+# ---------------------------------------------------------------- labels
+
+POLICY: Final = PREFIX + "propagation-policy-name"
+CLUSTER_POLICY: Final = PREFIX + "cluster-propagation-policy-name"
+OVERRIDE_POLICY: Final = PREFIX + "override-policy-name"
+CLUSTER_OVERRIDE_POLICY: Final = PREFIX + "cluster-override-policy-name"
+HPA_MODE: Final = PREFIX + "hpa-mode"
+CENTRALIZED_HPA: Final = PREFIX + "centralized-hpa-enabled"
+MANAGED: Final = PREFIX + "managed"
+SOURCE_CLUSTER: Final = PREFIX + "source-cluster"
+
+POLICY_LABELS: Final = frozenset({POLICY, CLUSTER_POLICY, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY})
+"""Labels of a source that name its policies; they go to the federated object, not to members."""
+
+# ---------------------------------------------------------------- annotations of the source
+
+SCHEDULING_MODE: Final = PREFIX + "scheduling-mode"
+STICKY: Final = PREFIX + "sticky-cluster"
+TOLERATIONS: Final = PREFIX + "tolerations"
+PLACEMENTS: Final = PREFIX + "placements"
+CLUSTER_SELECTOR: Final = PREFIX + "clusterSelector"
+AFFINITY: Final = PREFIX + "affinity"
+MAX_CLUSTERS: Final = PREFIX + "maxClusters"
+MIGRATION: Final = PREFIX + "migration-configuration"
+NO_SCHEDULING: Final = PREFIX + "no-scheduling"
+NO_FEDERATION: Final = PREFIX + "no-federated-resource"
+NO_PROPAGATION: Final = PREFIX + "no-auto-propagation"
+RETAIN_REPLICAS: Final = PREFIX + "retain-replicas"
+FOLLOWER_LIST: Final = PREFIX + "followers"
+NO_FOLLOWING: Final = PREFIX + "disable-following"
+CONFLICT: Final = PREFIX + "conflict-resolution"
+ADOPT_FROM: Final = PREFIX + "clusters-to-adopt"
+ORPHAN: Final = PREFIX + "orphan"
+DRY_RUN: Final = PREFIX + "dry-run"
+CASCADE: Final = PREFIX + "cascading-delete"
+RESOURCE_PLUGINS: Final = PREFIX + "cluster-resource-plugins"
+
+FEDERATED_ANNOTATIONS: Final = frozenset(
+    {
+        SCHEDULING_MODE, STICKY, TOLERATIONS, PLACEMENTS, CLUSTER_SELECTOR, AFFINITY, MAX_CLUSTERS,
+        MIGRATION, NO_SCHEDULING, NO_PROPAGATION, RETAIN_REPLICAS, FOLLOWER_LIST, NO_FOLLOWING,
+        CONFLICT, ADOPT_FROM, ORPHAN, DRY_RUN,
+    }
+)  # fmt: skip
+"""Annotations of a source that steer the federation; they are copied to the federated object."""
+
+# ---------------------------------------------------------------- annotations of controllers
+
+PENDING: Final = PREFIX + "pending-controllers"
+TRIGGERS: Final = PREFIX + "scheduling-triggers"
+DEFERRED: Final = PREFIX + "scheduling-deferred-reasons"
+SCHEDULING: Final = PREFIX + "scheduling"
+AUTO_MIGRATION: Final = PREFIX + "auto-migration-info"
+APPLIED_MIGRATION: Final = PREFIX + "applied-migration-configuration"
+SOURCE_GENERATION: Final = PREFIX + "source-generation"
+ADOPTED: Final = PREFIX + "adopted"
+PROPAGATED_ANNOTATIONS: Final = PREFIX + "propagated-annotation-keys"
+PROPAGATED_LABELS: Final = PREFIX + "propagated-label-keys"
+CLUSTER_UID: Final = PREFIX + "federated-cluster-uid"
+HPA_REASON: Final = PREFIX + "fed-hpa-not-work-reason"
+DERIVED_SERVICE: Final = PREFIX + "derived-service"
+
+ENABLE_FOLLOWING: Final = INTERNAL + "enable-follower-scheduling"
+UNSCHEDULABLE_FOR: Final = INTERNAL + "pod-unschedulable-threshold"
+NAMESPACE_CONFLICT: Final = INTERNAL + "conflict-resolution"
+NAMESPACE_ADOPT: Final = INTERNAL + "clusters-to-adopt"
+NAMESPACE_ORPHAN: Final = INTERNAL + "orphan"
+
+OBSERVED_ANNOTATIONS: Final = "federate.controller." + PREFIX + "observed-annotations"
+OBSERVED_LABELS: Final = "federate.controller." + PREFIX + "observed-labels"
+TEMPLATE_PATCH: Final = "federate.controller." + PREFIX + "template-generator-merge-patch"
+
+SCALE_TARGET_PATH: Final = PREFIX + "scale-target-ref-path"
+"""Annotation of a FederatedTypeConfig: path of the workload that an autoscaler scales."""
+
+FEEDBACK_ANNOTATIONS: Final = frozenset({SCHEDULING, APPLIED_MIGRATION, HPA_REASON})
+"""Annotations that controllers write on the source; they go neither to the template nor back."""

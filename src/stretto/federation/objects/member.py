@@ -1,0 +1,86 @@
+"""The object that a member should hold: template, differences, marks, and what the member keeps."""
+
+import copy
+from collections.abc import Mapping
+
+from stretto.api.edit.patch import json_patch
+from stretto.base.errors import InputError
+from stretto.federation import names
+from stretto.federation.objects.placements import Patches
+from stretto.federation.objects.retention import retain
+from stretto.reconcile.cache import Fields, StoredObject
+
+FORBIDDEN = ("/metadata/name", "/metadata/namespace", "/metadata/generateName", "/kind")
+"""Fields that no difference may change: the object would become another."""
+
+
+def desired(federated: StoredObject, patches: Patches) -> Fields:
+    """The object for one cluster, before what the member keeps.
+
+    Raises:
+        InputError: a difference does not apply.
+    """
+    made: Fields = copy.deepcopy(federated.spec["template"])
+    name = made["metadata"]["name"]
+    operations = [_operation(each, name) for each in patches]
+    made = json_patch(made, operations, name)
+    metadata = made["metadata"]
+    generation = metadata.pop("generation", None)
+    labels = {**(metadata.get("labels") or {}), names.MANAGED: "true"}
+    notes = dict(metadata.get("annotations") or {})
+    if generation is not None:
+        notes[names.SOURCE_GENERATION] = str(generation)
+    notes[names.PROPAGATED_LABELS] = ",".join(sorted(labels))
+    notes[names.PROPAGATED_ANNOTATIONS] = ",".join(
+        sorted(notes.keys() - {names.PROPAGATED_LABELS, names.PROPAGATED_ANNOTATIONS})
+    )
+    return {**made, "metadata": {**metadata, "labels": labels, "annotations": notes}}
+
+
+def merged(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields:
+    """The wanted object with what the member's object keeps.
+
+    Args:
+        wanted: the object for the cluster.
+        present: the member's object.
+        keeps_replicas: path of the replicas that the member decides; empty for none.
+    """
+    metadata = dict(wanted["metadata"])
+    kept = present.metadata
+    metadata["labels"] = _combined(
+        wanted, present, "labels", _listed(present.annotations, names.PROPAGATED_LABELS)
+    )
+    metadata["annotations"] = _combined(
+        wanted, present, "annotations", _listed(present.annotations, names.PROPAGATED_ANNOTATIONS)
+    )
+    for field in ("finalizers", "resourceVersion", "uid", "generation", "creationTimestamp"):
+        if field in kept:
+            metadata[field] = kept[field]
+    return retain({**wanted, "metadata": metadata}, present.fields, keeps_replicas)
+
+
+def _operation(patch: Fields, name: str) -> Fields:
+    """An operation of a JSON patch.
+
+    Raises:
+        InputError: it would change what identifies the object.
+    """
+    path = patch.get("path", "")
+    if path in FORBIDDEN:
+        raise InputError(f"override of {name}", path, "a field that does not identify the object")
+    return {"op": "replace", **patch}
+
+
+def _listed(annotations: Mapping[str, str], key: str) -> set[str]:
+    """The keys of an annotation that lists them."""
+    return {each for each in annotations.get(key, "").split(",") if each}
+
+
+def _combined(
+    wanted: Fields, present: StoredObject, field: str, propagated: set[str]
+) -> dict[str, str]:
+    """Wanted values, and those that the member has added itself."""
+    found = present.metadata.get(field) or {}
+    values = wanted["metadata"].get(field) or {}
+    own = {key: value for key, value in found.items() if key not in propagated}
+    return {**own, **values}

@@ -1,0 +1,64 @@
+"""The annotation that says which controllers still have to work on a federated object.
+
+It is a JSON list of groups. The first group works first; members are written when the list is
+empty. A controller that changes the object makes all groups after its own pending again.
+"""
+
+import json
+from collections.abc import Mapping
+
+from stretto.federation import names
+from stretto.federation.types import Pipeline
+
+
+def pending(annotations: Mapping[str, str]) -> Pipeline:
+    """The groups of an annotation; none if it is absent or malformed."""
+    try:
+        groups = json.loads(annotations.get(names.PENDING) or "[]")
+        return tuple(tuple(map(str, group)) for group in groups if group)
+    except (TypeError, ValueError):
+        return ()
+
+
+def written(groups: Pipeline) -> str:
+    """The annotation of some groups."""
+    return json.dumps([list(group) for group in groups], separators=(",", ":"))
+
+
+def has_turn(controller: str, annotations: Mapping[str, str]) -> bool:
+    """Whether a controller may work: it is in the first group, or no group is left."""
+    groups = pending(annotations)
+    return not groups or controller in groups[0]
+
+
+def after(controller: str, annotations: Mapping[str, str], pipeline: Pipeline, changed: bool) -> str:
+    """The annotation after a controller has worked.
+
+    Args:
+        controller: the controller.
+        annotations: annotations of the object before.
+        pipeline: all groups of the type.
+        changed: whether it has changed the object.
+    """
+    groups = pending(annotations)
+    rest = tuple(group for group in _without(controller, groups) if group)
+    if not changed:
+        return written(rest)
+    following = _following(controller, pipeline)
+    return written(following if following else rest)
+
+
+def _without(controller: str, groups: Pipeline) -> Pipeline:
+    """The groups, with the controller removed from the first."""
+    if not groups:
+        return ()
+    first = tuple(each for each in groups[0] if each != controller)
+    return (first, *groups[1:])
+
+
+def _following(controller: str, pipeline: Pipeline) -> Pipeline:
+    """The groups after the one of a controller."""
+    for index, group in enumerate(pipeline):
+        if controller in group:
+            return pipeline[index + 1 :]
+    return ()

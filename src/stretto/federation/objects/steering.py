@@ -1,0 +1,183 @@
+"""What a policy and the annotations of one object say about its placement.
+
+An annotation replaces the field of the policy. A value that cannot be read is reported, and the
+field of the policy applies.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from stretto.api.types.federation import (
+    AutoMigration,
+    DesiredPlacement,
+    PropagationPolicySpec,
+    ReplicasStrategy,
+    SchedulingMode,
+)
+from stretto.api.types.pod import Toleration
+from stretto.api.types.steering import (
+    AffinityAnnotation,
+    AutoMigrationInfo,
+    MigrationConfiguration,
+    PreferredClusterTerm,
+)
+from stretto.api.wire.meta import NodeSelectorTerm
+from stretto.base.clock import parse_timestamp
+from stretto.base.errors import InputError
+from stretto.federation import names
+
+_T = TypeVar("_T")
+_TRUE: Final = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """The effective rules of one object."""
+
+    #: Whether replicas are divided.
+    mode: SchedulingMode
+    #: How they are divided.
+    strategy: ReplicasStrategy
+    #: Whether the placement never changes once it is made.
+    sticky: bool
+    #: Labels that clusters must have.
+    cluster_selector: Mapping[str, str]
+    #: Terms of which one must match; ``None`` matches every cluster.
+    required: tuple[NodeSelectorTerm, ...] | None
+    #: Terms that add points.
+    preferred: tuple[PreferredClusterTerm, ...]
+    #: Taints of clusters that are tolerated.
+    tolerations: tuple[Toleration, ...]
+    #: Largest number of clusters; ``None`` for no bound.
+    max_clusters: int | None
+    #: Clusters by name, with bounds and shares.
+    placements: tuple[DesiredPlacement, ...]
+    #: Whether running replicas are kept where possible.
+    avoid_disruption: bool
+    #: Movement of unschedulable pods; ``None`` for none.
+    auto_migration: AutoMigration | None
+    #: Name of the scheduling profile; empty for the default plugins.
+    profile: str
+    #: Bounds on replicas by cluster.
+    limited: Mapping[str, int] = field(default_factory=dict)
+    #: Clusters to leave, with the end of the migration in seconds since the epoch.
+    left_until: Mapping[str, float] = field(default_factory=dict)
+    #: Observations of the auto-migration.
+    observed: AutoMigrationInfo = AutoMigrationInfo()
+    #: Annotations that cannot be read, with the reason.
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+def of_policy(spec: PropagationPolicySpec) -> Steering:
+    """The rules of a policy alone."""
+    rescheduling = spec.reschedule_policy
+    replicas = rescheduling.replica_rescheduling if rescheduling is not None else None
+    return Steering(
+        mode=spec.scheduling_mode,
+        strategy=spec.replicas_strategy,
+        sticky=rescheduling is not None and rescheduling.disable_rescheduling,
+        cluster_selector=spec.cluster_selector,
+        required=spec.cluster_affinity or None,
+        preferred=(),
+        tolerations=spec.tolerations,
+        max_clusters=spec.max_clusters,
+        placements=spec.placement,
+        avoid_disruption=replicas is None or replicas.avoid_disruption,
+        auto_migration=spec.auto_migration,
+        profile=spec.scheduling_profile,
+    )
+
+
+def steered(base: Steering, annotations: Mapping[str, str]) -> Steering:
+    """The rules of a policy with the annotations of an object applied."""
+    problems: dict[str, str] = {}
+    made = base
+    for key, apply in _RULES.items():
+        text = annotations.get(key)
+        if text is None:
+            continue
+        try:
+            made = apply(made, text)
+        except (InputError, msgspec.DecodeError, ValueError) as error:
+            problems[key] = str(error)
+    return replace(made, problems=problems)
+
+
+def _json(text: str, type_: type[_T]) -> _T:
+    return msgspec.json.decode(text.encode(), type=type_)
+
+
+def _mode(base: Steering, text: str) -> Steering:
+    return replace(base, mode=SchedulingMode(text))
+
+
+def _sticky(base: Steering, text: str) -> Steering:
+    return replace(base, sticky=text == _TRUE)
+
+
+def _selector(base: Steering, text: str) -> Steering:
+    return replace(base, cluster_selector=_json(text, dict[str, str]))
+
+
+def _affinity(base: Steering, text: str) -> Steering:
+    rules = _json(text, AffinityAnnotation).cluster_affinity
+    if rules is None:
+        return replace(base, required=None, preferred=())
+    required = rules.required.cluster_selector_terms if rules.required is not None else None
+    return replace(base, required=required, preferred=rules.preferred)
+
+
+def _tolerations(base: Steering, text: str) -> Steering:
+    return replace(base, tolerations=_json(text, tuple[Toleration, ...]))
+
+
+def _max_clusters(base: Steering, text: str) -> Steering:
+    number = int(text)
+    if number < 0:
+        raise InputError(names.MAX_CLUSTERS, text, "a whole number of 0 or more")
+    return replace(base, max_clusters=number)
+
+
+def _placements(base: Steering, text: str) -> Steering:
+    return replace(base, placements=_json(text, tuple[DesiredPlacement, ...]))
+
+
+def _migration(base: Steering, text: str) -> Steering:
+    found = _json(text, MigrationConfiguration)
+    limited = {
+        each.cluster: _bound(each.limited_capacity)
+        for each in found.replicas_migrations
+        if each.limited_capacity is not None
+    }
+    left = {
+        each.cluster: parse_timestamp(each.valid_until, f"{names.MIGRATION}: validUntil")
+        for each in found.workload_migrations
+    }
+    return replace(base, limited=limited, left_until=left)
+
+
+def _bound(number: int) -> int:
+    if number < 0:
+        raise InputError(f"{names.MIGRATION}: limitedCapacity", number, "0 or more")
+    return number
+
+
+def _observed(base: Steering, text: str) -> Steering:
+    return replace(base, observed=_json(text, AutoMigrationInfo))
+
+
+_RULES: Final[dict[str, Callable[[Steering, Any], Steering]]] = {
+    names.SCHEDULING_MODE: _mode,
+    names.STICKY: _sticky,
+    names.CLUSTER_SELECTOR: _selector,
+    names.AFFINITY: _affinity,
+    names.TOLERATIONS: _tolerations,
+    names.MAX_CLUSTERS: _max_clusters,
+    names.PLACEMENTS: _placements,
+    names.MIGRATION: _migration,
+    names.AUTO_MIGRATION: _observed,
+}
+"""Annotations with what they change."""

@@ -1,0 +1,91 @@
+"""The kinds that a federation carries, from its FederatedTypeConfigs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
+from stretto.api.types.federated import FederatedTypeConfig, PathDefinition
+from stretto.api.wire.kinds import Kind
+from stretto.federation import names
+from stretto.reconcile.cache import StoredObject
+
+Pipeline = tuple[tuple[str, ...], ...]
+"""Controllers that work on a federated object one group after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class FederatedType:
+    """How objects of one kind are federated."""
+
+    #: Name of the configuration; the end of the names of federated objects.
+    name: str
+    #: The kind of the sources and of the members' objects.
+    kind: Kind
+    #: Controllers before an object is written to members.
+    pipeline: Pipeline
+    #: Paths of the fields of a workload.
+    paths: PathDefinition
+    #: Whether the status of members is merged into the source.
+    aggregates: bool
+    #: Paths of the fields that are collected from members; ``None`` for no collection.
+    collected: tuple[str, ...] | None
+    #: Whether unschedulable pods may move to other clusters.
+    migrates: bool
+    #: Path of the workload that an autoscaler of this kind scales; empty for other kinds.
+    scale_target: str = ""
+
+    @property
+    def federated_kind(self) -> Kind:
+        """The kind of its federated objects."""
+        return (FEDERATED_OBJECT if self.kind.namespaced else CLUSTER_FEDERATED_OBJECT).kind
+
+
+class FederatedTypes:
+    """All configured kinds by name and by kind."""
+
+    def __init__(self, types: Iterable[FederatedType] = ()) -> None:
+        """The given kinds."""
+        self._by_name = {each.name: each for each in types}
+        self._by_kind = {
+            (each.kind.group, each.kind.kind): each for each in self._by_name.values()
+        }
+
+    def __iter__(self) -> Iterator[FederatedType]:
+        """All kinds, in the order in which they were given."""
+        yield from self._by_name.values()
+
+    def named(self, name: str) -> FederatedType | None:
+        """The kind whose configuration has a name."""
+        return self._by_name.get(name)
+
+    def of(self, group: str, kind: str) -> FederatedType | None:
+        """The kind of a group and a name in the singular, of any version."""
+        return self._by_kind.get((group, kind))
+
+
+def read_type(config: StoredObject) -> FederatedType:
+    """The kind of a FederatedTypeConfig.
+
+    Raises:
+        InputError: a field is malformed; the message has its path.
+    """
+    spec = config.read(FederatedTypeConfig).spec
+    source = spec.source_type
+    collection = spec.status_collection
+    kind = Kind(
+        source.group,
+        source.version,
+        source.kind,
+        source.plural_name,
+        namespaced=source.scope != "Cluster",
+    )
+    return FederatedType(
+        name=config.record.name,
+        kind=kind,
+        pipeline=spec.controllers,
+        paths=spec.path_definition,
+        aggregates=spec.status_aggregation is None or spec.status_aggregation.enabled,
+        collected=collection.fields if collection is not None and collection.enabled else None,
+        migrates=spec.auto_migration is not None and spec.auto_migration.enabled,
+        scale_target=config.annotations.get(names.SCALE_TARGET_PATH, ""),
+    )

@@ -1,0 +1,1 @@
+"""Replays of recorded wire traffic against embedded stores."""

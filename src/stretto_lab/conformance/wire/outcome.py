@@ -1,0 +1,116 @@
+"""The state of a replay in the short form of the recorded outcomes."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
+from stretto.federation import names
+from stretto.federation.assembly import Federation
+from stretto.federation.objects import pending
+from stretto.federation.objects.paths import field_at
+from stretto.stores.render import render
+from stretto.stores.store import Store
+
+Fields = dict[str, Any]
+
+_SHOWN: Final = {
+    "scheduling-deferred-reasons": names.DEFERRED,
+    "applied-migration-configuration": names.APPLIED_MIGRATION,
+    "auto-migration-info": names.AUTO_MIGRATION,
+}
+"""Annotations of a federated object that an outcome contains."""
+_HIDDEN: Final = ("conditions",)
+
+
+def outcome(federation: Federation, host: Store, members: Mapping[str, Store]) -> Fields:
+    """What the controllers have written so far."""
+    return {
+        "federated": _federated(host),
+        "members": {name: _members(federation, store) for name, store in members.items()},
+        "source": _sources(federation, host),
+    }
+
+
+def _objects(store: Store, kind: Any) -> list[Fields]:
+    return [msgspec.json.decode(render(each)) for each in store.list(kind).records]
+
+
+def _federated(host: Store) -> Fields:
+    kinds = (FEDERATED_OBJECT.kind, CLUSTER_FEDERATED_OBJECT.kind)
+    return {
+        each["metadata"]["name"]: _federated_object(each)
+        for kind in kinds
+        for each in _objects(host, kind)
+    }
+
+
+def _federated_object(each: Fields) -> Fields:
+    """One federated object."""
+    spec, status, metadata = each.get("spec") or {}, each.get("status") or {}, each["metadata"]
+    notes = metadata.get("annotations") or {}
+    made: Fields = {}
+    if placements := {
+        _short(item["controller"]): [x["cluster"] for x in item.get("placement") or ()]
+        for item in spec.get("placements") or ()
+    }:
+        made["placements"] = placements
+    if overrides := {
+        _short(item["controller"]): {x["cluster"]: x["patches"] for x in item.get("clusters") or ()}
+        for item in spec.get("overrides") or ()
+    }:
+        made["overrides"] = overrides
+    if follows := [f"{x['kind']}/{x['name']}" for x in spec.get("follows") or ()]:
+        made["follows"] = follows
+    if clusters := {x["cluster"]: x["status"] for x in status.get("clusters") or ()}:
+        made["clusters"] = clusters
+    condition = next(iter(status.get("conditions") or ()), {})
+    made["propagated"] = [condition.get("status"), condition.get("reason") or None]
+    made["synced"] = status.get("syncedGeneration") == metadata.get("generation")
+    if groups := pending.pending(notes):
+        made["pending"] = [list(group) for group in groups]
+    if metadata.get("deletionTimestamp"):
+        made["terminating"] = True
+    made |= {name: notes[key] for name, key in _SHOWN.items() if key in notes}
+    return made
+
+
+def _short(controller: str) -> str:
+    return controller.removeprefix(names.PREFIX)
+
+
+def _members(federation: Federation, store: Store) -> Fields:
+    """Objects of one member."""
+    found: Fields = {}
+    for type_ in federation.fleet.types:
+        for each in _objects(store, type_.kind):
+            made: Fields = {}
+            if each["metadata"].get("deletionTimestamp"):
+                made["terminating"] = True
+            replicas = field_at(each, type_.paths.replicas_spec) if type_.paths.replicas_spec else None
+            if replicas is None and type_.kind.kind == "StatefulSet":
+                replicas = field_at(each, "spec.replicas")
+            if replicas is not None:
+                made["replicas"] = replicas
+            if type_.kind.kind == "Deployment":
+                made["image"] = each["spec"]["template"]["spec"]["containers"][0].get("image")
+            found[f"{type_.kind.kind}/{each['metadata']['name']}"] = made
+    return found
+
+
+def _sources(federation: Federation, host: Store) -> Fields:
+    """Status of the sources whose status is aggregated."""
+    found: Fields = {}
+    for type_ in federation.fleet.types:
+        for each in _objects(host, type_.kind):
+            status = {key: x for key, x in (each.get("status") or {}).items() if key not in _HIDDEN}
+            if status and type_.aggregates:
+                found[f"{type_.kind.kind}/{each['metadata']['name']}"] = status
+    return found
+
+
+def as_text(value: Any) -> str:
+    """A value for display."""
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,62 @@
+"""Requests of a user, applied to an embedded store as an API server would."""
+
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.kinds.table import TABLE
+from stretto.api.wire.kinds import Kind
+from stretto.base.errors import InputError
+from stretto.stores.store import Deletion, Patch, Reply, Store, Update
+from stretto_lab.conformance.wire.scenario import UserStep
+
+_METHODS: Final = ("POST", "PUT", "PATCH", "DELETE")
+
+
+def apply(store: Store, step: UserStep) -> Reply:
+    """Perform a request.
+
+    Raises:
+        InputError: the method or the path is not supported.
+    """
+    kind, namespace, name, subresource = place(step.path, step.body)
+    if step.method == "POST":
+        return store.create(kind, [msgspec.json.encode(_placed(step.body, namespace))])[0]
+    if step.method == "PATCH" and subresource == "status":
+        return store.patch_status(kind, [Patch(namespace, name, step.body)])[0]
+    if step.method == "PATCH":
+        return store.patch(kind, [Patch(namespace, name, step.body)])[0]
+    if step.method == "PUT" and subresource == "status":
+        return store.patch_status(kind, [Patch(namespace, name, {"status": step.body["status"]})])[0]
+    if step.method == "PUT":
+        return store.update(kind, [Update(namespace, name, msgspec.json.encode(step.body))])[0]
+    if step.method == "DELETE":
+        return store.delete(kind, [Deletion(namespace, name)])[0]
+    raise InputError("method", step.method, f"one of {', '.join(_METHODS)}")
+
+
+def place(path: str, body: Any) -> tuple[Kind, str, str, str]:
+    """Kind, namespace, name and subresource of a path."""
+    parts = [each for each in path.split("?")[0].split("/") if each]
+    group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (*parts[1:3], parts[3:])
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2:
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource = (*rest, "", "")[:3]
+    return _kind(group, version, plural, namespace, body), namespace, name, subresource
+
+
+def _kind(group: str, version: str, plural: str, namespace: str, body: Any) -> Kind:
+    """The kind of a plural; unknown ones get the name in the body."""
+    for kind in TABLE.kinds():
+        if (kind.group, kind.version, kind.plural) == (group, version, plural):
+            return kind
+    name = str((body or {}).get("kind", "")) or plural[:-1].capitalize()
+    return Kind(group, version, name, plural, namespaced=bool(namespace))
+
+
+def _placed(body: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """A new object with the namespace of its path."""
+    if not namespace:
+        return body
+    return {**body, "metadata": {**body["metadata"], "namespace": namespace}}

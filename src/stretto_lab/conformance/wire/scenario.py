@@ -1,0 +1,124 @@
+"""A recorded scenario of KubeAdmiral: clusters, requests of the user, and what came of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from stretto_lab.conformance import lines
+
+
+class RecordedCluster(msgspec.Struct, frozen=True, rename="camel"):
+    """A cluster as the host knew it when the scenario began."""
+
+    #: Name.
+    name: str
+    #: Labels.
+    labels: dict[str, str] = {}
+    #: Taints.
+    taints: list[dict[str, Any]] = []
+    #: Whether its ServiceAccount is used.
+    use_service_account: bool = False
+    #: Status by type of condition.
+    conditions: dict[str, str] = {}
+    #: Status of its capacity.
+    resources: dict[str, Any] = {}
+
+
+class UserStep(msgspec.Struct, frozen=True):
+    """A request of the user."""
+
+    #: Seconds since the scenario began.
+    t: float
+    #: The server.
+    server: str
+    #: HTTP method.
+    method: str
+    #: Path of the request.
+    path: str
+    #: HTTP status of the answer.
+    code: int = 0
+    #: Body of the request.
+    body: Any = None
+    #: Media type of a patch.
+    content_type: str = ""
+
+
+class RecordedNote(msgspec.Struct, frozen=True):
+    """Something that the user did outside the API."""
+
+    #: Seconds since the scenario began.
+    t: float
+    #: What it was.
+    text: str
+
+
+class RecordedOutcome(msgspec.Struct, frozen=True):
+    """What KubeAdmiral had written after a step."""
+
+    #: Seconds since the scenario began.
+    t: float
+    #: Name of the wait that ended.
+    label: str
+    #: Federated objects by name.
+    federated: dict[str, Any]
+    #: Objects of each member by kind and name.
+    members: dict[str, Any]
+    #: Status of the sources by kind and name.
+    source: dict[str, Any]
+
+
+Step = UserStep | RecordedNote | RecordedOutcome
+"""One line that the replay reads."""
+
+
+class WireScenario(msgspec.Struct, frozen=True):
+    """A scenario."""
+
+    #: Name.
+    id: str
+    #: Family; reports count agreement by it.
+    family: str
+    #: Clusters.
+    clusters: tuple[RecordedCluster, ...]
+    #: Steps in order of time.
+    steps: tuple[Step, ...]
+
+
+def read(path: Path) -> WireScenario:
+    """Read a scenario.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    decoded = [msgspec.json.decode(line) for _, line in lines.numbered(path)]
+    head = next(each for each in decoded if each["type"] == "scenario")
+    clusters = msgspec.convert(head["clusters"], tuple[RecordedCluster, ...])
+    steps = sorted(_steps(decoded), key=lambda each: (each.t, isinstance(each, UserStep)))
+    return WireScenario(head["id"], head["family"], clusters, tuple(steps))
+
+
+def _steps(decoded: list[dict[str, Any]]) -> Iterator[Step]:
+    """The steps of a scenario, as they were recorded."""
+    for each in decoded:
+        if each["type"] == "user":
+            yield UserStep(
+                each["t"],
+                each["server"],
+                each["method"],
+                each["path"],
+                each.get("code", 0),
+                each.get("body"),
+                each.get("contentType", ""),
+            )
+        elif each["type"] == "note":
+            yield RecordedNote(each["t"], each["text"])
+        elif each["type"] == "outcome":
+            yield RecordedOutcome(
+                each["t"],
+                each.get("label") or "",
+                each["federated"],
+                each["members"],
+                each["source"],
+            )
