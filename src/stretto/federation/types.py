@@ -46,9 +46,7 @@ class FederatedTypes:
     def __init__(self, types: Iterable[FederatedType] = ()) -> None:
         """The given kinds."""
         self._by_name = {each.name: each for each in types}
-        self._by_kind = {
-            (each.kind.group, each.kind.kind): each for each in self._by_name.values()
-        }
+        self._by_kind = {(each.kind.group, each.kind.kind): each for each in self._by_name.values()}
 
     def __iter__(self) -> Iterator[FederatedType]:
         """All kinds, in the order in which they were given."""

@@ -40,8 +40,8 @@ def patch(store: Store, old: StoredObject, change: Mapping[str, Any]) -> None:
         RetryError: the store refused the patch.
     """
     record = old.record
-    change = Patch(record.namespace, record.name, change, uid=record.uid)
-    accepted(store.patch(record.kind, [change])[0], f"patch {record.kind.kind} {record.name}")
+    item = Patch(record.namespace, record.name, change, uid=record.uid)
+    accepted(store.patch(record.kind, [item])[0], f"patch {record.kind.kind} {record.name}")
 
 
 def patch_status(store: Store, old: StoredObject, status: Mapping[str, Any]) -> None:

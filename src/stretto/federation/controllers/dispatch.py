@@ -30,7 +30,9 @@ class Dispatch:
 
     # ---------------------------------------------------------------- placed
 
-    def ensure(self, type_: FederatedType, federated: StoredObject, cluster: StoredObject) -> Status:
+    def ensure(
+        self, type_: FederatedType, federated: StoredObject, cluster: StoredObject
+    ) -> Status:
         """Create or update the object in a cluster of its placement."""
         name = cluster.record.name
         if cluster.is_terminating:

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Final, NamedTuple
 
 from stretto.federation import names, writes
+from stretto.federation.controllers.keys import FEDERATED
 from stretto.federation.fleet import HOST, Fleet
 from stretto.federation.objects import template
 from stretto.federation.objects.naming import federated_name
@@ -40,12 +41,10 @@ class FederateController:
         group, kind = change.kind.group, change.kind.kind
         if type_ := self._fleet.types.of(group, kind):
             yield SourceKey(type_.name, *change.object.name)
-        elif kind in ("FederatedObject", "ClusterFederatedObject"):
+        elif kind in FEDERATED:
             yield from self._source_of(change.object)
-        elif kind == "FederatedTypeConfig" and change.new is not None:
-            if type_ := self._fleet.types.named(change.object.record.name):
-                for each in self._fleet.sources(type_):
-                    yield SourceKey(type_.name, *each.name)
+        elif kind == "FederatedTypeConfig":
+            yield from self._of_type(change.object.record.name)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Create, update or delete the federated object of one source."""
@@ -61,6 +60,11 @@ class FederateController:
         elif not self._adds_finalizer(source):
             self._write(type_, source, federated)
         return None
+
+    def _of_type(self, name: str) -> Iterable[SourceKey]:
+        type_ = self._fleet.types.named(name)
+        if type_ is not None:
+            yield from (SourceKey(name, *each.name) for each in self._fleet.sources(type_))
 
     def _source_of(self, federated: StoredObject) -> Iterable[SourceKey]:
         type_ = self._fleet.type_of(federated)

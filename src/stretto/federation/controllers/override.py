@@ -7,10 +7,15 @@ from stretto.api.kinds.federation import CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLIC
 from stretto.api.types.federation import OverridePolicy, OverrideRule
 from stretto.base.errors import InputError
 from stretto.federation import names, writes
-from stretto.federation.controllers.sync import FEDERATED, FederatedKey
+from stretto.federation.controllers.keys import (
+    FEDERATED,
+    everything,
+    find_for_turn,
+    key_of,
+    labelled,
+)
 from stretto.federation.fleet import HOST, Fleet
 from stretto.federation.objects import overriding, pending, placements
-from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import RetryError
 
@@ -36,43 +41,29 @@ class OverrideController:
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated object, those of a policy, or all after a change of a cluster."""
+        kind = change.kind.kind
         if change.source != HOST:
             return
-        kind = change.kind.kind
         if kind in FEDERATED:
-            if type_ := self._fleet.type_of(change.object):
-                yield FederatedKey(type_.name, *change.object.name)
+            yield from key_of(self._fleet, change.object)
         elif label := _POLICIES.get(kind):
-            for type_, each in self._all():
-                if each.labels.get(label) == change.object.record.name:
-                    yield FederatedKey(type_.name, *each.name)
+            yield from labelled(self._fleet, label, change.object.record.name)
         elif kind == "FederatedCluster":
-            for type_, each in self._all():
-                if any(label in each.labels for label in _POLICIES.values()):
-                    yield FederatedKey(type_.name, *each.name)
-
-    def _all(self) -> Iterable[tuple[FederatedType, StoredObject]]:
-        for type_ in self._fleet.types:
-            for each in self._fleet.host.follow_synced(type_.federated_kind):
-                if self._fleet.type_of(each) is type_:
-                    yield type_, each
+            for item in everything(self._fleet):
+                if any(label in item.federated.labels for label in _POLICIES.values()):
+                    yield item.key
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Compute the differences of one object."""
-        assert isinstance(key, FederatedKey)
-        type_ = self._fleet.types.named(key.type)
-        if type_ is None or not any(names.OVERRIDES in group for group in type_.pipeline):
+        item = find_for_turn(self._fleet, key, names.OVERRIDES)
+        if item is None:
             return None
-        federated = self._fleet.federated(type_.federated_kind, key.namespace, key.name)
-        if federated is None or federated.is_terminating:
-            return None
-        if not pending.has_turn(names.OVERRIDES, federated.annotations):
-            return None
+        federated = item.federated
         spec = self._overridden(federated)
         changed = spec != federated.spec
         notes = dict(federated.annotations)
         notes[names.PENDING] = pending.after(
-            names.OVERRIDES, federated.annotations, type_.pipeline, changed
+            names.OVERRIDES, federated.annotations, item.type.pipeline, changed
         )
         if changed or notes != dict(federated.annotations):
             metadata = {**federated.metadata, "annotations": notes}

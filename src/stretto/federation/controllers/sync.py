@@ -1,12 +1,12 @@
 """Writes federated objects to member clusters, repairs drift, and cleans up."""
 
 from collections.abc import Hashable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
-from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
 from stretto.api.types.federated import PropagationStatus as Status
 from stretto.federation import names, writes
 from stretto.federation.controllers.dispatch import Dispatch
+from stretto.federation.controllers.keys import FEDERATED, FederatedKey, everything, find, key_of
 from stretto.federation.fleet import HOST, Fleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.naming import federated_name
@@ -14,21 +14,8 @@ from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later
 
-FEDERATED: Final = (FEDERATED_OBJECT.kind.kind, CLUSTER_FEDERATED_OBJECT.kind.kind)
-"""The kinds of federated objects."""
 _DONE: Final = frozenset({Status.OK})
 """States that need no further attempt."""
-
-
-class FederatedKey(NamedTuple):
-    """A federated object."""
-
-    #: Name of its FederatedTypeConfig.
-    type: str
-    #: Its namespace.
-    namespace: str
-    #: Its name.
-    name: str
 
 
 class SyncController:
@@ -46,25 +33,23 @@ class SyncController:
         if change.source != HOST:
             yield from self._of_member(change)
         elif change.kind.kind in FEDERATED:
-            if type_ := self._fleet.type_of(change.object):
-                yield FederatedKey(type_.name, *change.object.name)
+            yield from key_of(self._fleet, change.object)
         elif change.kind.kind == "FederatedCluster" and _matters(change):
-            yield from self._all()
+            yield from (item.key for item in everything(self._fleet))
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Bring one object to all its members."""
-        assert isinstance(key, FederatedKey)
-        type_ = self._fleet.types.named(key.type)
-        if type_ is None:
+        item = find(self._fleet, key)
+        if item is None:
             return None
-        federated = self._fleet.federated(type_.federated_kind, key.namespace, key.name)
-        if federated is None:
-            return None
+        type_, federated = item
         if federated.is_terminating:
             return self._end(type_, federated)
         if pending.pending(federated.annotations) or self._is_dry_run(federated):
             return None
-        if (marked := writes.with_finalizer(federated.fields, names.SYNC_FINALIZER, True)) is not None:
+        if (
+            marked := writes.with_finalizer(federated.fields, names.SYNC_FINALIZER, True)
+        ) is not None:
             writes.update(self._fleet.host.store, federated, marked)
             return None
         states = self._spread(type_, federated)
@@ -81,12 +66,6 @@ class SyncController:
         namespace, name = change.object.name
         key = FederatedKey(type_.name, namespace, federated_name(name, type_.name))
         yield Later(key, self._fleet.settings.drift_delay)
-
-    def _all(self) -> Iterable[Hashable]:
-        for type_ in self._fleet.types:
-            for each in self._fleet.host.follow_synced(type_.federated_kind):
-                if self._fleet.type_of(each) is type_:
-                    yield FederatedKey(type_.name, *each.name)
 
     # ---------------------------------------------------------------- work
 
@@ -118,10 +97,11 @@ class SyncController:
         condition: Fields = {"type": "Propagated", "status": "True" if complete else "False"}
         if not complete:
             condition["reason"] = "CheckClusters"
-        old = next(iter(before.get("conditions") or ()), {})
+        old: Fields = next(iter(before.get("conditions") or ()), {})
         shown = {key: old[key] for key in ("type", "status", "reason") if key in old}
         kept = [
-            {key: each[key] for key in ("cluster", "status")} for each in before.get("clusters") or ()
+            {key: each[key] for key in ("cluster", "status")}
+            for each in before.get("clusters") or ()
         ]
         if (shown, kept, before.get("syncedGeneration")) != (condition, clusters, generation):
             status["conditions"] = [condition]

@@ -70,7 +70,9 @@ def _applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
     if not target.cluster_selector.items() <= dict(cluster.labels).items():
         return False
     member = MemberCluster(cluster.record.name, cluster.labels)
-    terms = (ClusterTerm(each.match_expressions, each.match_fields) for each in target.cluster_affinity)
+    terms = (
+        ClusterTerm(each.match_expressions, each.match_fields) for each in target.cluster_affinity
+    )
     return not target.cluster_affinity or any(matches(each, member) for each in terms)
 
 

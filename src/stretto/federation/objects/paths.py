@@ -25,5 +25,7 @@ def with_field(fields: Fields, path: str, value: Any) -> Fields:
     """The object with another value at a path; objects on the way are created."""
     first, _, rest = path.partition(".")
     inner = fields.get(first)
-    changed = value if not rest else with_field(inner if isinstance(inner, dict) else {}, rest, value)
+    changed = (
+        value if not rest else with_field(inner if isinstance(inner, dict) else {}, rest, value)
+    )
     return {**fields, first: changed}

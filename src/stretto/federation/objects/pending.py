@@ -31,7 +31,9 @@ def has_turn(controller: str, annotations: Mapping[str, str]) -> bool:
     return not groups or controller in groups[0]
 
 
-def after(controller: str, annotations: Mapping[str, str], pipeline: Pipeline, changed: bool) -> str:
+def after(
+    controller: str, annotations: Mapping[str, str], pipeline: Pipeline, changed: bool
+) -> str:
     """The annotation after a controller has worked.
 
     Args:
@@ -45,7 +47,7 @@ def after(controller: str, annotations: Mapping[str, str], pipeline: Pipeline, c
     if not changed:
         return written(rest)
     following = _following(controller, pipeline)
-    return written(following if following else rest)
+    return written(following or rest)
 
 
 def _without(controller: str, groups: Pipeline) -> Pipeline:

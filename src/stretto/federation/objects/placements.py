@@ -11,7 +11,7 @@ Patches = list[Fields]
 
 
 def placed_by(spec: Fields, controller: str) -> list[str] | None:
-    """Clusters that a controller has chosen, in its order; ``None`` if it has chosen nothing yet."""
+    """Clusters that a controller has chosen; ``None`` if it has chosen nothing yet."""
     for each in spec.get("placements") or ():
         if each.get("controller") == controller:
             return [item["cluster"] for item in each.get("placement") or ()]
@@ -32,23 +32,27 @@ def with_placement(spec: Fields, controller: str, clusters: Iterable[str] | None
     chosen = sorted(clusters or ())
     others = [each for each in spec.get("placements") or () if each["controller"] != controller]
     entry = {"controller": controller, "placement": [{"cluster": name} for name in chosen]}
-    return _with_list(spec, "placements", controller, others, entry if chosen else None)
+    return _with_list(spec, "placements", others, entry if chosen else None)
 
 
 def overrides_by(spec: Fields, controller: str) -> dict[str, Patches]:
     """Differences of a controller by cluster."""
     for each in spec.get("overrides") or ():
         if each.get("controller") == controller:
-            return {item["cluster"]: item.get("patches") or [] for item in each.get("clusters") or ()}
+            return {
+                item["cluster"]: item.get("patches") or [] for item in each.get("clusters") or ()
+            }
     return {}
 
 
 def with_overrides(spec: Fields, controller: str, patches: Mapping[str, Patches]) -> Fields:
     """A spec with other differences of a controller; clusters without any are left out."""
-    items = [{"cluster": name, "patches": patches[name]} for name in sorted(patches) if patches[name]]
+    items = [
+        {"cluster": name, "patches": patches[name]} for name in sorted(patches) if patches[name]
+    ]
     others = [each for each in spec.get("overrides") or () if each["controller"] != controller]
     entry = {"controller": controller, "clusters": items}
-    return _with_list(spec, "overrides", controller, others, entry if items else None)
+    return _with_list(spec, "overrides", others, entry if items else None)
 
 
 def patches_for(spec: Fields, cluster: str, type_: FederatedType) -> Patches:
@@ -65,9 +69,7 @@ def patches_for(spec: Fields, cluster: str, type_: FederatedType) -> Patches:
     ]
 
 
-def _with_list(
-    spec: Fields, field: str, controller: str, others: list[Any], entry: Fields | None
-) -> Fields:
+def _with_list(spec: Fields, field: str, others: list[Any], entry: Fields | None) -> Fields:
     """A spec with one entry of a list by controller replaced or removed."""
     entries = [*others, entry] if entry is not None else others
     entries.sort(key=lambda each: str(each["controller"]))

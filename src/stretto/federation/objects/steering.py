@@ -32,6 +32,9 @@ from stretto.federation import names
 _T = TypeVar("_T")
 _TRUE: Final = "true"
 
+NOTHING_OBSERVED: Final = AutoMigrationInfo()
+"""No pods have been counted yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Steering:
@@ -66,7 +69,7 @@ class Steering:
     #: Clusters to leave, with the end of the migration in seconds since the epoch.
     left_until: Mapping[str, float] = field(default_factory=dict)
     #: Observations of the auto-migration.
-    observed: AutoMigrationInfo = AutoMigrationInfo()
+    observed: AutoMigrationInfo = NOTHING_OBSERVED
     #: Annotations that cannot be read, with the reason.
     problems: Mapping[str, str] = field(default_factory=dict)
 

@@ -122,9 +122,9 @@ def _observed(text: str) -> set[str]:
 
 def _patch(source: StoredObject, metadata: Fields) -> str:
     """The JSON merge patch that makes the template of the source."""
-    change: Fields = {key: None for key in sorted(_DROPPED & source.metadata.keys())}
+    change: Fields = dict.fromkeys(sorted(_DROPPED & source.metadata.keys()))
     for field, before in (("annotations", source.annotations), ("labels", source.labels)):
-        gone = {key: None for key in sorted(before.keys() - metadata[field].keys())}
+        gone = dict.fromkeys(sorted(before.keys() - metadata[field].keys()))
         if gone or not before:
             change[field] = gone
     patch: Fields = {"metadata": dict(sorted(change.items()))}

@@ -98,7 +98,9 @@ class TriggerVerdict:
     deferred: str = ""
 
 
-def compare(old: Record | None, new: Record, policy: PropagationPolicySpec | None) -> TriggerVerdict:
+def compare(
+    old: Record | None, new: Record, policy: PropagationPolicySpec | None
+) -> TriggerVerdict:
     """Whether the difference between two records schedules an object again."""
     if old is None or _always(old, new):
         return TriggerVerdict(schedules=True)
@@ -159,4 +161,3 @@ def _hash(value: Any) -> str:
     """A digest of JSON, independent of the order of members."""
     text = msgspec.json.encode(value or None, order="deterministic").decode()
     return str(fnv1a(text))
-

@@ -2,25 +2,24 @@
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Taint
 from stretto.api.types.effective_requests import requests
 from stretto.api.types.federation import FederatedCluster, SchedulingMode
 from stretto.api.types.pod import PodSpec
+from stretto.api.wire.meta import NodeSelectorTerm
 from stretto.api.wire.quantity import amounts
-from stretto.base.errors import InputError
 from stretto.federation import names
-from stretto.federation.fleet import is_joined, is_ready
-from stretto.federation.objects.paths import field_at
+from stretto.federation.fleet import is_ready
+from stretto.federation.objects.paths import field_at, pointer
 from stretto.federation.objects.placements import overrides_by, placed_by
-from stretto.federation.objects.paths import pointer
 from stretto.federation.objects.steering import Steering
 from stretto.federation.scheduling.fleet import MemberCluster
 from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, ReplicaLimits
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
-
-import msgspec
 
 _POD_TEMPLATES = ("spec.template.spec", "spec.jobTemplate.spec.template.spec")
 
@@ -43,9 +42,14 @@ def request_of(template: Fields) -> dict[str, int]:
     spec = pod_spec(template)
     if spec is None:
         return {}
-    text = msgspec.json.encode({"containers": spec.get("containers") or (), **{
-        key: spec[key] for key in ("initContainers", "overhead", "resources") if key in spec
-    }})
+    text = msgspec.json.encode(
+        {
+            "containers": spec.get("containers") or (),
+            **{
+                key: spec[key] for key in ("initContainers", "overhead", "resources") if key in spec
+            },
+        }
+    )
     return dict(requests(decode_as(PodSpec, text, "template")))
 
 
@@ -108,13 +112,17 @@ def federated_workload(
     migration = rules.auto_migration
     observed = rules.observed if migration is not None else None
     limits = ReplicaLimits(
-        minimum={name: each.min_replicas for name, each in preferences.items() if each.min_replicas},
+        minimum={
+            name: each.min_replicas for name, each in preferences.items() if each.min_replicas
+        },
         maximum={
             name: each.max_replicas
             for name, each in preferences.items()
             if each.max_replicas is not None
         },
-        weights={name: each.weight for name, each in preferences.items() if each.weight is not None},
+        weights={
+            name: each.weight for name, each in preferences.items() if each.weight is not None
+        },
         limited=rules.limited,
         estimated=(observed.estimated_capacity or {}) if observed else {},
         scheduled=(observed.scheduled_replicas or {}) if observed else {},
@@ -141,17 +149,17 @@ def federated_workload(
         tolerations=rules.tolerations,
         evicted=frozenset(name for name, end in rules.left_until.items() if end > wall_time),
         max_clusters=rules.max_clusters,
-        priorities={
-            name: each.priority for name, each in preferences.items() if each.priority is not None
-        },
+        priorities=_given({name: each.priority for name, each in preferences.items()}),
         limits=limits,
     )
 
 
-def _terms(terms: Iterable[object] | None) -> tuple[ClusterTerm, ...] | None:
+def _given(values: Mapping[str, int | None]) -> dict[str, int]:
+    """The values that are set."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _terms(terms: Iterable[NodeSelectorTerm] | None) -> tuple[ClusterTerm, ...] | None:
     if terms is None:
         return None
-    return tuple(
-        ClusterTerm(each.match_expressions, each.match_fields)  # type: ignore[attr-defined]
-        for each in terms
-    )
+    return tuple(ClusterTerm(each.match_expressions, each.match_fields) for each in terms)

@@ -1,6 +1,5 @@
 """The state of a replay in the short form of the recorded outcomes."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,6 +21,8 @@ _SHOWN: Final = {
     "auto-migration-info": names.AUTO_MIGRATION,
 }
 """Annotations of a federated object that an outcome contains."""
+_REPLICAS: Final = {"StatefulSet": "spec.replicas"}
+"""Paths of replicas of kinds that are not divided."""
 _HIDDEN: Final = ("conditions",)
 
 
@@ -66,7 +67,7 @@ def _federated_object(each: Fields) -> Fields:
         made["follows"] = follows
     if clusters := {x["cluster"]: x["status"] for x in status.get("clusters") or ()}:
         made["clusters"] = clusters
-    condition = next(iter(status.get("conditions") or ()), {})
+    condition: Fields = next(iter(status.get("conditions") or ()), {})
     made["propagated"] = [condition.get("status"), condition.get("reason") or None]
     made["synced"] = status.get("syncedGeneration") == metadata.get("generation")
     if groups := pending.pending(notes):
@@ -85,18 +86,21 @@ def _members(federation: Federation, store: Store) -> Fields:
     """Objects of one member."""
     found: Fields = {}
     for type_ in federation.fleet.types:
+        kind = type_.kind.kind
         for each in _objects(store, type_.kind):
             made: Fields = {}
             if each["metadata"].get("deletionTimestamp"):
                 made["terminating"] = True
-            replicas = field_at(each, type_.paths.replicas_spec) if type_.paths.replicas_spec else None
+            replicas = (
+                field_at(each, type_.paths.replicas_spec) if type_.paths.replicas_spec else None
+            )
             if replicas is None and type_.kind.kind == "StatefulSet":
                 replicas = field_at(each, "spec.replicas")
             if replicas is not None:
                 made["replicas"] = replicas
-            if type_.kind.kind == "Deployment":
+            if kind == "Deployment":
                 made["image"] = each["spec"]["template"]["spec"]["containers"][0].get("image")
-            found[f"{type_.kind.kind}/{each['metadata']['name']}"] = made
+            found[f"{kind}/{each['metadata']['name']}"] = made
     return found
 
 
@@ -109,8 +113,3 @@ def _sources(federation: Federation, host: Store) -> Fields:
             if status and type_.aggregates:
                 found[f"{type_.kind.kind}/{each['metadata']['name']}"] = status
     return found
-
-
-def as_text(value: Any) -> str:
-    """A value for display."""
-    return json.dumps(value, sort_keys=True)

@@ -110,7 +110,9 @@ def _type_config(config: Fields) -> Fields:
     }
     spec: Fields = {
         "sourceType": source,
-        "controllers": [[f"kubeadmiral.io/{each}" for each in group] for group in config["pipeline"]],
+        "controllers": [
+            [f"kubeadmiral.io/{each}" for each in group] for group in config["pipeline"]
+        ],
         "statusAggregation": {"enabled": config["statusAggregation"]},
         "autoMigration": {"enabled": config["autoMigration"]},
         "pathDefinition": config["paths"],

@@ -27,7 +27,9 @@ def apply(store: Store, step: UserStep) -> Reply:
     if step.method == "PATCH":
         return store.patch(kind, [Patch(namespace, name, step.body)])[0]
     if step.method == "PUT" and subresource == "status":
-        return store.patch_status(kind, [Patch(namespace, name, {"status": step.body["status"]})])[0]
+        return store.patch_status(kind, [Patch(namespace, name, {"status": step.body["status"]})])[
+            0
+        ]
     if step.method == "PUT":
         return store.update(kind, [Update(namespace, name, msgspec.json.encode(step.body))])[0]
     if step.method == "DELETE":
@@ -37,8 +39,10 @@ def apply(store: Store, step: UserStep) -> Reply:
 
 def place(path: str, body: Any) -> tuple[Kind, str, str, str]:
     """Kind, namespace, name and subresource of a path."""
-    parts = [each for each in path.split("?")[0].split("/") if each]
-    group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (*parts[1:3], parts[3:])
+    parts = [each for each in path.split("?", maxsplit=1)[0].split("/") if each]
+    is_core = parts[0] == "api"
+    group, version = ("", parts[1]) if is_core else (parts[1], parts[2])
+    rest = parts[2:] if is_core else parts[3:]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]

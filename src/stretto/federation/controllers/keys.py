@@ -1,0 +1,79 @@
+"""Federated objects as keys of controllers."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
+from stretto.federation.fleet import Fleet
+from stretto.federation.objects.pending import has_turn
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import StoredObject
+
+FEDERATED: Final = (FEDERATED_OBJECT.kind.kind, CLUSTER_FEDERATED_OBJECT.kind.kind)
+"""The kinds of federated objects."""
+
+
+class FederatedKey(NamedTuple):
+    """A federated object."""
+
+    #: Name of its FederatedTypeConfig.
+    type: str
+    #: Its namespace.
+    namespace: str
+    #: Its name.
+    name: str
+
+
+class FederatedItem(NamedTuple):
+    """A federated object that exists."""
+
+    #: Its kind.
+    type: FederatedType
+    #: The object.
+    federated: StoredObject
+
+    @property
+    def key(self) -> FederatedKey:
+        """Its key."""
+        return FederatedKey(self.type.name, *self.federated.name)
+
+
+def key_of(fleet: Fleet, federated: StoredObject) -> Iterator[FederatedKey]:
+    """The key of a federated object; nothing for a kind that is not configured."""
+    type_ = fleet.type_of(federated)
+    if type_ is not None:
+        yield FederatedKey(type_.name, *federated.name)
+
+
+def find(fleet: Fleet, key: object) -> FederatedItem | None:
+    """The federated object of a key; ``None`` if it is gone."""
+    assert isinstance(key, FederatedKey)
+    type_ = fleet.types.named(key.type)
+    if type_ is None:
+        return None
+    federated = fleet.federated(type_.federated_kind, key.namespace, key.name)
+    return FederatedItem(type_, federated) if federated is not None else None
+
+
+def find_for_turn(fleet: Fleet, key: object, controller: str) -> FederatedItem | None:
+    """The federated object of a key, if a controller of its pipeline has its turn."""
+    item = find(fleet, key)
+    if item is None or item.federated.is_terminating:
+        return None
+    in_pipeline = any(controller in group for group in item.type.pipeline)
+    return item if in_pipeline and has_turn(controller, item.federated.annotations) else None
+
+
+def everything(fleet: Fleet) -> Iterator[FederatedItem]:
+    """Every federated object."""
+    for type_ in fleet.types:
+        for each in fleet.host.follow_synced(type_.federated_kind):
+            if fleet.type_of(each) is type_:
+                yield FederatedItem(type_, each)
+
+
+def labelled(fleet: Fleet, label: str, value: str) -> Iterator[FederatedKey]:
+    """Keys of the federated objects with a label."""
+    for item in everything(fleet):
+        if item.federated.labels.get(label) == value:
+            yield item.key

@@ -1,0 +1,33 @@
+"""The annotation that reports which migration a decision has applied."""
+
+import json
+from collections.abc import Mapping
+
+import msgspec
+
+from stretto.api.types.steering import MigrationConfiguration
+from stretto.federation import names
+from stretto.federation.objects.steering import Steering
+from stretto.reconcile.cache import Fields
+
+
+def report(rules: Steering, annotations: Mapping[str, str], wall_time: float) -> str | None:
+    """The annotation for the rules that a decision used; ``None`` if they limit nothing.
+
+    Args:
+        rules: the effective rules.
+        annotations: annotations of the federated object, with the migration as it was written.
+        wall_time: seconds since the epoch.
+    """
+    applied: Fields = {}
+    if rules.limited:
+        applied["limitedCapacity"] = dict(sorted(rules.limited.items()))
+    left = sorted(name for name, end in rules.left_until.items() if end > wall_time)
+    if left:
+        text = annotations.get(names.MIGRATION, "{}")
+        written = msgspec.json.decode(text.encode(), type=MigrationConfiguration)
+        ends = {each.cluster: each.valid_until for each in written.workload_migrations}
+        applied["unavailableClusters"] = [
+            {"cluster": name, "validUntil": ends[name]} for name in left
+        ]
+    return json.dumps(applied, separators=(",", ":")) if applied else None
