@@ -1,13 +1,16 @@
 """A federation put together: a loop over the host and its members, with all controllers."""
 
 from stretto.base.clock import Clock
+from stretto.federation.controllers.aggregate import AggregationController
 from stretto.federation.controllers.federate import FederateController
+from stretto.federation.controllers.feedback import FeedbackController
 from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.sync import SyncController
 from stretto.federation.fleet import HOST, Fleet
 from stretto.federation.settings import FederationSettings
+from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
 
@@ -34,12 +37,16 @@ class Federation:
                 ScheduleController(self.fleet, clock),
                 OverrideController(self.fleet),
                 SyncController(self.fleet),
+                FeedbackController(self.fleet),
+                AggregationController(self.fleet),
             ]
         )
 
-    def connect(self, name: str, store: Store) -> None:
+    def connect(self, name: str, store: Store) -> StoreCache:
         """Connect a member; its FederatedCluster says whether it is used."""
-        self.fleet.connect(name, self.loop.add_store(name, store))
+        cache = self.loop.add_store(name, store)
+        self.fleet.connect(name, cache)
+        return cache
 
     def disconnect(self, name: str) -> None:
         """Disconnect a member; what it runs stays."""

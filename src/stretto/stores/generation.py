@@ -1,7 +1,8 @@
 """``metadata.generation``: counts the changes of an object's spec.
 
 Controllers compare it with ``status.observedGeneration``. A new object has generation 1, which its
-body need not contain; each change of ``spec`` increments it, and no client can set it.
+body need not contain; each change of ``spec`` (of a Deployment also of its annotations) increments
+it, and no client can set it.
 """
 
 from typing import Final
@@ -15,6 +16,7 @@ from stretto.api.wire.kinds import (
     CSI_DRIVER,
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
+    DEPLOYMENT,
     EVENT,
     LEASE,
     NAMESPACE,
@@ -41,6 +43,7 @@ _WORD: Final = b'"generation"'
 
 class _GenerationMeta(msgspec.Struct, frozen=True, gc=False):
     generation: int | None = None
+    annotations: dict[str, str] | None = None
 
 
 class _GenerationObject(msgspec.Struct, frozen=True, gc=False):
@@ -73,7 +76,12 @@ def next_generation(kind: Kind, old: bytes, new: bytes) -> bytes:
     """The new body of a changed object, with the generation that follows from its spec."""
     if not is_counted(kind):
         return new
-    wanted = generation_of(old) + _differ(_decoded(old).spec, _decoded(new).spec)
+    before, after = _decoded(old), _decoded(new)
+    is_changed = _differ(before.spec, after.spec)
+    if kind == DEPLOYMENT:  # its annotations count as well on an API server
+        notes = before.metadata.annotations or {}
+        is_changed = is_changed or notes != (after.metadata.annotations or {})
+    wanted = generation_of(old) + is_changed
     if generation_of(new) == wanted:
         return new
     return set_fields(new, {("metadata", "generation"): wanted})

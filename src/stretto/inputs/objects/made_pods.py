@@ -12,9 +12,9 @@ from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.types.pod import PodSpec, Toleration
 from stretto.api.wire import kinds
+from stretto.api.wire.generated_names import hash_label, prefix_of, suffix_of
 from stretto.api.wire.selectors import node_terms
 from stretto.base.errors import InputError
-from stretto.inputs.objects.generated_names import hash_label, prefix_of, suffix_of
 from stretto.inputs.objects.relations import InputObject
 
 MAX_REPLICAS: Final = 1_000_000

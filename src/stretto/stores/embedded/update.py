@@ -5,7 +5,7 @@ pod, and an object with finalizers is only marked until the last one is removed.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,9 @@ from stretto.stores.embedded.table import TableDraft
 from stretto.stores.facts import has_finalizers
 from stretto.stores.generation import next_generation
 from stretto.stores.store import Deletion, Patch, Record, Reply, StatusReason, Update, WriteOutcome
+
+_COUNTED: Final = frozenset({"annotations", "generation"})
+"""Fields of the metadata that may change the generation."""
 
 
 def draft_update(draft: TableDraft, update: Update) -> Reply:
@@ -101,7 +104,7 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
         _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
         before = with_annotations(old) if folds else old.body
         body = _patched(before, change, patch.type, old.kind.kind.lower())
-        if "spec" in change or "generation" in meta:
+        if "spec" in change or meta.keys() & _COUNTED:
             body = next_generation(old.kind, old.body, body)
         decode_changed(old.kind, body)
     except InputError as error:

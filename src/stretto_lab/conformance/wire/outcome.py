@@ -88,6 +88,8 @@ def _members(federation: Federation, store: Store) -> Fields:
     for type_ in federation.fleet.types:
         kind = type_.kind.kind
         for each in _objects(store, type_.kind):
+            if each["metadata"].get("ownerReferences"):
+                continue
             made: Fields = {}
             if each["metadata"].get("deletionTimestamp"):
                 made["terminating"] = True

@@ -7,11 +7,11 @@ import msgspec
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.base.clock import ManualClock, timestamp
-from stretto.base.rng import Rng
-from stretto.federation.assembly import Federation
 from stretto.federation.settings import KUBEADMIRAL
-from stretto.stores.embedded.memory import MemoryStore
+from stretto.reconcile.cache import StoredObject
+from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.stores.store import Patch
+from stretto.workloads.kubelet import PodCourse
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.scenario import (
@@ -40,12 +40,9 @@ class Replay:
         self.clock = ManualClock(EPOCH)
         self._scenario = scenario
         self._common = common
-        self.host = MemoryStore(self.clock, Rng(1))
-        self.members = {
-            each.name: MemoryStore(self.clock, Rng(2 + number))
-            for number, each in enumerate(scenario.clusters)
-        }
-        self.federation = Federation(self.host, self.clock, KUBEADMIRAL)
+        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, course)
+        self.host = self.fleet.host
+        self.federation = self.fleet.federation
         for config in common["typeConfigs"]:
             self._create(FEDERATED_TYPE_CONFIG.kind, _type_config(config))
         for each in scenario.clusters:
@@ -54,23 +51,17 @@ class Replay:
     def outcomes(self) -> Iterator[tuple[RecordedOutcome, Fields]]:
         """Each recorded outcome with what the replay has written by then."""
         for step in self._scenario.steps:
-            self._run_until(EPOCH + step.t)
+            self.fleet.run_until(EPOCH + step.t)
             if isinstance(step, UserStep):
-                store = self.host if step.server == "host" else self.members[step.server]
+                store = (
+                    self.host if step.server == "host" else self.fleet.members[step.server].store
+                )
                 requests.apply(store, step)
             elif isinstance(step, RecordedOutcome):
-                yield step, outcome(self.federation, self.host, self.members)
+                stores = {name: each.store for name, each in self.fleet.members.items()}
+                yield step, outcome(self.federation, self.host, stores)
 
     # ---------------------------------------------------------------- inside
-
-    def _run_until(self, end: float) -> None:
-        """Run the controllers until a time."""
-        self.federation.loop.step()
-        while (due := self.federation.loop.next_due()) is not None and due <= end:
-            self.clock.set(max(due, self.clock.monotonic()))
-            self.federation.loop.step()
-        self.clock.set(max(end, self.clock.monotonic()))
-        self.federation.loop.step()
 
     def _create(self, kind: Any, body: Fields) -> None:
         self.host.create(kind, [msgspec.json.encode(body)])
@@ -96,7 +87,8 @@ class Replay:
             "apiResourceTypes": [_api_resource(each) for each in self._common["memberKinds"]],
         }
         self.host.patch_status(kind, [Patch("", cluster.name, {"status": status})])
-        self.federation.connect(cluster.name, self.members[cluster.name])
+        nodes = [_node(each) for each in self._common["nodes"].get(cluster.name, ())]
+        self.fleet.add_member(cluster.name, nodes)
 
 
 def _type_config(config: Fields) -> Fields:
@@ -121,6 +113,31 @@ def _type_config(config: Fields) -> Fields:
         spec["statusCollection"] = {"enabled": True, "fields": config["collected"]}
     metadata = {"name": config["name"], "annotations": config["annotations"]}
     return {"metadata": metadata, "spec": spec}
+
+
+def _node(node: Fields) -> bytes:
+    """A node as the common file describes it."""
+    amounts = node["allocatable"]
+    body = {
+        "metadata": {"name": node["name"], "labels": node["labels"]},
+        "spec": {"taints": node["taints"], "unschedulable": node["unschedulable"]},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    return msgspec.json.encode(body)
+
+
+def course(pod: StoredObject) -> PodCourse:
+    """What becomes of a pod in the recorded members, by its label ``sim``."""
+    label, runs_on = pod.labels.get("sim"), pod.spec.get("restartPolicy", "Always") == "Always"
+    if label == "hang":
+        return PodCourse(ready_after=None)
+    if label == "fail":
+        return PodCourse(ends_after=2.0, fails=True)
+    return PodCourse(ends_after=None if runs_on or label == "stay" else 2.0)
 
 
 def _api_resource(text: str) -> Fields:

@@ -1,11 +1,9 @@
 """Names and hashes as controllers generate them, but the same in each run."""
 
 import hashlib
-from typing import Final
+from typing import Any, Final
 
 import msgspec
-
-from stretto.api.admission.request import JsonObject
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Characters of generated names: none can form a word."""
@@ -33,7 +31,7 @@ def suffix_of(owner: str, number: int) -> str:
     return text
 
 
-def hash_label(template: JsonObject, name: str) -> str:
+def hash_label(template: dict[str, Any], name: str) -> str:
     """The hash of a pod template as a label, such as ``6d4cf56db6``; other digits than Go's."""
     text = msgspec.json.encode([name, template], order="deterministic")
     number = int.from_bytes(hashlib.sha256(text).digest()[:4])

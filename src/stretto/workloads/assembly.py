@@ -1,0 +1,31 @@
+"""All controllers of the workloads of one cluster."""
+
+from stretto.reconcile.reconciler import Reconciler
+from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.daemons import DaemonSetController
+from stretto.workloads.deployments import DeploymentController
+from stretto.workloads.garbage import GarbageController
+from stretto.workloads.jobs import JobController
+from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
+from stretto.workloads.replicas import ReplicaSetController
+from stretto.workloads.stateful import StatefulSetController
+
+
+def workload_controllers(
+    cluster: LocalCluster, course: CourseOf = default_course
+) -> list[Reconciler]:
+    """The controllers of a cluster, and its kubelet.
+
+    Args:
+        cluster: the cluster.
+        course: what becomes of a pod once it is bound.
+    """
+    return [
+        DeploymentController(cluster),
+        ReplicaSetController(cluster),
+        StatefulSetController(cluster),
+        DaemonSetController(cluster),
+        JobController(cluster),
+        GarbageController(cluster),
+        KubeletController(cluster, course),
+    ]

@@ -1,0 +1,161 @@
+"""One cluster as the controllers of its workloads read and write it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NODE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Kind,
+)
+from stretto.base.clock import Clock, parse_timestamp, timestamp
+from stretto.reconcile.cache import Change, Fields, Name, ObjectCache, StoreCache, StoredObject
+from stretto.reconcile.reconciler import accepted
+from stretto.stores.store import Deletion, Patch
+
+OWNER: Final = "owner"
+"""Index of objects by the uid of the controller that owns them."""
+ENDED: Final = frozenset({"Succeeded", "Failed"})
+"""Phases of a pod that has ended."""
+_KINDS: Final = (NODE, POD, REPLICA_SET, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB)
+
+
+def owner_of(item: StoredObject) -> Fields | None:
+    """The owner reference of the controller of an object; ``None`` without one."""
+    references: Iterable[Fields] = item.metadata.get("ownerReferences") or ()
+    return next((each for each in references if each.get("controller")), None)
+
+
+def _owner_uid(item: StoredObject) -> Iterable[str]:
+    owner = owner_of(item)
+    return [str(owner["uid"])] if owner is not None else ()
+
+
+class LocalCluster:
+    """Caches and writes of one cluster."""
+
+    def __init__(self, cache: StoreCache, clock: Clock) -> None:
+        """Follow the kinds of workloads.
+
+        Args:
+            cache: caches of the cluster's store.
+            clock: wall time of statuses.
+        """
+        #: Name of the cluster in changes.
+        self.name = cache.name
+        self._cache = cache
+        self._clock = clock
+        for kind in _KINDS:
+            cache.follow(kind).add_index(OWNER, _owner_uid)
+
+    # ---------------------------------------------------------------- reads
+
+    def objects(self, kind: Kind) -> ObjectCache:
+        """The objects of a kind."""
+        return self._cache.follow(kind)
+
+    def owned(self, kind: Kind, owner: StoredObject) -> list[StoredObject]:
+        """The objects of a kind that a controller owns, in the order of their creation."""
+        found = self.objects(kind).indexed(OWNER, owner.record.uid)
+        return sorted(found, key=lambda each: (each.record.created, each.record.name))
+
+    def keys(self, change: Change, kind: Kind) -> Iterable[Name]:
+        """Keys of a kind that a change concerns: the object itself, or the owner of its pod."""
+        if change.source != self.name:
+            return
+        if change.kind == kind:
+            yield change.object.name
+            return
+        owner = owner_of(change.object)
+        if owner is not None and owner.get("kind") == kind.kind:
+            yield change.object.record.namespace, owner["name"]
+
+    def now_text(self) -> str:
+        """The time, as in statuses."""
+        return timestamp(int(self._clock.now()))
+
+    def age(self, text: str) -> float:
+        """Seconds since an RFC 3339 time."""
+        return self._clock.now() - parse_timestamp(text)
+
+    # ---------------------------------------------------------------- writes
+
+    def create(self, kind: Kind, fields: Fields) -> None:
+        """Create an object.
+
+        Raises:
+            RetryError: the store refused it.
+        """
+        reply = self._cache.store.create(kind, [msgspec.json.encode(fields)])[0]
+        if reply.code.value != "AlreadyExists":
+            accepted(reply, f"create {kind.kind}")
+
+    def patch(self, item: StoredObject, change: Mapping[str, Any]) -> None:
+        """Merge a patch into an object.
+
+        Raises:
+            RetryError: the store refused it.
+        """
+        record = item.record
+        patch = Patch(record.namespace, record.name, change, uid=record.uid)
+        accepted(self._cache.store.patch(record.kind, [patch])[0], f"patch {record.name}")
+
+    def set_status(self, item: StoredObject, status: Fields) -> None:
+        """Write the fields of a status that differ; ``None`` removes a field.
+
+        Raises:
+            RetryError: the store refused it.
+        """
+        changed = {key: value for key, value in status.items() if item.status.get(key) != value}
+        if not changed:
+            return
+        record = item.record
+        patch = Patch(record.namespace, record.name, {"status": changed}, uid=record.uid)
+        accepted(self._cache.store.patch_status(record.kind, [patch])[0], f"status {record.name}")
+
+    def delete(self, items: Iterable[StoredObject]) -> None:
+        """Delete objects; those that are gone already count as deleted."""
+        for item in items:
+            record = item.record
+            deletion = Deletion(record.namespace, record.name, record.uid)
+            self._cache.store.delete(record.kind, [deletion])
+
+
+def owned_metadata(owner: StoredObject, **fields: Any) -> Fields:
+    """Metadata of an object that a controller creates."""
+    record = owner.record
+    reference = {
+        "apiVersion": record.kind.api_version,
+        "kind": record.kind.kind,
+        "name": record.name,
+        "uid": record.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {"namespace": record.namespace, "ownerReferences": [reference], **fields}
+
+
+def is_active(pod: StoredObject) -> bool:
+    """Whether a pod counts as a replica: it has not ended and is not being deleted."""
+    return pod.status.get("phase") not in ENDED and not pod.is_terminating
+
+
+def ready_since(pod: StoredObject) -> str | None:
+    """RFC 3339 time since which a pod is ready; ``None`` if it is not."""
+    for each in pod.status.get("conditions") or ():
+        if each.get("type") == "Ready" and each.get("status") == "True":
+            return str(each.get("lastTransitionTime") or pod.record.created)
+    return None
+
+
+def available(cluster: LocalCluster, pod: StoredObject, min_ready: float) -> bool:
+    """Whether a pod has been ready for a number of seconds."""
+    since = ready_since(pod)
+    return since is not None and cluster.age(since) >= min_ready

@@ -1,0 +1,167 @@
+"""Deployments: ReplicaSets by template, replaced by rolling updates."""
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from stretto.api.wire.generated_names import hash_label
+from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
+from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.workloads.cluster import LocalCluster, owned_metadata
+
+_HASH = "pod-template-hash"
+_REVISION = "deployment.kubernetes.io/revision"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateWindow:
+    """Bounds of a rolling update."""
+
+    #: Pods above the wanted number.
+    surge: int
+    #: Pods below the wanted number that may be unavailable.
+    unavailable: int
+
+
+def update_window(spec: Fields, replicas: int) -> UpdateWindow:
+    """The bounds of a Deployment; as in Kubernetes they are never both 0."""
+    rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
+    surge = _resolved(rolling.get("maxSurge", "25%"), replicas, math.ceil)
+    unavailable = _resolved(rolling.get("maxUnavailable", "25%"), replicas, math.floor)
+    return UpdateWindow(surge, unavailable if surge or unavailable else 1)
+
+
+def _resolved(value: object, replicas: int, rounded: object) -> int:
+    """A number, or a percentage of the replicas."""
+    if isinstance(value, str) and value.endswith("%"):
+        share = int(value[:-1]) * replicas / 100
+        return math.ceil(share) if rounded is math.ceil else math.floor(share)
+    return int(str(value))
+
+
+class DeploymentController:
+    """From Deployments to ReplicaSets."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        """For the Deployments of a cluster."""
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/deployments"
+        self._cluster = cluster
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The Deployment, also that of a ReplicaSet."""
+        return self._cluster.keys(change, DEPLOYMENT)
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Bring the ReplicaSets of one Deployment to their sizes."""
+        assert isinstance(key, tuple)
+        item = self._cluster.objects(DEPLOYMENT).get(*key)
+        if item is None or item.is_terminating:
+            return None
+        sets = self._cluster.owned(REPLICA_SET, item)
+        name = f"{item.record.name}-{hash_label(item.spec['template'], item.record.name)}"
+        current = next((each for each in sets if each.record.name == name), None)
+        if current is None:
+            self._create(item, name, sets)
+            return None
+        old = [each for each in sets if each is not current]
+        if not item.spec.get("paused"):
+            self._resize(item, current, old)
+        self._note_revision(item, current)
+        self._count(item, current, sets)
+        return None
+
+    # ---------------------------------------------------------------- sets
+
+    def _create(self, item: StoredObject, name: str, sets: list[StoredObject]) -> None:
+        """Create the ReplicaSet of the template, at first without pods beside older ones."""
+        digest = name.removeprefix(f"{item.record.name}-")
+        template = item.spec["template"]
+        given = template.get("metadata") or {}
+        labels = {**(given.get("labels") or {}), _HASH: digest}
+        revision = 1 + max((_revision(each) for each in sets), default=0)
+        fields = {
+            "metadata": owned_metadata(
+                item, name=name, labels=labels, annotations={_REVISION: str(revision)}
+            ),
+            "spec": {
+                "replicas": 0 if sets else int(item.spec.get("replicas", 1)),
+                "minReadySeconds": item.spec.get("minReadySeconds", 0),
+                "selector": {"matchLabels": labels},
+                "template": {**template, "metadata": {**given, "labels": labels}},
+            },
+        }
+        self._cluster.create(REPLICA_SET, fields)
+
+    def _resize(self, item: StoredObject, current: StoredObject, old: list[StoredObject]) -> None:
+        """Change the sizes of ReplicaSets within the bounds of the update."""
+        wanted = int(item.spec.get("replicas", 1))
+        alive = [each for each in old if _size(each) or _count_of(each, "replicas")]
+        if not alive:
+            self._scale(current, wanted)
+        elif (item.spec.get("strategy") or {}).get("type") == "Recreate":
+            for each in alive:
+                self._scale(each, 0)
+            self._scale(current, _size(current))
+        else:
+            self._roll(wanted, update_window(item.spec, wanted), current, alive)
+
+    def _roll(
+        self, wanted: int, window: UpdateWindow, current: StoredObject, old: list[StoredObject]
+    ) -> None:
+        """One step of a rolling update: grow the current set, then shrink the older ones."""
+        total = _size(current) + sum(map(_size, old))
+        allowed = wanted + window.surge
+        if _size(current) > wanted:
+            self._scale(current, wanted)
+        elif total < allowed:
+            self._scale(current, min(wanted, _size(current) + allowed - total))
+        spare = sum(_count_of(each, "availableReplicas") for each in [current, *old])
+        spare -= wanted - window.unavailable
+        for each in old:
+            unusable = _size(each) - _count_of(each, "availableReplicas")
+            removed = min(_size(each), max(0, unusable) + max(0, spare))
+            spare -= max(0, removed - max(0, unusable))
+            self._scale(each, _size(each) - removed)
+
+    def _scale(self, item: StoredObject, replicas: int) -> None:
+        if _size(item) != replicas:
+            self._cluster.patch(item, {"spec": {"replicas": replicas}})
+
+    # ---------------------------------------------------------------- status
+
+    def _note_revision(self, item: StoredObject, current: StoredObject) -> None:
+        """Write the revision that is being rolled out to the Deployment."""
+        revision = current.annotations.get(_REVISION)
+        if revision is not None and item.annotations.get(_REVISION) != revision:
+            self._cluster.patch(item, {"metadata": {"annotations": {_REVISION: revision}}})
+
+    def _count(self, item: StoredObject, current: StoredObject, sets: list[StoredObject]) -> None:
+        """Write the status."""
+        total = sum(_count_of(each, "replicas") for each in sets)
+        usable = sum(_count_of(each, "availableReplicas") for each in sets)
+        ready = sum(_count_of(each, "readyReplicas") for each in sets)
+        status: Fields = {
+            "observedGeneration": item.metadata.get("generation", 1),
+            "replicas": total or None,
+            "updatedReplicas": _count_of(current, "replicas") or None,
+            "readyReplicas": ready or None,
+            "availableReplicas": usable or None,
+            "unavailableReplicas": max(0, total - usable) or None,
+        }
+        self._cluster.set_status(item, status)
+
+
+def _revision(item: StoredObject) -> int:
+    text = item.annotations.get(_REVISION, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def _size(item: StoredObject) -> int:
+    """Wanted replicas of a ReplicaSet."""
+    return int(item.spec.get("replicas", 1))
+
+
+def _count_of(item: StoredObject, field: str) -> int:
+    """A number of a status; 0 if it is absent."""
+    return int(item.status.get(field) or 0)
