@@ -39,6 +39,7 @@ COMPOSITION_ROOTS = {
     "stretto.daemons.roles.dispatcher",
     "stretto.daemons.roles.shard",
     "stretto.daemons.scheduler",
+    "stretto.federation.assembly",
     "stretto.framework.placers",
     "stretto.framework.plugins.table",
     "stretto.plane.copy",

@@ -8,7 +8,7 @@ from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.sync import SyncController
-from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.settings import FederationSettings
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.loop import ReconcileLoop
@@ -29,7 +29,7 @@ class Federation:
         #: The loop that runs the controllers.
         self.loop = ReconcileLoop(clock)
         #: The host and the members.
-        self.fleet = Fleet(self.loop.add_store(HOST, host), settings)
+        self.fleet = ClusterFleet(self.loop.add_store(HOST, host), settings)
         self.loop.add_controllers(
             [
                 FederateController(self.fleet),

@@ -15,7 +15,7 @@ _TYPES: Final = FEDERATED_TYPE_CONFIG.kind
 _CLUSTERS: Final = FEDERATED_CLUSTER.kind
 
 
-class Fleet:
+class ClusterFleet:
     """The host and its member clusters."""
 
     def __init__(self, host: StoreCache, settings: FederationSettings) -> None:

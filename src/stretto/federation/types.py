@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
-from stretto.api.types.federated import FederatedTypeConfig, PathDefinition
+from stretto.api.types.federation.objects import FederatedTypeConfig, PathDefinition
 from stretto.api.wire.kinds import Kind
 from stretto.federation import names
 from stretto.reconcile.cache import StoredObject

@@ -145,12 +145,15 @@ class ReconcileLoop:
         name = controller.name
         try:
             again = controller.reconcile(key, now)
-        except (RetryError, StrettoError) as error:
+        except Exception as error:  # noqa: BLE001 - a malformed object must not stop the others
             failures = self._failures[place] = self._failures.get(place, 0) + 1
             after = error.after if isinstance(error, RetryError) else None
             delay = self._backoff.delay(failures) if after is None else after
             self.errors[name, key] = str(error)
-            _LOG.debug("%s: %s: %s; retried in %g s", name, key, error, delay)
+            unexpected = not isinstance(error, RetryError | StrettoError)
+            level = logging.ERROR if unexpected else logging.DEBUG
+            text = "%s: %s: %s; retried in %g s"
+            _LOG.log(level, text, name, key, error, delay, exc_info=unexpected)
             self._queues[index].add(key, now + delay)
             return
         self._failures.pop(place, None)

@@ -20,10 +20,16 @@ class Recorder:
 
     name = "recorder"
 
-    def __init__(self, failures: int = 0, again: float | None = None) -> None:
+    def __init__(
+        self,
+        failures: int = 0,
+        again: float | None = None,
+        error: Exception = RetryError("not yet"),  # noqa: B008
+    ) -> None:
         self.times: list[float] = []
         self.failures = failures
         self.again = again
+        self.error = error
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         return [change.object.name]
@@ -31,7 +37,7 @@ class Recorder:
     def reconcile(self, key: Hashable, now: float) -> float | None:
         self.times.append(now)
         if len(self.times) <= self.failures:
-            raise RetryError("not yet")
+            raise self.error
         return self.again
 
 
@@ -85,6 +91,15 @@ def test_the_last_error_of_a_key_is_known_while_it_waits() -> None:
     world.create("a")
     world.loop.step()
     assert world.loop.errors == {("recorder", ("default", "a")): "not yet"}
+
+
+def test_a_key_that_meets_a_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(recorder := Recorder(failures=1, error=KeyError("spec")))
+    world.create("a")
+    world.create("b")
+    world.loop.step()
+    assert len(recorder.times) == 2
+    assert "KeyError" in caplog.text
 
 
 def test_a_key_can_ask_for_a_later_look() -> None:

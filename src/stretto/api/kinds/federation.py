@@ -3,7 +3,7 @@
 from typing import Final
 
 from stretto.api.kinds.entry import AGE, Column, KindEntry, ManifestUse
-from stretto.api.types import federated, federation
+from stretto.api.types.federation import objects, policies
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import Wire
 
@@ -35,7 +35,7 @@ _REFERENCES: Final = (Column("References", ".status.refCount", "integer"),)
 _SYNCED: Final = (Column("Synced", ".status.syncedGeneration", "integer"),)
 
 FEDERATED_CLUSTER: Final = _entry(
-    federation.FederatedCluster,
+    policies.FederatedCluster,
     "federatedclusters",
     "fcluster",
     namespaced=False,
@@ -46,72 +46,70 @@ FEDERATED_CLUSTER: Final = _entry(
     ),
 )
 PROPAGATION_POLICY: Final = _entry(
-    federation.PropagationPolicy,
+    policies.PropagationPolicy,
     "propagationpolicies",
     "pp",
     columns=(Column("Mode", ".spec.schedulingMode"), *_REFERENCES),
 )
 CLUSTER_PROPAGATION_POLICY: Final = _entry(
-    federation.ClusterPropagationPolicy,
+    policies.ClusterPropagationPolicy,
     "clusterpropagationpolicies",
     "cpp",
     namespaced=False,
     columns=(Column("Mode", ".spec.schedulingMode"), *_REFERENCES),
 )
 OVERRIDE_POLICY: Final = _entry(
-    federation.OverridePolicy, "overridepolicies", "op", columns=_REFERENCES
+    policies.OverridePolicy, "overridepolicies", "op", columns=_REFERENCES
 )
 CLUSTER_OVERRIDE_POLICY: Final = _entry(
-    federation.ClusterOverridePolicy,
+    policies.ClusterOverridePolicy,
     "clusteroverridepolicies",
     "cop",
     namespaced=False,
     columns=_REFERENCES,
 )
 SCHEDULING_PROFILE: Final = _entry(
-    federated.SchedulingProfile,
+    objects.SchedulingProfile,
     "schedulingprofiles",
     "sp",
     namespaced=False,
     subresources=(),
 )
 WEBHOOK_CONFIGURATION: Final = _entry(
-    federated.SchedulerPluginWebhookConfiguration,
+    objects.SchedulerPluginWebhookConfiguration,
     "schedulerpluginwebhookconfigurations",
     "spwc",
     namespaced=False,
     subresources=(),
 )
 FEDERATED_TYPE_CONFIG: Final = _entry(
-    federated.FederatedTypeConfig,
+    objects.FederatedTypeConfig,
     "federatedtypeconfigs",
     "ftc",
     namespaced=False,
     subresources=(),
 )
-FEDERATED_OBJECT: Final = _entry(
-    federated.FederatedObject, "federatedobjects", "fo", columns=_SYNCED
-)
+FEDERATED_OBJECT: Final = _entry(objects.FederatedObject, "federatedobjects", "fo", columns=_SYNCED)
 CLUSTER_FEDERATED_OBJECT: Final = _entry(
-    federated.ClusterFederatedObject,
+    objects.ClusterFederatedObject,
     "clusterfederatedobjects",
     "cfo",
     namespaced=False,
     columns=_SYNCED,
 )
 COLLECTED_STATUS: Final = _entry(
-    federated.CollectedStatus, "collectedstatuses", "cs", subresources=()
+    objects.CollectedStatus, "collectedstatuses", "cs", subresources=()
 )
 CLUSTER_COLLECTED_STATUS: Final = _entry(
-    federated.ClusterCollectedStatus,
+    objects.ClusterCollectedStatus,
     "clustercollectedstatuses",
     "ccs",
     namespaced=False,
     subresources=(),
 )
-PROPAGATED_VERSION: Final = _entry(federated.PropagatedVersion, "propagatedversions")
+PROPAGATED_VERSION: Final = _entry(objects.PropagatedVersion, "propagatedversions")
 CLUSTER_PROPAGATED_VERSION: Final = _entry(
-    federated.ClusterPropagatedVersion, "clusterpropagatedversions", namespaced=False
+    objects.ClusterPropagatedVersion, "clusterpropagatedversions", namespaced=False
 )
 
 FEDERATION: Final = (

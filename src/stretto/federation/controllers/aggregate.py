@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable
 from stretto.federation import names, writes
 from stretto.federation.controllers.federate import SourceKey
 from stretto.federation.controllers.keys import FEDERATED
-from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.aggregation import aggregate_of, is_observed
 from stretto.federation.objects.naming import federated_name
@@ -19,7 +19,7 @@ class AggregationController:
 
     name = "aggregate"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ClusterFleet) -> None:
         """For the sources of a fleet."""
         self._fleet = fleet
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from stretto.federation import names, writes
 from stretto.federation.controllers.keys import FEDERATED
-from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import template
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
@@ -30,7 +30,7 @@ class FederateController:
 
     name = "federate"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ClusterFleet) -> None:
         """For the sources of a fleet."""
         self._fleet = fleet
 

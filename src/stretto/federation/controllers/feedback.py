@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable
 
 from stretto.federation import names, writes
 from stretto.federation.controllers.keys import FEDERATED, FederatedItem, find, key_of
-from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.workload import current_replicas
 from stretto.reconcile.cache import Change, Fields
@@ -16,7 +16,7 @@ class FeedbackController:
 
     name = "feedback"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ClusterFleet) -> None:
         """For the federated objects of a fleet."""
         self._fleet = fleet
 

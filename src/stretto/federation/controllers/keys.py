@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
-from stretto.federation.fleet import Fleet
+from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.pending import has_turn
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import StoredObject
@@ -38,14 +38,14 @@ class FederatedItem(NamedTuple):
         return FederatedKey(self.type.name, *self.federated.name)
 
 
-def key_of(fleet: Fleet, federated: StoredObject) -> Iterator[FederatedKey]:
+def key_of(fleet: ClusterFleet, federated: StoredObject) -> Iterator[FederatedKey]:
     """The key of a federated object; nothing for a kind that is not configured."""
     type_ = fleet.type_of(federated)
     if type_ is not None:
         yield FederatedKey(type_.name, *federated.name)
 
 
-def find(fleet: Fleet, key: object) -> FederatedItem | None:
+def find(fleet: ClusterFleet, key: object) -> FederatedItem | None:
     """The federated object of a key; ``None`` if it is gone."""
     assert isinstance(key, FederatedKey)
     type_ = fleet.types.named(key.type)
@@ -55,7 +55,7 @@ def find(fleet: Fleet, key: object) -> FederatedItem | None:
     return FederatedItem(type_, federated) if federated is not None else None
 
 
-def find_for_turn(fleet: Fleet, key: object, controller: str) -> FederatedItem | None:
+def find_for_turn(fleet: ClusterFleet, key: object, controller: str) -> FederatedItem | None:
     """The federated object of a key, if a controller of its pipeline has its turn."""
     item = find(fleet, key)
     if item is None or item.federated.is_terminating:
@@ -64,7 +64,7 @@ def find_for_turn(fleet: Fleet, key: object, controller: str) -> FederatedItem |
     return item if in_pipeline and has_turn(controller, item.federated.annotations) else None
 
 
-def everything(fleet: Fleet) -> Iterator[FederatedItem]:
+def everything(fleet: ClusterFleet) -> Iterator[FederatedItem]:
     """Every federated object."""
     for type_ in fleet.types:
         for each in fleet.host.follow_synced(type_.federated_kind):
@@ -72,7 +72,7 @@ def everything(fleet: Fleet) -> Iterator[FederatedItem]:
                 yield FederatedItem(type_, each)
 
 
-def labelled(fleet: Fleet, label: str, value: str) -> Iterator[FederatedKey]:
+def labelled(fleet: ClusterFleet, label: str, value: str) -> Iterator[FederatedKey]:
     """Keys of the federated objects with a label."""
     for item in everything(fleet):
         if item.federated.labels.get(label) == value:

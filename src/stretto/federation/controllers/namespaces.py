@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.federation import names, writes
-from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -24,7 +24,7 @@ class NamespaceController:
 
     name = "namespaces"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ClusterFleet) -> None:
         """For the namespaces of a fleet."""
         self._fleet = fleet
 

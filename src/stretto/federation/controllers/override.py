@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.kinds.federation import CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY
-from stretto.api.types.federation import OverridePolicy, OverrideRule
+from stretto.api.types.federation.policies import OverridePolicy, OverrideRule
 from stretto.base.errors import InputError
 from stretto.federation import names, writes
 from stretto.federation.controllers.keys import (
@@ -14,7 +14,7 @@ from stretto.federation.controllers.keys import (
     key_of,
     labelled,
 )
-from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import overriding, pending, placements
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import RetryError
@@ -31,7 +31,7 @@ class OverrideController:
 
     name = "override"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ClusterFleet) -> None:
         """For the federated objects of a fleet."""
         self._fleet = fleet
         self._caches = {

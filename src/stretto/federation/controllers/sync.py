@@ -3,11 +3,11 @@
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from stretto.api.types.federated import PropagationStatus as Status
+from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation import names, writes
-from stretto.federation.controllers.dispatch import Dispatch
 from stretto.federation.controllers.keys import FEDERATED, FederatedKey, everything, find, key_of
-from stretto.federation.fleet import HOST, Fleet
+from stretto.federation.controllers.members import MemberWriter
+from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
@@ -23,10 +23,10 @@ class SyncController:
 
     name = "sync"
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ClusterFleet) -> None:
         """For the federated objects of a fleet."""
         self._fleet = fleet
-        self._dispatch = Dispatch(fleet)
+        self._writer = MemberWriter(fleet)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated object itself, of a member's object, or all of a cluster."""
@@ -82,8 +82,8 @@ class SyncController:
         for cluster in self._fleet.clusters:
             name = cluster.record.name
             if name in wanted:
-                states[name] = self._dispatch.ensure(type_, federated, cluster)
-            elif (left := self._dispatch.remove(type_, federated, cluster)) is not None:
+                states[name] = self._writer.ensure(type_, federated, cluster)
+            elif (left := self._writer.remove(type_, federated, cluster)) is not None:
                 states[name] = left
         return states
 
@@ -112,7 +112,7 @@ class SyncController:
         states = {
             cluster.record.name: state
             for cluster in self._fleet.clusters
-            if (state := self._dispatch.remove(type_, federated, cluster)) is not None
+            if (state := self._writer.remove(type_, federated, cluster)) is not None
         }
         if states:
             return self._fleet.settings.deletion_retry

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from stretto.api.types.steering import MigrationConfiguration
+from stretto.api.types.federation.steering import MigrationConfiguration
 from stretto.federation import names
 from stretto.federation.objects.steering import Steering
 from stretto.reconcile.cache import Fields

@@ -14,7 +14,7 @@ import jsonpointer
 import msgspec
 
 from stretto.api.edit.patch import json_patch
-from stretto.api.types.federation import (
+from stretto.api.types.federation.policies import (
     EntrypointOverrider,
     EnvOverrider,
     ImageComponent,

@@ -10,20 +10,20 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from stretto.api.types.federation import (
+from stretto.api.types.federation.policies import (
     AutoMigration,
     DesiredPlacement,
     PropagationPolicySpec,
     ReplicasStrategy,
     SchedulingMode,
 )
-from stretto.api.types.pod import Toleration
-from stretto.api.types.steering import (
+from stretto.api.types.federation.steering import (
     AffinityAnnotation,
     AutoMigrationInfo,
     MigrationConfiguration,
     PreferredClusterTerm,
 )
+from stretto.api.types.pod import Toleration
 from stretto.api.wire.meta import NodeSelectorTerm
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError

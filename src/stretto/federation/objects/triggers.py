@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.types.federation import PropagationPolicySpec, RescheduleWhen
+from stretto.api.types.federation.policies import PropagationPolicySpec, RescheduleWhen
 from stretto.federation import names
 from stretto.federation.planner.hashes import fnv1a
 from stretto.reconcile.cache import StoredObject

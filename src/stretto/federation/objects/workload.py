@@ -1,85 +1,21 @@
 """From a federated object, its rules and the clusters to what the scheduling stages read."""
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-import msgspec
-
-from stretto.api.codec import decode_as
-from stretto.api.types.core import Taint
-from stretto.api.types.effective_requests import requests
-from stretto.api.types.federation import FederatedCluster, SchedulingMode
-from stretto.api.types.pod import PodSpec
+from stretto.api.types.federation.policies import SchedulingMode
 from stretto.api.wire.meta import NodeSelectorTerm
-from stretto.api.wire.quantity import amounts
 from stretto.federation import names
-from stretto.federation.fleet import is_ready
-from stretto.federation.objects.paths import field_at, pointer
+from stretto.federation.objects.clusters import member_cluster
+from stretto.federation.objects.demand import replicas_of, request_of
+from stretto.federation.objects.paths import pointer
 from stretto.federation.objects.placements import overrides_by, placed_by
 from stretto.federation.objects.steering import Steering
-from stretto.federation.scheduling.fleet import MemberCluster
+from stretto.federation.scheduling.fleet import MemberFleet
+from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, schedule
 from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, ReplicaLimits
 from stretto.federation.types import FederatedType
-from stretto.reconcile.cache import Fields, StoredObject
-
-_POD_TEMPLATES = ("spec.template.spec", "spec.jobTemplate.spec.template.spec")
-
-
-def replicas_of(template: Fields, type_: FederatedType) -> int:
-    """Wanted replicas of a template; 0 where its kind has none."""
-    path = type_.paths.replicas_spec
-    if not path:
-        return 0
-    found = field_at(template, path)
-    return found if isinstance(found, int) else 1
-
-
-def request_of(template: Fields) -> dict[str, int]:
-    """Requests of one replica: CPU in thousandths, other resources in units; empty if unknown.
-
-    Raises:
-        InputError: a quantity is malformed.
-    """
-    spec = pod_spec(template)
-    if spec is None:
-        return {}
-    text = msgspec.json.encode(
-        {
-            "containers": spec.get("containers") or (),
-            **{
-                key: spec[key] for key in ("initContainers", "overhead", "resources") if key in spec
-            },
-        }
-    )
-    return dict(requests(decode_as(PodSpec, text, "template")))
-
-
-def pod_spec(template: Fields) -> Fields | None:
-    """The spec of the pods of a workload; of the pod itself for a pod."""
-    if template.get("kind") == "Pod":
-        return template.get("spec")
-    for path in _POD_TEMPLATES:
-        found = field_at(template, path)
-        if isinstance(found, dict):
-            return found
-    return None
-
-
-def member_cluster(cluster: StoredObject, type_: FederatedType) -> MemberCluster:
-    """A cluster as the scheduling reads it."""
-    read = cluster.read(FederatedCluster)
-    kind = (type_.kind.group, type_.kind.version, type_.kind.kind)
-    served = ((each.group, each.version, each.kind) for each in read.status.api_resource_types)
-    resources = read.status.resources
-    return MemberCluster(
-        name=cluster.record.name,
-        labels=read.metadata.labels,
-        taints=tuple(Taint(each.key, each.effect, each.value) for each in read.spec.taints),
-        ready=is_ready(cluster),
-        terminating=cluster.is_terminating,
-        serves_kind=kind in served,
-        allocatable=amounts(resources.allocatable, "allocatable"),
-        available=amounts(resources.available, "available"),
-    )
+from stretto.reconcile.cache import StoredObject
 
 
 def current_replicas(federated: StoredObject, type_: FederatedType) -> dict[str, int | None]:
@@ -91,6 +27,24 @@ def current_replicas(federated: StoredObject, type_: FederatedType) -> dict[str,
         values = [each.get("value") for each in patches.get(name, ()) if each.get("path") == path]
         found[name] = values[-1] if values and isinstance(values[-1], int) else None
     return found
+
+
+class Circumstances(NamedTuple):
+    """What a decision depends on besides the object and its rules."""
+
+    #: The clusters that have joined.
+    clusters: Iterable[StoredObject]
+    #: Seconds since the epoch; migrations end by it.
+    wall_time: float
+
+
+def placed(
+    federated: StoredObject, type_: FederatedType, rules: Steering, found: Circumstances
+) -> FederatedPlacement:
+    """Where the scheduling stages place an object."""
+    members = tuple(member_cluster(each, type_) for each in found.clusters)
+    subject = federated_workload(federated, type_, rules, found.wall_time)
+    return schedule(subject, MemberFleet(members))
 
 
 def federated_workload(

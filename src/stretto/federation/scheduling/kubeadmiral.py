@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from stretto.api.types.federation import ReplicasStrategy, SchedulingMode
+from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMode
 from stretto.base.errors import UnknownNameError
 from stretto.federation.planner.kubeadmiral import binpack, spread, weights
 from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference

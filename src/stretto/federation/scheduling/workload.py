@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stretto.api.types.federation import ReplicasStrategy, SchedulingMode
+from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMode
 from stretto.api.types.pod import Toleration
 from stretto.api.wire.meta import SelectorRequirement
 from stretto.federation.scheduling.fleet import Amounts

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from stretto.api.types.core import Taint
-from stretto.api.types.federation import ReplicasStrategy, SchedulingMode
+from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMode
 from stretto.api.types.pod import Toleration
 from stretto.api.wire import quantity
 from stretto.api.wire.meta import SelectorRequirement

@@ -27,7 +27,7 @@ EPOCH: Final = 1_790_000_000.0
 Fields = dict[str, Any]
 
 
-class Replay:
+class WireReplay:
     """A host, its members and the controllers, driven by the steps of a scenario."""
 
     def __init__(self, scenario: WireScenario, common: Fields) -> None:

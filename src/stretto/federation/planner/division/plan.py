@@ -31,7 +31,7 @@ def divide(demand: DivisionDemand) -> DivisionPlan:
         return -demand.current.get(each.name, 0), fnv1a(each.name + demand.key), each.name
 
     ordered = sorted(demand.clusters, key=tie)
-    work = _Division(replace(demand, clusters=tuple(ordered)))
+    work = _OurDivision(replace(demand, clusters=tuple(ordered)))
     placed = work.placed()
     pending = work.pending(placed)
     kept = work.kept(placed, pending)
@@ -44,7 +44,7 @@ def divide(demand: DivisionDemand) -> DivisionPlan:
     )
 
 
-class _Division:
+class _OurDivision:
     """One division; clusters are in the order of ties, and all lists have this order."""
 
     def __init__(self, demand: DivisionDemand) -> None:

@@ -1,7 +1,7 @@
 """Policies and clusters of ``core.kubeadmiral.io/v1alpha1``: what users write.
 
 The fields follow KubeAdmiral's wire contract, so that its manifests are accepted unchanged.
-Objects that controllers write for each other are in ``api.types.federated``.
+Objects that controllers write for each other are in ``api.types.federation.objects``.
 """
 
 from enum import StrEnum

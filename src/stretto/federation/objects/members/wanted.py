@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from stretto.api.edit.patch import json_patch
 from stretto.base.errors import InputError
 from stretto.federation import names
+from stretto.federation.objects.members.retention import retain
 from stretto.federation.objects.placements import Patches
-from stretto.federation.objects.retention import retain
 from stretto.reconcile.cache import Fields, StoredObject
 
 FORBIDDEN = ("/metadata/name", "/metadata/namespace", "/metadata/generateName", "/kind")

@@ -5,13 +5,13 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from stretto.api.types.federated import PropagationStatus as Status
+from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.base.errors import InputError, StrettoError
 from stretto.federation import names, writes
-from stretto.federation.fleet import Fleet, is_joined, is_ready
+from stretto.federation.fleet import ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import placements
-from stretto.federation.objects.member import desired, merged
-from stretto.federation.objects.versions import digest, version_of
+from stretto.federation.objects.members.versions import digest, version_of
+from stretto.federation.objects.members.wanted import desired, merged
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoreCache, StoredObject
 from stretto.reconcile.reconciler import RetryError
@@ -20,10 +20,10 @@ _TRUE: Final = "true"
 _ADOPT: Final = "adopt"
 
 
-class Dispatch:
+class MemberWriter:
     """Writes to members; it remembers the versions that it wrote."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: ClusterFleet) -> None:
         """For the members of a fleet."""
         self._fleet = fleet
         self._written: dict[tuple[str, str, str], tuple[str, str]] = {}

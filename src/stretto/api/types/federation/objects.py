@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from stretto.api.types.federation import APIResource
+from stretto.api.types.federation.policies import APIResource
 from stretto.api.wire.meta import Condition, ObjectMeta, Wire
 
 # ---------------------------------------------------------------- scheduling

@@ -1,0 +1,1 @@
+"""Kinds of KubeAdmiral: policies and clusters, objects of the controllers, annotations."""

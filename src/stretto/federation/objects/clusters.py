@@ -1,0 +1,27 @@
+"""A FederatedCluster as the scheduling reads it."""
+
+from stretto.api.types.core import Taint
+from stretto.api.types.federation.policies import FederatedCluster
+from stretto.api.wire.quantity import amounts
+from stretto.federation.fleet import is_ready
+from stretto.federation.scheduling.fleet import MemberCluster
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import StoredObject
+
+
+def member_cluster(cluster: StoredObject, type_: FederatedType) -> MemberCluster:
+    """A cluster as the scheduling reads it."""
+    read = cluster.read(FederatedCluster)
+    kind = (type_.kind.group, type_.kind.version, type_.kind.kind)
+    served = ((each.group, each.version, each.kind) for each in read.status.api_resource_types)
+    resources = read.status.resources
+    return MemberCluster(
+        name=cluster.record.name,
+        labels=read.metadata.labels,
+        taints=tuple(Taint(each.key, each.effect, each.value) for each in read.spec.taints),
+        ready=is_ready(cluster),
+        terminating=cluster.is_terminating,
+        serves_kind=kind in served,
+        allocatable=amounts(resources.allocatable, "allocatable"),
+        available=amounts(resources.available, "available"),
+    )

@@ -1,0 +1,55 @@
+"""What a template asks for: replicas, and the requests of one of them."""
+
+from typing import Final
+
+import msgspec
+
+from stretto.api.codec import decode_as
+from stretto.api.types.effective_requests import requests
+from stretto.api.types.pod import PodSpec
+from stretto.federation.objects.paths import field_at
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Fields
+
+_POD_TEMPLATES: Final = ("spec.template.spec", "spec.jobTemplate.spec.template.spec")
+"""Paths of the spec of pods in a workload."""
+
+
+def replicas_of(template: Fields, type_: FederatedType) -> int:
+    """Wanted replicas of a template; 0 where its kind has none."""
+    path = type_.paths.replicas_spec
+    if not path:
+        return 0
+    found = field_at(template, path)
+    return found if isinstance(found, int) else 1
+
+
+def request_of(template: Fields) -> dict[str, int]:
+    """Requests of one replica: CPU in thousandths, other resources in units; empty if unknown.
+
+    Raises:
+        InputError: a quantity is malformed.
+    """
+    spec = pod_spec(template)
+    if spec is None:
+        return {}
+    text = msgspec.json.encode(
+        {
+            "containers": spec.get("containers") or (),
+            **{
+                key: spec[key] for key in ("initContainers", "overhead", "resources") if key in spec
+            },
+        }
+    )
+    return dict(requests(decode_as(PodSpec, text, "template")))
+
+
+def pod_spec(template: Fields) -> Fields | None:
+    """The spec of the pods of a workload; of the pod itself for a pod."""
+    if template.get("kind") == "Pod":
+        return template.get("spec")
+    for path in _POD_TEMPLATES:
+        found = field_at(template, path)
+        if isinstance(found, dict):
+            return found
+    return None

@@ -1,0 +1,1 @@
+"""The objects in members: what they should be, what members decide, which version they have."""

@@ -1,0 +1,239 @@
+"""Federated objects on their way from the host to members and back."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from stretto.api.kinds.federation import (
+    CLUSTER_FEDERATED_OBJECT,
+    FEDERATED_CLUSTER,
+    FEDERATED_OBJECT,
+    FEDERATED_TYPE_CONFIG,
+    OVERRIDE_POLICY,
+    PROPAGATION_POLICY,
+)
+from stretto.api.wire.kinds import DEPLOYMENT, NAMESPACE, Kind
+from stretto.base.clock import ManualClock
+from stretto.federation import names
+from stretto.federation.settings import KUBEADMIRAL, FederationSettings
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.stores.render import render
+from stretto.stores.store import Deletion, Patch, Store
+from stretto.testing import make_node
+
+Fields = dict[str, Any]
+REPLICAS = {"replicasSpec": "spec.replicas"}
+
+
+class World:
+    """A host and three members with equal capacity."""
+
+    def __init__(self, settings: FederationSettings = FederationSettings()) -> None:  # noqa: B008
+        self.clock = ManualClock(1_000_000.0)
+        self.fleet = EmbeddedFleet(self.clock, settings)
+        self.host: Store = self.fleet.host
+        scheduled = [[names.SCHEDULER], [names.OVERRIDES]]
+        self.type("deployments.apps", DEPLOYMENT, scheduled, REPLICAS)
+        self.type("namespaces", NAMESPACE, [[names.NAMESPACES], [names.OVERRIDES]])
+        for name in ("alpha", "beta", "gamma"):
+            self.join(name)
+
+    def type(
+        self, name: str, kind: Kind, pipeline: list[list[str]], paths: Fields | None = None
+    ) -> None:
+        source = {
+            "group": kind.group,
+            "version": kind.version,
+            "kind": kind.kind,
+            "pluralName": kind.plural,
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+        }
+        spec = {"sourceType": source, "controllers": pipeline, "pathDefinition": paths or {}}
+        self.create(FEDERATED_TYPE_CONFIG.kind, name, spec=spec)
+
+    def join(self, name: str) -> None:
+        self.create(FEDERATED_CLUSTER.kind, name, spec={})
+        served = [{"group": "apps", "version": "v1", "kind": "Deployment"}]
+        status = {
+            "conditions": [{"type": each, "status": "True"} for each in ("Joined", "Ready")],
+            "apiResourceTypes": served,
+            "resources": {"allocatable": {"cpu": "8"}, "available": {"cpu": "8"}},
+        }
+        self.host.patch_status(FEDERATED_CLUSTER.kind, [Patch("", name, {"status": status})])
+        self.fleet.add_member(name, [make_node(f"{name}-0", cpu=8)])
+
+    def create(self, kind: Kind, name: str, **fields: Any) -> None:
+        metadata = {"name": name, **fields.pop("metadata", {})}
+        self.host.create(kind, [msgspec.json.encode({"metadata": metadata, **fields})])
+
+    def policy(self, **spec: Any) -> None:
+        equal = [{"cluster": each, "preferences": {"weight": 1}} for each in self.fleet.members]
+        given = {"schedulingMode": "Divide", "placement": equal, **spec}
+        self.create(PROPAGATION_POLICY.kind, "plan", spec=given)
+
+    def deployment(self, replicas: int = 6, **annotations: str) -> None:
+        spec = {
+            "replicas": replicas,
+            "template": {"spec": {"containers": [{"name": "main", "image": "app:v1"}]}},
+        }
+        metadata = {
+            "labels": {names.POLICY: "plan"},
+            "annotations": {names.PREFIX + key: value for key, value in annotations.items()},
+        }
+        self.create(DEPLOYMENT, "web", metadata=metadata, spec=spec)
+
+    def run(self, seconds: float = 20.0) -> None:
+        self.fleet.run_until(self.clock.monotonic() + seconds)
+
+    def federated(self) -> Fields:
+        record = self.host.get(FEDERATED_OBJECT.kind, "default", "web-deployments.apps")
+        assert record is not None
+        fields: Fields = msgspec.json.decode(render(record))
+        return fields
+
+    def placed(self) -> dict[str, int | None]:
+        """Replicas of the Deployment by member."""
+        found: dict[str, int | None] = {}
+        for name, member in self.fleet.members.items():
+            record = member.store.get(DEPLOYMENT, "default", "web")
+            if record is not None:
+                found[name] = msgspec.json.decode(render(record))["spec"].get("replicas")
+        return found
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_replicas_are_divided_over_the_clusters(world: World) -> None:
+    world.policy()
+    world.deployment(6)
+    world.run()
+    assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
+
+
+def test_the_status_of_all_members_is_the_status_of_the_source(world: World) -> None:
+    world.policy()
+    world.deployment(6)
+    world.run()
+    record = world.host.get(DEPLOYMENT, "default", "web")
+    assert record is not None
+    status = msgspec.json.decode(render(record))["status"]
+    assert (status["replicas"], status["availableReplicas"]) == (6, 6)
+
+
+def test_a_larger_workload_grows_where_it_runs(world: World) -> None:
+    world.policy()
+    world.deployment(6)
+    world.run()
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 9}})])
+    world.run()
+    assert world.placed() == {"alpha": 3, "beta": 3, "gamma": 3}
+
+
+def test_a_change_in_a_member_is_reverted(world: World) -> None:
+    world.policy()
+    world.deployment(6)
+    world.run()
+    member = world.fleet.members["beta"].store
+    member.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 7}})])
+    world.run()
+    assert world.placed()["beta"] == 2
+
+
+def test_an_object_that_is_deleted_disappears_everywhere(world: World) -> None:
+    world.policy()
+    world.deployment()
+    world.run()
+    world.host.delete(DEPLOYMENT, [Deletion("default", "web")])
+    world.run()
+    assert world.placed() == {}
+    assert world.host.get(DEPLOYMENT, "default", "web") is None
+
+
+def test_an_object_of_another_owner_is_left_alone(world: World) -> None:
+    template = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+    body = {"metadata": {"name": "web"}, "spec": {"replicas": 1, "template": template}}
+    world.fleet.members["beta"].store.create(DEPLOYMENT, [json.dumps(body).encode()])
+    world.policy()
+    world.deployment(6)
+    world.run()
+    states = {each["cluster"]: each["status"] for each in world.federated()["status"]["clusters"]}
+    assert states["beta"] == "AlreadyExists"
+    assert world.placed()["beta"] == 1
+
+
+def test_an_object_is_adopted_where_its_owner_allows_it(world: World) -> None:
+    template = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+    body = {"metadata": {"name": "web"}, "spec": {"replicas": 1, "template": template}}
+    world.fleet.members["beta"].store.create(DEPLOYMENT, [json.dumps(body).encode()])
+    world.policy()
+    chosen = json.dumps({"clusters": ["beta"]})
+    world.deployment(6, **{"conflict-resolution": "adopt", "clusters-to-adopt": chosen})
+    world.run()
+    assert world.placed()["beta"] == 2
+
+
+def test_an_override_changes_the_object_in_one_cluster(world: World) -> None:
+    overriders = {"image": [{"operations": [{"imageComponent": "Tag", "value": "v9"}]}]}
+    rule = {"targetClusters": {"clusters": ["beta"]}, "overriders": overriders}
+    world.create(OVERRIDE_POLICY.kind, "tweak", spec={"overrideRules": [rule]})
+    world.policy()
+    world.deployment(6)
+    change = {"metadata": {"labels": {names.OVERRIDE_POLICY: "tweak"}}}
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", change)])
+    world.run()
+    record = world.fleet.members["beta"].store.get(DEPLOYMENT, "default", "web")
+    assert record is not None
+    assert b"app:v9" in record.body
+
+
+def test_a_namespace_goes_to_every_cluster(world: World) -> None:
+    world.create(NAMESPACE, "team")
+    world.run()
+    stores = [member.store for member in world.fleet.members.values()]
+    assert all(store.get(NAMESPACE, "", "team") is not None for store in stores)
+    assert world.host.get(CLUSTER_FEDERATED_OBJECT.kind, "", "team-namespaces") is not None
+
+
+def test_an_object_keeps_its_placement_where_no_cluster_fits_any_more(world: World) -> None:
+    world.policy()
+    world.deployment(6)
+    world.run()
+    nowhere = {"spec": {"clusterSelector": {"region": "moon"}}}
+    world.host.patch(PROPAGATION_POLICY.kind, [Patch("default", "plan", nowhere)])
+    world.run()
+    assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
+
+
+def test_kubeadmirals_profile_removes_it_instead() -> None:
+    world = World(KUBEADMIRAL)
+    world.policy()
+    world.deployment(6)
+    world.run()
+    nowhere = {"spec": {"clusterSelector": {"region": "moon"}}}
+    world.host.patch(PROPAGATION_POLICY.kind, [Patch("default", "plan", nowhere)])
+    world.run()
+    assert world.placed() == {}
+
+
+def test_an_object_without_its_policy_waits_for_it(world: World) -> None:
+    world.deployment(6)
+    world.run()
+    assert names.SCHEDULER in world.federated()["metadata"]["annotations"][names.PENDING]
+    world.policy()
+    world.run()
+    assert sum(filter(None, world.placed().values())) == 6
+
+
+def test_replicas_that_a_member_decides_stay(world: World) -> None:
+    world.policy()
+    world.deployment(6, **{"retain-replicas": "true"})
+    world.run()
+    member = world.fleet.members["beta"].store
+    member.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 5}})])
+    world.run()
+    assert world.placed()["beta"] == 5

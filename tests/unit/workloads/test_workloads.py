@@ -1,0 +1,138 @@
+"""The controllers of workloads, on an embedded member with a plane and a kubelet."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stretto.api.wire.kinds import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Kind,
+)
+from stretto.base.clock import ManualClock
+from stretto.federation.settings import FederationSettings
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.stores.render import render
+from stretto.stores.store import Deletion, Patch
+from stretto.testing import make_node
+from stretto.workloads.deployments import UpdateWindow, update_window
+
+Fields = dict[str, Any]
+
+
+class World:
+    """One member cluster with two nodes."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(1_000_000.0)
+        self.fleet = EmbeddedFleet(self.clock, FederationSettings())
+        nodes = [make_node(name, cpu=4) for name in ("n0", "n1")]
+        self.store = self.fleet.add_member("alpha", nodes).store
+
+    def create(self, kind: Kind, name: str, **spec: Any) -> None:
+        template = {
+            "metadata": {"labels": {"app": name}},
+            "spec": {
+                "containers": [{"name": "main", "image": "v1"}],
+                **spec.pop("pod", {}),
+            },
+        }
+        body = {"metadata": {"name": name}, "spec": {"template": template, **spec}}
+        self.store.create(kind, [msgspec.json.encode(body)])
+
+    def patch(self, kind: Kind, name: str, **spec: Any) -> None:
+        self.store.patch(kind, [Patch("default", name, {"spec": spec})])
+
+    def run(self, seconds: float = 10.0) -> None:
+        self.fleet.run_until(self.clock.monotonic() + seconds)
+
+    def all(self, kind: Kind) -> list[Fields]:
+        return [msgspec.json.decode(render(each)) for each in self.store.list(kind).records]
+
+    def status(self, kind: Kind) -> Fields:
+        status: Fields = self.all(kind)[0].get("status") or {}
+        return status
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_deployment_runs_its_replicas(world: World) -> None:
+    world.create(DEPLOYMENT, "web", replicas=3)
+    world.run()
+    assert world.status(DEPLOYMENT)["availableReplicas"] == 3
+    assert {pod["status"]["phase"] for pod in world.all(POD)} == {"Running"}
+
+
+def test_a_deployment_that_shrinks_deletes_pods(world: World) -> None:
+    world.create(DEPLOYMENT, "web", replicas=3)
+    world.run()
+    world.patch(DEPLOYMENT, "web", replicas=1)
+    world.run()
+    assert len(world.all(POD)) == 1
+
+
+def test_a_new_template_replaces_every_pod(world: World) -> None:
+    world.create(DEPLOYMENT, "web", replicas=3)
+    world.run()
+    container = [{"name": "main", "image": "v2"}]
+    world.patch(DEPLOYMENT, "web", template={"spec": {"containers": container}})
+    world.run()
+    assert [pod["spec"]["containers"][0]["image"] for pod in world.all(POD)] == ["v2"] * 3
+    assert sorted(each["spec"]["replicas"] for each in world.all(REPLICA_SET)) == [0, 3]
+
+
+def test_a_deleted_deployment_takes_its_pods_with_it(world: World) -> None:
+    world.create(DEPLOYMENT, "web", replicas=2)
+    world.run()
+    world.store.delete(DEPLOYMENT, [Deletion("default", "web")])
+    world.run()
+    assert world.all(POD) == []
+    assert world.all(REPLICA_SET) == []
+
+
+def test_the_bounds_of_an_update_are_never_both_zero() -> None:
+    strategy = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "10%"}}
+    assert update_window({"strategy": strategy}, 5) == UpdateWindow(surge=0, unavailable=1)
+
+
+def test_percentages_round_up_for_surge_and_down_for_unavailable() -> None:
+    assert update_window({}, 6) == UpdateWindow(surge=2, unavailable=1)
+
+
+def test_a_stateful_set_creates_its_pods_in_order(world: World) -> None:
+    world.create(STATEFUL_SET, "db", replicas=3)
+    world.run()
+    pods = sorted(world.all(POD), key=lambda pod: int(pod["metadata"]["resourceVersion"]))
+    assert {pod["metadata"]["name"] for pod in pods} == {"db-0", "db-1", "db-2"}
+    assert world.status(STATEFUL_SET)["readyReplicas"] == 3
+
+
+def test_a_stateful_set_that_shrinks_deletes_the_last_pod(world: World) -> None:
+    world.create(STATEFUL_SET, "db", replicas=2)
+    world.run()
+    world.patch(STATEFUL_SET, "db", replicas=1)
+    world.run()
+    assert [pod["metadata"]["name"] for pod in world.all(POD)] == ["db-0"]
+
+
+def test_a_daemon_set_runs_one_pod_on_each_node(world: World) -> None:
+    world.create(DAEMON_SET, "log")
+    world.run()
+    assert sorted(pod["spec"]["nodeName"] for pod in world.all(POD)) == ["n0", "n1"]
+    assert world.status(DAEMON_SET)["numberReady"] == 2
+
+
+def test_a_job_ends_when_its_pods_have_succeeded(world: World) -> None:
+    world.create(JOB, "batch", completions=3, parallelism=2, pod={"restartPolicy": "Never"})
+    world.run()
+    status = world.status(JOB)
+    assert status["succeeded"] == 3
+    assert [each["type"] for each in status["conditions"]] == ["SuccessCriteriaMet", "Complete"]
