@@ -24,8 +24,8 @@ def bounds(draw: st.DrawFn) -> ShareBounds:
     size = draw(st.integers(1, 6))
     weights = draw(st.lists(WEIGHTS, min_size=size, max_size=size))
     least = draw(st.lists(st.sampled_from([0, 0, 1, 5]), min_size=size, max_size=size))
-    room = draw(st.lists(st.sampled_from([0, 2, 9, UNBOUNDED]), min_size=size, max_size=size))
-    most = [min(a + b, UNBOUNDED) for a, b in zip(least, room, strict=True)]
+    headroom = draw(st.lists(st.sampled_from([0, 2, 9, UNBOUNDED]), min_size=size, max_size=size))
+    most = [min(a + b, UNBOUNDED) for a, b in zip(least, headroom, strict=True)]
     return ShareBounds(tuple(weights), tuple(least), tuple(most))
 
 
@@ -34,8 +34,8 @@ def clusters(draw: st.DrawFn, size: int = 5, most: int = 9) -> tuple[DivisionClu
     found = []
     for name in NAMES[: draw(st.integers(1, size))]:
         least = draw(st.sampled_from([0, 0, 0, 1, 2]))
-        room = draw(st.none() | st.integers(0, most))
-        maximum = None if room is None else least + room
+        headroom = draw(st.none() | st.integers(0, most))
+        maximum = None if headroom is None else least + headroom
         weight = draw(st.sampled_from([0, 1, 1, 2, 7]) | st.integers(1, 100))
         capacity = draw(st.none() | st.integers(0, most))
         found.append(DivisionCluster(name, weight, least, maximum, capacity))

@@ -96,16 +96,16 @@ def not_evicted(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
 
 
 def fits(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
-    """Clusters with room for one replica, and those where it runs already."""
+    """Clusters with headroom for one replica, and those where it runs already."""
     runs = fleet.mask(each.name in workload.current for each in fleet.members)
     request = workload.request
     scalars = [name for name in request if is_scalar(name)]
     if not scalars and not any(request.get(name) for name in (CPU, MEMORY, EPHEMERAL)):
         return fleet.mask(True for _ in fleet.members)
-    room = fleet.mask(True for _ in fleet.members)
+    headroom = fleet.mask(True for _ in fleet.members)
     for name in (CPU, MEMORY, *(each for each in scalars if request[each] > 0)):
-        room &= fleet.allocatable(name) >= request.get(name, 0) + fleet.used(name)
-    return runs | room
+        headroom &= fleet.allocatable(name) >= request.get(name, 0) + fleet.used(name)
+    return runs | headroom
 
 
 def has_katalyst(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:

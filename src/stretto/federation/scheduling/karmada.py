@@ -88,7 +88,7 @@ class KarmadaWorkload:
     previous: Mapping[str, int] = field(default_factory=dict)
     #: Identifier.
     uid: str = ""
-    #: Whether all replicas are divided anew.
+    #: Whether all replicas are divided afresh.
     fresh: bool = False
     #: Clusters from which it is being evicted.
     evicting: frozenset[str] = frozenset()

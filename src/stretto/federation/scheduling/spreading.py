@@ -2,7 +2,7 @@
 
 Regions, zones and providers get a score from their best clusters. A constraint on regions selects
 the combination of regions with the largest score, then one cluster of each and the best of the
-others. A constraint on clusters alone exchanges clusters until the selected ones have room.
+others. A constraint on clusters alone exchanges clusters until the selected ones have headroom.
 """
 
 from collections.abc import Mapping, Sequence
@@ -159,7 +159,7 @@ def _group_scores(
 
 
 def _duplicated_score(clusters: Sequence[ScoredCluster], demand: SpreadDemand, _least: int) -> int:
-    """Clusters with room for all replicas, then their mean score."""
+    """Clusters with headroom for all replicas, then their mean score."""
     valid = [each.score for each in clusters if each.available >= demand.replicas]
     return len(valid) * _UNIT + sum(valid) // len(valid) if valid else 0
 
@@ -169,15 +169,15 @@ def _divided_score(clusters: Sequence[ScoredCluster], demand: SpreadDemand, leas
     share = -(-demand.replicas // least) if least else _UNDEFINED
     constraint = demand.constraint(SpreadField.CLUSTER)
     enough = max(constraint.least if constraint else 0, least)
-    room = scores = used = 0
+    headroom = scores = used = 0
     for each in clusters:
-        room += each.available
+        headroom += each.available
         scores += each.score
         used += 1
-        if used >= enough and room >= share:
+        if used >= enough and headroom >= share:
             break
-    if room < share:
-        return int64(room * _UNIT) + scores // len(clusters)
+    if headroom < share:
+        return int64(headroom * _UNIT) + scores // len(clusters)
     return int64(share * _UNIT) + scores // used
 
 
@@ -185,18 +185,18 @@ def _with_room(order: Sequence[ScoredCluster], wanted: int, replicas: int) -> li
     """The first ``wanted`` clusters, the last ones exchanged for larger ones until all fit."""
     chosen, rest = list(order[:wanted]), list(order[wanted:])
     at = len(chosen) - 1
-    while _room(chosen) < replicas and at >= 0:
+    while _headroom(chosen) < replicas and at >= 0:
         larger = max(rest, key=lambda each: each.available, default=chosen[at])
         if larger.available > chosen[at].available:
             position = rest.index(larger)
             chosen[at], rest[position] = rest[position], chosen[at]
         at -= 1
-    if _room(chosen) < replicas or not chosen:
+    if _headroom(chosen) < replicas or not chosen:
         raise SelectionError(f"no enough resource when selecting {wanted} clusters")
     return chosen
 
 
-def _room(clusters: Sequence[ScoredCluster]) -> int:
+def _headroom(clusters: Sequence[ScoredCluster]) -> int:
     return sum(each.available for each in clusters)
 
 

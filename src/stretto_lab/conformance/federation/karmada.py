@@ -178,7 +178,7 @@ class BindingInput(msgspec.Struct, frozen=True):
     no_requirements: bool = False
     #: Identifier.
     uid: str = ""
-    #: Whether replicas are divided anew.
+    #: Whether replicas are divided afresh.
     fresh: bool = False
     #: Whether tiers count.
     overflow: bool = False

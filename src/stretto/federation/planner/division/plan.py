@@ -66,8 +66,8 @@ class _OurDivision:
         """Replicas that fit nowhere, within the maximums: minimums first, then by weight."""
         rest = self._demand.replicas - sum(placed)
         least = [max(0, a - b) for a, b in zip(self._least, placed, strict=True)]
-        room = [a - b for a, b in zip(self._most, placed, strict=True)]
-        return self._exact(rest, least, room) if rest else [0] * len(room)
+        headroom = [a - b for a, b in zip(self._most, placed, strict=True)]
+        return self._exact(rest, least, headroom) if rest else [0] * len(headroom)
 
     def kept(self, placed: Sequence[int], pending: Sequence[int]) -> list[int]:
         """Replicas beyond the capacities that the exact division without them has."""
@@ -96,8 +96,10 @@ class _OurDivision:
         rest = total - sum(found)
         if not rest:
             return found
-        room = tuple(a - b for a, b in zip(most, found, strict=True))
-        more = apportion(rest, ShareBounds(room, (0,) * len(room), room), range(len(room)))
+        headroom = tuple(a - b for a, b in zip(most, found, strict=True))
+        more = apportion(
+            rest, ShareBounds(headroom, (0,) * len(headroom), headroom), range(len(headroom))
+        )
         return [a + b for a, b in zip(found, more, strict=True)]
 
     def _moved(self, plan: list[int], exact: Sequence[int]) -> list[int]:

@@ -1,6 +1,6 @@
 """Assign replicas to the selected clusters as Karmada does.
 
-Static weights divide all replicas anew. The dynamic strategies keep present replicas and divide
+Static weights divide all replicas afresh. The dynamic strategies keep present replicas and divide
 the difference: on the way up by free replicas, on the way down by present ones. Sums of replicas
 have 32 bits and wrap.
 """
@@ -59,7 +59,7 @@ class AssignmentDemand:
     weights: Mapping[str, int] | None = None
     #: Identifier of the workload: decides the direction of ties.
     uid: str = ""
-    #: Whether to divide all replicas anew.
+    #: Whether to divide all replicas afresh.
     fresh: bool = False
     #: Whether candidates of later tiers only take what earlier ones cannot.
     overflow: bool = False
@@ -77,8 +77,8 @@ def assign(demand: AssignmentDemand) -> dict[str, int]:
     rest = demand.replicas
     for tier in sorted({each.tier for each in demand.candidates}):
         members = tuple(each for each in demand.candidates if each.tier == tier)
-        room = sum(each.allocatable + demand.previous.get(each.name, 0) for each in members)
-        count = int32(min(rest, room))
+        headroom = sum(each.allocatable + demand.previous.get(each.name, 0) for each in members)
+        count = int32(min(rest, headroom))
         found |= _assign(replace(demand, candidates=members, replicas=count))
         rest -= count
         if rest <= 0:
@@ -104,14 +104,14 @@ def _static(demand: AssignmentDemand) -> dict[str, int]:
 
 
 def _dynamic(demand: AssignmentDemand) -> dict[str, int]:
-    """By the difference to the present replicas, or anew."""
+    """By the difference to the present replicas, or afresh."""
     selected = {each.name for each in demand.candidates}
     present = {name: n for name, n in demand.previous.items() if name in selected}
     assigned = _sum(present.values())
     free = {each.name: each.allocatable for each in demand.candidates}
     if demand.fresh:
-        room = {name: int32(count + present.get(name, 0)) for name, count in free.items()}
-        return _by_room(demand, demand.replicas, room, {})
+        headroom = {name: int32(count + present.get(name, 0)) for name, count in free.items()}
+        return _by_room(demand, demand.replicas, headroom, {})
     if assigned > demand.replicas:
         return _by_room(demand, demand.replicas, present, {})
     if assigned < demand.replicas:
@@ -123,18 +123,18 @@ def _dynamic(demand: AssignmentDemand) -> dict[str, int]:
 def _by_room(
     demand: AssignmentDemand,
     replicas: int,
-    room: Mapping[str, int],
+    headroom: Mapping[str, int],
     kept: Mapping[str, int],
 ) -> dict[str, int]:
-    """Divide ``replicas`` in proportion to ``room`` and add them to ``kept``."""
-    available = _sum(room.values())
+    """Divide ``replicas`` in proportion to ``headroom`` and add them to ``kept``."""
+    available = _sum(headroom.values())
     if available < replicas:
         message = f"Clusters available replicas {available} are not enough to schedule."
         raise AssignmentError(f"unschedulable: {message}")
-    ordered: Sequence[str] = sorted(room, key=lambda name: -room[name])
+    ordered: Sequence[str] = sorted(headroom, key=lambda name: -headroom[name])
     if demand.strategy is DivisionStrategy.AGGREGATED:
-        ordered = _fewest(_present_first(ordered, kept), room, replicas)
-    votes = {name: room[name] for name in ordered}
+        ordered = _fewest(_present_first(ordered, kept), headroom, replicas)
+    votes = {name: headroom[name] for name in ordered}
     added = webster.divide(replicas, votes, {}, demand.uid)
     return {name: kept.get(name, 0) + added.get(name, 0) for name in {**added, **kept}}
 
@@ -144,11 +144,11 @@ def _present_first(ordered: Sequence[str], present: Mapping[str, int]) -> list[s
     return sorted(ordered, key=lambda name: present.get(name, 0) <= 0)
 
 
-def _fewest(ordered: Sequence[str], room: Mapping[str, int], replicas: int) -> Sequence[str]:
-    """The shortest prefix whose room suffices."""
+def _fewest(ordered: Sequence[str], headroom: Mapping[str, int], replicas: int) -> Sequence[str]:
+    """The shortest prefix whose headroom suffices."""
     total = 0
     for at, name in enumerate(ordered):
-        total = int32(total + room[name])
+        total = int32(total + headroom[name])
         if total >= replicas:
             return ordered[: at + 1]
     return ordered

@@ -24,9 +24,9 @@ _ONE_MILLI: Final[Amounts] = {"cpu": 1}
 def dynamic_weights(
     clusters: Sequence[ClusterCapacity], request: Amounts, ratio: Fraction = SUPPLY_RATIO
 ) -> dict[str, int]:
-    """Weights by cluster; a cluster without room for a replica has none.
+    """Weights by cluster; a cluster without headroom for a replica has none.
 
-    If no cluster has room, weights follow the total capacity, so that pending replicas are
+    If no cluster has headroom, weights follow the total capacity, so that pending replicas are
     divided; if there is none either, they are equal.
     """
     needed = request if any(count > 0 for count in request.values()) else _ONE_MILLI
