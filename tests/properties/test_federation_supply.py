@@ -51,7 +51,7 @@ def test_twenty_simultaneous_workloads_do_not_overfill_a_cluster(
 
 
 @given(fleets(), WORKLOAD)
-def test_a_workload_waits_only_if_no_cluster_has_room(
+def test_a_workload_waits_only_if_no_cluster_has_headroom(
     fleet: tuple[ClusterCapacity, ...], shape: tuple[int, int, int]
 ) -> None:
     promises, waiting = planned(fleet, Promises(), "w", shape)

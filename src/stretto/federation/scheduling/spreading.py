@@ -133,7 +133,7 @@ def select(ranked: SpreadSelection, demand: SpreadDemand) -> list[ScoredCluster]
     wanted = min(len(ranked.order), clusters.most)
     if demand.duplicated:
         return list(ranked.order[:wanted])
-    return _with_room(ranked.order, wanted, demand.replicas)
+    return _with_capacity(ranked.order, wanted, demand.replicas)
 
 
 def _sorted(clusters: Sequence[ScoredCluster]) -> list[ScoredCluster]:
@@ -181,7 +181,9 @@ def _divided_score(clusters: Sequence[ScoredCluster], demand: SpreadDemand, leas
     return int64(share * _UNIT) + scores // used
 
 
-def _with_room(order: Sequence[ScoredCluster], wanted: int, replicas: int) -> list[ScoredCluster]:
+def _with_capacity(
+    order: Sequence[ScoredCluster], wanted: int, replicas: int
+) -> list[ScoredCluster]:
     """The first ``wanted`` clusters, the last ones exchanged for larger ones until all fit."""
     chosen, rest = list(order[:wanted]), list(order[wanted:])
     at = len(chosen) - 1

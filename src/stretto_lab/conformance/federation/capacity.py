@@ -41,16 +41,16 @@ class WeightsInput(msgspec.Struct, frozen=True):
 
 def dynamic_weights(given: Fields) -> Fields:
     """``ka_dynamic_weights``: limits, weights and the rounding difference."""
-    asked = msgspec.convert(given, WeightsInput)
-    clusters = [each.supply() for each in asked.clusters]
+    fields = msgspec.convert(given, WeightsInput)
+    clusters = [each.supply() for each in fields.clusters]
     try:
-        limit = weights.limits(clusters, asked.resource, asked.supply_limit_ratio)
+        limit = weights.limits(clusters, fields.resource, fields.supply_limit_ratio)
     except InputError:
-        return {"rest": 0, "error": f"limit: no {asked.resource} resource"}
+        return {"rest": 0, "error": f"limit: no {fields.resource} resource"}
     try:
-        found = weights.weigh(clusters, asked.resource, limit)
+        found = weights.weigh(clusters, fields.resource, limit)
     except InputError:
-        error = f"weight: no {asked.resource} resource"
+        error = f"weight: no {fields.resource} resource"
         return {"limits": limit, "rest": 0, "error": error}
     result: Fields = {"limits": limit, "rest": found.rest}
     if found.degenerate:

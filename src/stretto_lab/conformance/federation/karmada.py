@@ -212,28 +212,28 @@ class BindingInput(msgspec.Struct, frozen=True):
 
 def divide(given: Fields) -> Fields:
     """``km_divide``: Webster's method."""
-    asked = msgspec.convert(given, DivideInput)
-    found = webster.divide(asked.replicas, asked.weights, asked.initial, asked.uid)
+    fields = msgspec.convert(given, DivideInput)
+    found = webster.divide(fields.replicas, fields.weights, fields.initial, fields.uid)
     return {"result": found}
 
 
 def assign(given: Fields) -> Fields:
     """``km_assign``: replicas for selected clusters."""
-    asked = msgspec.convert(given, BindingInput, str_keys=True)
-    labels = {each.name: each.labels for each in asked.candidates}
-    if not asked.candidates:
+    fields = msgspec.convert(given, BindingInput, str_keys=True)
+    labels = {each.name: each.labels for each in fields.candidates}
+    if not fields.candidates:
         return {"result": {}, "error": "no clusters available to schedule"}
-    if not asked.replicas and asked.no_requirements:
+    if not fields.replicas and fields.no_requirements:
         return {"result": dict.fromkeys(labels, 0)}
     demand = AssignmentDemand(
-        asked.division(),
-        asked.replicas,
-        tuple(ReplicaCandidate(each.name, each.free(), each.tier) for each in asked.candidates),
-        asked.present(),
-        karmada.static_weights(asked.rules(), labels),
-        asked.uid,
-        asked.fresh,
-        asked.overflow,
+        fields.division(),
+        fields.replicas,
+        tuple(ReplicaCandidate(each.name, each.free(), each.tier) for each in fields.candidates),
+        fields.present(),
+        karmada.static_weights(fields.rules(), labels),
+        fields.uid,
+        fields.fresh,
+        fields.overflow,
     )
     try:
         return {"result": assignment.assign(demand)}
@@ -243,16 +243,16 @@ def assign(given: Fields) -> Fields:
 
 def select(given: Fields) -> Fields:
     """``km_select``: grouping and selection."""
-    asked = msgspec.convert(given, BindingInput, str_keys=True)
-    strategy, present = asked.division(), asked.present()
+    fields = msgspec.convert(given, BindingInput, str_keys=True)
+    strategy, present = fields.division(), fields.present()
     scored = [
         each.cluster().scored(each.score, each.free() + present.get(each.name, 0))
-        for each in asked.clusters
+        for each in fields.clusters
     ]
     demand = SpreadDemand(
-        asked.replicas,
+        fields.replicas,
         strategy is DivisionStrategy.DUPLICATED,
-        asked.constraints(),
+        fields.constraints(),
         strategy is DivisionStrategy.STATIC_WEIGHT,
     )
     ranked = spreading.rank(scored, demand)
@@ -267,30 +267,30 @@ def select(given: Fields) -> Fields:
 
 def estimate_replicas(given: Fields) -> Fields:
     """``km_estimate``: replicas that fit."""
-    asked = msgspec.convert(given, BindingInput, str_keys=True)
-    request = None if asked.no_requirements else _nano(asked.request)
-    fitting = {each.name: estimate.fitting(each.summary(), request) for each in asked.clusters}
+    fields = msgspec.convert(given, BindingInput, str_keys=True)
+    request = None if fields.no_requirements else _nano(fields.request)
+    fitting = {each.name: estimate.fitting(each.summary(), request) for each in fields.clusters}
     return {"result": fitting}
 
 
 def schedule(given: Fields) -> Fields:
     """``km_schedule``: all stages."""
-    asked = msgspec.convert(given, BindingInput, str_keys=True)
-    rule = asked.cluster_affinity
+    fields = msgspec.convert(given, BindingInput, str_keys=True)
+    rule = fields.cluster_affinity
     workload = KarmadaWorkload(
-        asked.division(),
-        asked.replicas,
-        _nano(asked.request),
-        asked.present(),
-        asked.uid,
-        asked.fresh,
-        asked.evicting,
+        fields.division(),
+        fields.replicas,
+        _nano(fields.request),
+        fields.present(),
+        fields.uid,
+        fields.fresh,
+        fields.evicting,
         rule.rule() if rule else None,
-        asked.tolerations,
-        asked.constraints(),
-        asked.rules(),
+        fields.tolerations,
+        fields.constraints(),
+        fields.rules(),
     )
-    found = karmada.schedule(workload, tuple(each.cluster() for each in asked.clusters))
+    found = karmada.schedule(workload, tuple(each.cluster() for each in fields.clusters))
     result: Fields = {
         "feasible": list(found.feasible),
         "selected": list(found.selected),

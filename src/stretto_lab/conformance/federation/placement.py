@@ -204,8 +204,8 @@ class ScheduleInput(msgspec.Struct, frozen=True):
 
 def cluster_plugins(given: Fields) -> Fields:
     """``ka_cluster_plugins``: every plugin alone."""
-    asked = msgspec.convert(given, ScheduleInput)
-    workload, fleet = asked.unit.workload(), asked.fleet()
+    fields = msgspec.convert(given, ScheduleInput)
+    workload, fleet = fields.unit.workload(), fields.fleet()
     rejected = {
         name: [fleet.names[at] for at in np.flatnonzero(~plugin(workload, fleet)).tolist()]
         for name, plugin in FILTERS.items()
@@ -227,9 +227,9 @@ def cluster_plugins(given: Fields) -> Fields:
 
 def schedule(given: Fields) -> Fields:
     """``ka_schedule``: all stages."""
-    asked = msgspec.convert(given, ScheduleInput)
-    workload, fleet = asked.unit.workload(), asked.fleet()
-    profile = ClusterProfile(asked.filters, asked.scores)
+    fields = msgspec.convert(given, ScheduleInput)
+    workload, fleet = fields.unit.workload(), fields.fleet()
+    profile = ClusterProfile(fields.filters, fields.scores)
     found = kubeadmiral.schedule(workload, fleet, profile)
     shown = {
         "filtered_by": found.filtered_by,

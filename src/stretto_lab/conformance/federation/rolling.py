@@ -31,16 +31,16 @@ class RolloutInput(msgspec.Struct, frozen=True):
 
 def rollout_plan(given: Fields) -> Fields:
     """``ka_rollout_plan``: one round."""
-    asked = msgspec.convert(given, RolloutInput)
-    surge, down = fenceposts.resolve(asked.max_surge, asked.max_unavailable, asked.replicas)
-    limits = RollingLimits(asked.replicas, surge, down)
-    found = rolling.plan(limits, asked.targets)
+    fields = msgspec.convert(given, RolloutInput)
+    surge, down = fenceposts.resolve(fields.max_surge, fields.max_unavailable, fields.replicas)
+    limits = RollingLimits(fields.replicas, surge, down)
+    found = rolling.plan(limits, fields.targets)
     result: Fields = {
         "resolved_max_surge": surge,
         "resolved_max_unavailable": down,
-        "pure_scaling": rolling.is_scaling(limits, asked.targets),
-        "remaining_surge": limits.remaining_surge(asked.targets),
-        "remaining_unavailable": limits.remaining_unavailable(asked.targets),
+        "pure_scaling": rolling.is_scaling(limits, fields.targets),
+        "remaining_surge": limits.remaining_surge(fields.targets),
+        "remaining_unavailable": limits.remaining_unavailable(fields.targets),
         "plans": {name: _fields(each) for name, each in found.plans.items()},
     }
     return result | {"rejected": True} if found.rejected else result

@@ -73,10 +73,10 @@ class _OurDivision:
         """Replicas beyond the capacities that the exact division without them has."""
         if not self._demand.keep_unschedulable:
             return [0] * len(placed)
-        wished = self._exact(self._demand.replicas, self._least, self._most)
+        wanted = self._exact(self._demand.replicas, self._least, self._most)
         return [
-            max(0, wish - max(has, fits) - waits)
-            for wish, has, fits, waits in zip(wished, placed, self._fits, pending, strict=True)
+            max(0, want - max(has, fits) - waits)
+            for want, has, fits, waits in zip(wanted, placed, self._fits, pending, strict=True)
         ]
 
     def _exact(self, total: int, least: Sequence[int], most: Sequence[int]) -> list[int]:

@@ -111,16 +111,16 @@ def _dynamic(demand: AssignmentDemand) -> dict[str, int]:
     free = {each.name: each.allocatable for each in demand.candidates}
     if demand.fresh:
         headroom = {name: int32(count + present.get(name, 0)) for name, count in free.items()}
-        return _by_room(demand, demand.replicas, headroom, {})
+        return _by_headroom(demand, demand.replicas, headroom, {})
     if assigned > demand.replicas:
-        return _by_room(demand, demand.replicas, present, {})
+        return _by_headroom(demand, demand.replicas, present, {})
     if assigned < demand.replicas:
         missing = int32(demand.replicas - assigned)
-        return _by_room(demand, missing, free, present)
+        return _by_headroom(demand, missing, free, present)
     return present
 
 
-def _by_room(
+def _by_headroom(
     demand: AssignmentDemand,
     replicas: int,
     headroom: Mapping[str, int],

@@ -1,6 +1,6 @@
 """How many replicas fit in a cluster, as Karmada's general estimator counts them.
 
-With node models, each grade counts as nodes of its lower bounds, and a replica needs headroom on one
+With node models, each grade counts as nodes of its lower bounds, and a replica must fit on one
 node. Without models, the free amounts of the whole cluster count. Results have 32 bits and wrap.
 """
 
