@@ -1,4 +1,4 @@
-"""What all tests share: how hard properties look, and the data that may stand beside the clone."""
+"""What all tests share: numbers of examples of properties, optional data beside the clone."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # that a test starts and then interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What would make programs draw, wrap or ask elsewhere on one machine and not on another.
+# Variables that change colors, line widths or endpoints of programs between machines.
 for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "http_proxy", "https_proxy", "all_proxy"):
     os.environ.pop(_name, None)
     os.environ.pop(_name.upper(), None)
@@ -62,7 +62,7 @@ def repo_root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The published traces, where they stand beside the clone (or at STRETTO_SHARED_DATA)."""
+    """The published traces, if they are beside the clone (or at STRETTO_SHARED_DATA)."""
     named = os.environ.get("STRETTO_SHARED_DATA")
     folder = Path(named) if named else ROOT.parent / "shared" / "data"
     if not folder.is_dir():

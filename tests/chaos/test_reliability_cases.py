@@ -34,7 +34,7 @@ def queue(name: str, **spec: Any) -> bytes:
 
 
 def held(body: bytes) -> bytes:
-    """A pod that does not go at once when it is deleted."""
+    """A pod with a slow termination."""
     whole = msgspec.json.decode(body)
     whole["metadata"] |= HELD
     return msgspec.json.encode(whole)

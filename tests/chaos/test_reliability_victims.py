@@ -1,4 +1,4 @@
-"""Case 24 of the inventory: victims that never die, or of which only some go, under each profile.
+"""Case 24 of the inventory: victims that never terminate, or only some, under each profile.
 
 kubernetes#95752 and #66549: the preemptor stayed nominated to the node without end, and so did the
 capacity that its victims had freed. After a deadline the pod is scheduled again.
@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 DEADLINE = 120.0
-"""Seconds that a preemptor waits for its victims unless the profile says otherwise."""
+"""Default seconds that a preemptor waits for its victims."""
 
 
 def low(name: str, node: str, cpu: str = "4", *, held: bool = False, priority: int = 0) -> bytes:
@@ -52,7 +52,7 @@ def test_case_24_a_victim_that_never_terminates_does_not_block_its_preemptor_for
     made = cluster(profile, low("stuck", "a", held=True), low("soft", "b", priority=5))
     made.submit(make_pod("big", cpu="4", priority=10))
     made.settle(DEADLINE / 2)
-    assert made.node_of("big") == ""  # the less important victim was asked first, and is waited for
+    assert made.node_of("big") == ""  # the less important victim still terminates
     made.settle(2 * DEADLINE)
     assert made.node_of("big") == "b"
     assert sound(made)

@@ -23,7 +23,7 @@ ROUNDED = {"fit", "ephemeral_storage", "hugepages"}
 
 
 def chosen(case: ConformanceCase) -> str:
-    """The node that a plane wants for the pod of a case; empty for none."""
+    """The node that a plane chooses for the pod of a case; empty for none."""
     store = ServerLike(ManualClock(), Rng(0))
     harness = Harness((), profile=PROFILE, store=store, config={"tier": "numpy"})
     wanted: list[str] = []

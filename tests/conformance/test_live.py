@@ -31,7 +31,7 @@ def plane_of(case: ConformanceCase, **more: bool) -> Parity:
 
 
 def differing_steps(case: ConformanceCase) -> list[str]:
-    """Steps at which a plane puts the pod elsewhere, or says something else of it."""
+    """Steps at which a plane chooses another node or reports another message."""
     plane = plane_of(case, preempts=False)
     differing = []
     for number, (pod, want) in enumerate(zip(case.sequence, case.expect["steps"], strict=True)):
@@ -45,7 +45,7 @@ def differing_steps(case: ConformanceCase) -> list[str]:
 
 
 def single_cases(path: Path) -> Iterator[ConformanceCase]:
-    """Cases of one pod that a plane can be asked about."""
+    """Cases of one pod that a plane can decide."""
     return (each for each in kube_cases.read(path) if not NOT_LIVE.intersection(each.features))
 
 
@@ -80,7 +80,7 @@ def victims(plane: Parity, plans: "list[Plan]") -> Iterator[tuple[str, list[str]
 
 
 def explained(case: ConformanceCase) -> tuple[str, str]:
-    """What a plane said of a pod that fits nowhere, and what an explanation says of it."""
+    """The plane's message for a pod that fits nowhere, and the explanation."""
     plane = plane_of(case, preempts=False)
     assert case.pod is not None
     plane.submit_pod(case.pod)

@@ -49,7 +49,7 @@ ORDER = (
     "DynamicResources",
     "NodeDeclaredFeatures",
 )
-"""The filters, in the order in which kube-scheduler asks them."""
+"""The filters, in kube-scheduler's order."""
 
 
 @cache
@@ -131,7 +131,7 @@ def inversions(pairs: list[tuple[int, int]]) -> list[tuple[tuple[int, int], tupl
 
 
 class Recorded(FilterRule):
-    """A filter that says what kube-scheduler's said."""
+    """A filter with kube-scheduler's recorded answers."""
 
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
 

@@ -7,7 +7,7 @@ from stretto.api.wire.kinds import Kind
 
 
 def pod(name: str, **metadata: Any) -> bytes:
-    """A pod that wants little; keywords go into its metadata."""
+    """A pod with small requests; keywords go into its metadata."""
     spec = {"containers": [{"name": "main", "image": "registry.example/pause:3"}]}
     return body(metadata={"name": name, **metadata}, spec=spec)
 
@@ -36,6 +36,6 @@ def body(**fields: Any) -> bytes:
 
 
 def typed(kind: Kind, plain: bytes) -> bytes:
-    """An object with its type written into it, as an API server asks."""
+    """An object with its type, as an API server requires."""
     named = {"apiVersion": kind.api_version, "kind": kind.kind}
     return json.dumps(named | json.loads(plain)).encode()

@@ -15,7 +15,7 @@ from stretto_lab.control_plane.cluster import ControlPlane
 from tests.contract.subjects import Subject
 
 SPACES = ("contract", "a-space-before", "elsewhere", "one", "two")
-"""Namespaces that the suite writes to: an API server wants them made."""
+"""Namespaces that the suite writes to: an API server requires them to exist."""
 
 KINDS = (POD, NODE, CONFIG_MAP, POD_DISRUPTION_BUDGET, QUEUE)
 """Kinds that the suite writes."""
@@ -26,7 +26,7 @@ SURE = KubeOptions(
 )
 """Long timeouts: the requests must succeed on a busy machine."""
 _SWEEPS = 100
-"""Times that a server is asked to remove everything: once, unless it is very busy."""
+"""Attempts to remove everything from a server: one, unless it is very busy."""
 _PAUSE = 0.02
 """Seconds between them."""
 

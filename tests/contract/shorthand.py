@@ -66,7 +66,7 @@ class Desk:
         return written(self.bind(record, node))
 
     def running(self, name: str, *, ready: bool = True, phase: str = "Running") -> Record:
-        """A bound pod of ``app=web`` that says how it is."""
+        """A bound pod of ``app=web`` with a status."""
         record = self.bound(name, labels={"app": "web"})
         condition = {"type": "Ready", "status": "True" if ready else "False"}
         return written(self.status(record, {"phase": phase, "conditions": [condition]}))

@@ -1,4 +1,4 @@
-"""What the contract is asked of: every store, with the few things in which stores may differ.
+"""The subjects of the contract: every store, with the permitted differences.
 
 A test that needs more than every store can give names the capability; all else holds for all, a
 Kubernetes API server included.
@@ -40,7 +40,7 @@ class Subject:
     history: int = HISTORY
     #: Seconds that an event may take to arrive, however busy the machine is.
     latency: float = 0.0
-    #: Seconds without an event after which none is taken to come.
+    #: Seconds without an event after which the test expects none.
     quiet: float = 0.0
 
     @contextlib.contextmanager
@@ -65,7 +65,7 @@ class Subject:
             time.sleep(0.01)
 
     def comes(self, holds: Callable[[], bool]) -> bool:
-        """Whether something comes to hold before an event would have arrived."""
+        """Whether a condition becomes true before an event would have arrived."""
         deadline = time.monotonic() + self.latency
         while not holds():
             if time.monotonic() >= deadline:

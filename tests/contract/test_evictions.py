@@ -12,7 +12,7 @@ from tests.contract.shorthand import CONFLICT, NOT_FOUND, SPACE, TOO_MANY, Desk,
 
 @pytest.fixture
 def counted(desk: Desk) -> Desk:
-    """A store that counts disruptions by itself, and lets bound pods go at once."""
+    """A store that counts disruptions itself and removes bound pods immediately."""
     desk.needs("counts_disruptions")
     desk.needs("removes_bound_pods")
     return desk

@@ -1,4 +1,4 @@
-"""Our daemons write what Gödel's real ones wrote, or the page says why not."""
+"""Our daemons write what Gödel's daemons wrote, or the page documents the difference."""
 
 import re
 from collections.abc import Mapping

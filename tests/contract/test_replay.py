@@ -62,7 +62,7 @@ class Reader:
                 self.pods[event.record.uid] = event.record
 
     def catch_up(self, later: set[int]) -> None:
-        """Take in what has changed until every one of these versions was seen, or none comes."""
+        """Apply changes until all these versions were seen, or until no event arrives."""
         while missing := later - {*self.seen}:
             seen = len(self.seen)
             self.poll(len(missing))
@@ -70,7 +70,7 @@ class Reader:
                 return
 
     def settle(self) -> None:
-        """Take in what else comes: an eviction is answered without its version."""
+        """Apply further events: an eviction is answered without its version."""
 
         def agrees() -> bool:
             self.poll()

@@ -1,4 +1,4 @@
-"""Watches: each later change once and in order, or a word that the history is gone."""
+"""Watches: each later change once and in order, or the error "too old"."""
 
 import pytest
 

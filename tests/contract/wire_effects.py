@@ -70,7 +70,7 @@ def effect_of(verb: str, plural: str, body: Json, waiting: set[str], name: str) 
             yield ("waits",)
     notes = (body.get("metadata") or {}).get("annotations") or {}
     if notes.get(POD_STATE) == "pending":
-        yield ("back to the dispatcher",)  # what it says of earlier tries may have been said before
+        yield ("back to the dispatcher",)  # reports of earlier attempts may be repeated
         return
     for key in (INDEX, TRIED):  # values among equals, and said once
         if key in notes:

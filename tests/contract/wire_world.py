@@ -78,7 +78,7 @@ class Spy(StoreWrapper):
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
         self.effects: Effects = {}
-        #: Pods of which it has been said that they wait.
+        #: Pods that were reported as pending.
         self.waiting: set[str] = set()
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
@@ -221,7 +221,7 @@ class Replay:
         self._look_until(t)
 
     def _look_until(self, t: float) -> None:
-        """Let time pass, with looks of our role whenever it wants one."""
+        """Advance time, and run our role whenever it is due."""
         end = 1000.0 + t + self._late
         while self._planes and self.clock.monotonic() < end:
             self._beat()
@@ -239,7 +239,7 @@ class Replay:
                 return
 
     def _wait_for_ours(self, step: Json) -> None:
-        """A write that answers one of ours comes after it, however long ours takes."""
+        """A write that answers one of ours follows it, regardless of the latency."""
         if step["resource"] != "pods" or step["actor"] not in (*SHARD_OF, "binder"):
             return
         began = self.clock.monotonic()

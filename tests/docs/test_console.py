@@ -1,4 +1,4 @@
-"""Console blocks of the documents, run as they stand: ``...`` is any text, ``[exit N]`` the code.
+"""Console blocks of the documents, run unchanged: ``...`` is any text, ``[exit N]`` the code.
 
 How wide a column is does not count.
 """

@@ -1,4 +1,4 @@
-"""Every example is run as its user runs it, and says what its ``.out`` file says.
+"""Every example runs as a user runs it, and prints its ``.out`` file.
 
 Figures that depend on the machine are masked (``~``), and how wide a column is does not count.
 After a change that is meant: ``make examples``, then look at the difference.

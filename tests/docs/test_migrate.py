@@ -34,7 +34,7 @@ def page(root: Path, name: str) -> str:
 
 
 def what_becomes_of(key: str, folder: Path) -> str:
-    """What loading a file with a key comes to, in the words of the page."""
+    """The result of loading a file with a key, in the words of the page."""
     form = {**FORM, "profiles": [{"schedulerName": "mine"}], key: GIVEN[key]}
     (folder / "p.yaml").write_text(yaml.safe_dump(form), encoding="utf-8")
     try:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs import test_console
 
-#: Pages of the site whose console blocks are run, beside those of ``test_console``.
+#: Pages of the site with console blocks that run, in addition to those of ``test_console``.
 PAGES = ("docs/index.md", "docs/first-hour.md", "docs/reference/exit-codes.md")
 #: Prefixes of keys that the page of labels must list.
 _KEY = re.compile(

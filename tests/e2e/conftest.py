@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def plane(control_plane: ControlPlane) -> ControlPlane:
     """The shared control plane, running and without objects of other tests."""
-    for part in control_plane.parts.values():  # whatever a test before this one did to it
+    for part in control_plane.parts.values():  # regardless of earlier tests
         part.resume()
         part.start()
     control_plane.wait_ready()

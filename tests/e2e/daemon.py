@@ -123,7 +123,7 @@ def pod(name: str, cpu: str = "500m", **spec: Any) -> dict[str, Any]:
 
 
 def put(plane: ControlPlane, path: str, *objects: dict[str, Any] | bytes) -> None:
-    """Create objects, all of which must be accepted."""
+    """Create objects; all must be accepted."""
     for each in objects:
         body = each if isinstance(each, bytes) else json.dumps(each).encode()
         reply = plane.send("POST", path, body)

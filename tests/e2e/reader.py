@@ -68,7 +68,7 @@ def pods(names: list[str]) -> list[bytes]:
 
 
 def made(store: Store, *names: str) -> list[Record]:
-    """Create pods, all of which must be accepted."""
+    """Create pods; all must be accepted."""
     return [done(reply) for reply in store.create(POD, pods(list(names)))]
 
 

@@ -20,7 +20,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def once(ground: Ground, place: str, happens: Callable[[], None]) -> list[str]:
-    """Let something happen the first time that a component comes to a place."""
+    """Trigger an action when a component first reaches a failpoint."""
     seen: list[str] = []
 
     def visit(name: str) -> None:
@@ -132,7 +132,7 @@ def test_a_slow_server_is_waited_for_and_overcommits_nothing(ground: Ground) -> 
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[ControlPlane]:
-    """A server that knows none of our kinds, with a node."""
+    """A server without our CRDs, with a node."""
     with ControlPlane(ControlPlaneConfig()) as plane:
         put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})
         ready_nodes(plane, "n0")

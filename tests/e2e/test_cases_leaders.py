@@ -80,7 +80,7 @@ def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(
 def test_case_31_the_remaining_leader_resolves_an_overcommit_of_two_leaders(
     ground: Ground,
 ) -> None:
-    """The other has bound to a full node, and is gone; no kubelet has started any of them."""
+    """The other leader has bound to a full node and stopped; no kubelet has started these pods."""
     ground.nodes("n0", cpu="2")
     ground.owned("a", "b")
     ground.go(ground.all_bound(2))
@@ -91,7 +91,7 @@ def test_case_31_the_remaining_leader_resolves_an_overcommit_of_two_leaders(
     ground.plane.overcommit_eviction.run(1.0, ground.plane.clock.monotonic())
 
     def kubelet() -> int:
-        """What is asked to go, goes; how many stay."""
+        """Complete the requested evictions; the number of remaining pods."""
         for each in ground.near.list(POD).records:
             if each.deleting:
                 ground.remove(each.name)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kube
 
 
 def at(ground: Ground, place: str, sets: str, *, once: bool = True) -> list[str]:
-    """Let the wire have a fault from the moment that a component comes to a place."""
+    """Inject a connection fault once a component reaches a failpoint."""
     seen: list[str] = []
 
     def fail(name: str) -> None:

@@ -92,7 +92,7 @@ def test_case_12_a_pod_whose_event_was_lost_is_found_by_comparing(ground: Ground
 def test_case_13_a_server_that_was_restored_from_a_backup_is_listed_afresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its versions go back, so that what was seen last is of a future that never comes."""
+    """Its versions go back, so the last seen version is higher than any future one."""
     monkeypatch.setattr(reflector, "WENT_BACK_AFTER", 2.0)
     monkeypatch.setattr(reflector, "WENT_BACK_TIMES", 3)
     options = KubeOptions(watch_idle=1.0, longest_wait=0.5)
@@ -167,7 +167,7 @@ def test_case_14_a_watch_that_went_silent_is_opened_again(
 def test_case_16_a_view_that_lags_places_no_pod_twice(ground: Ground) -> None:
     ground.nodes("n0", "n1", cpu="4")
     ground.synced()
-    ground.wire.latency = 0.2  # decisions come quicker than the echoes of their binds
+    ground.wire.latency = 0.2  # decisions are faster than the watch events of their binds
     for number in range(8):
         ground.pods(f"p{number}")
         ground.plane.step()

@@ -1,4 +1,4 @@
-"""The chart with roles, installed by helm: an account for each, with its own rights and no more."""
+"""The chart with roles, installed by helm: an account for each, with exactly its own rights."""
 
 import json
 from collections.abc import Iterator
@@ -128,7 +128,7 @@ def test_a_lease_belongs_to_its_role(cluster: ControlPlane) -> None:
     may = ("auth", "can-i", "patch", lease, "-n", "kube-system", "--as")
     assert kubectl(cluster, *may, account("binder")).strip() == "yes"
     with pytest.raises(AssertionError):
-        kubectl(cluster, *may, account("shard"))  # which says no, and ends with 1
+        kubectl(cluster, *may, account("shard"))  # which answers no and exits with 1
 
 
 def test_each_daemon_has_a_disruption_budget_of_its_own(cluster: ControlPlane) -> None:

@@ -1,4 +1,4 @@
-"""The daemon when things go wrong: two of them, killed ones, and a server that comes and goes."""
+"""Two daemons under faults: killed processes, and a server with outages."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ def daemons(site: ControlPlane, tmp_path: Path) -> Iterator[list[Daemon]]:
 
 
 def begun(daemons: list[Daemon]) -> tuple[Daemon, Daemon]:
-    """Both replicas: the first leads and the second stands by."""
+    """Both replicas: the first leads and the second is the standby."""
     first, second = daemons
     first.part.start()
     first.ready()

@@ -102,7 +102,7 @@ def test_beyond_loopback_it_does_not_start_without_a_certificate(
 
 @pytest.fixture
 def secure(site: ControlPlane, tmp_path: Path) -> Iterator[Daemon]:
-    """A daemon that serves over TLS, and two accounts, of which one may read metrics."""
+    """A daemon that serves over TLS, and two accounts; one may read metrics."""
     pair = site.credentials.server
     words = ("--tls-cert-file", str(pair.cert), "--tls-private-key-file", str(pair.key))
     for name in ("low", "right"):
@@ -151,5 +151,5 @@ def test_on_a_stop_it_awaits_its_binds_and_releases_the_lease(
     assert '"stopped"' in daemon.part.log_tail()
     assert item(site, LEASE)["spec"]["holderIdentity"] == ""
     landed = bound(site)
-    site.restart("kube-apiserver")  # whatever was still on its way is gone with its connections
+    site.restart("kube-apiserver")  # open requests are lost with their connections
     assert bound(site) == landed

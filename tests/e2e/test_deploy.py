@@ -39,7 +39,7 @@ UNUSED = {
     "get movements": "the page moves no pod",
     "patch movements/status": "the page moves no pod",
 }
-"""Rights that the page does not come to."""
+"""Rights that the page does not use."""
 
 
 @pytest.fixture(scope="module")

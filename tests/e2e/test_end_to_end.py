@@ -105,7 +105,7 @@ def test_a_budget_holds_in_a_drain(yard: Yard) -> None:
 
 
 class Fewest:
-    """The fewest pods of a Deployment that were ever seen to run at once."""
+    """The minimum number of simultaneously running pods of a Deployment."""
 
     def __init__(self, yard: Yard) -> None:
         self.yard, self.seen = yard, 99
@@ -147,7 +147,7 @@ def test_a_lost_node_s_pods_go_elsewhere(yard: Yard) -> None:
     silent = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
     said = json.dumps({"status": {"conditions": silent}})
 
-    def gone() -> bool:  # said again and again: the simulated kubelet may have had a last word
+    def gone() -> bool:  # repeated: the simulated kubelet may have written later
         yard.kubectl("patch", "node", lost, "--subresource=status", "--patch", said)
         return yard.loads("web") == Counter({left: 4})
 
@@ -231,7 +231,7 @@ def test_a_quota_survives_a_scheduler_that_is_killed(yard: Yard) -> None:
 
 
 def burst(yard: Yard, names: list[str]) -> set[str]:
-    """Create pods, as many at once as one may; names of those that were acknowledged."""
+    """Create pods with the maximum concurrency; names of those that were acknowledged."""
     made = yard.template("burst", "1m")
     bodies = [
         json.dumps(
@@ -266,7 +266,7 @@ def test_a_burst_while_the_api_server_restarts_loses_nothing(yard: Yard, count: 
 
 
 def both(yard: Yard, of_ours: dict[str, str], of_theirs: dict[str, str], count: int) -> None:
-    """Pods for both schedulers at once, more than the capacity allows."""
+    """Pods for both schedulers, more than the capacity allows."""
     ours = yard.template("ours", nodeSelector=of_ours)
     theirs = yard.template("theirs", nodeSelector=of_theirs, schedulerName="default-scheduler")
     for app, template in (("ours", ours), ("theirs", theirs)):
@@ -310,7 +310,7 @@ def test_the_race_on_shared_nodes_is_seen_by_doctor(
     print(f"{len(over)} of {len(nodes)} nodes hold more than they have: {dict(yard.held())}")
     assert before <= {name for name in nodes if f"{name} " in f"{said} "} <= over
 
-    def is_repaired() -> bool:  # what the page says: what is too much goes, and finds another place
+    def is_repaired() -> bool:  # as documented: excess pods are evicted and find another node
         places = yard.places()
         for name in crowded(yard):
             surplus = [pod for pod, place in places.items() if place == name][4:]

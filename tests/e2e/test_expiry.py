@@ -1,4 +1,4 @@
-"""Logins that come to an end: an account's token that expires, a client certificate that has."""
+"""Expiring logins: a service account token, and an expired client certificate."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.kube
 ISSUER = "https://kubernetes.default.svc"
 ACCOUNTS = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
 BRIEF = 15
-"""Seconds that a token is good for that expires here; kubelets ask for an hour."""
+"""Lifetime of an expiring token in seconds; kubelets request an hour."""
 LEEWAY = 60
 """Seconds for which a server takes a token whose time is over: clocks differ."""
 
@@ -115,7 +115,7 @@ def test_a_token_that_is_replaced_in_time_is_never_missed(
 
 
 def is_refused(store: KubeStore) -> bool:
-    """Whether the server takes a store's login no more."""
+    """Whether the server rejects a store's login."""
     try:
         store.list(POD)
     except NotAllowedError:

@@ -97,7 +97,7 @@ def test_a_bind_whose_answer_is_lost_is_success_on_the_next_look(
 def test_a_create_whose_answer_is_lost_is_unknown_and_not_made_twice(
     store: KubeStore, far: KubeStore, wire: FaultyWire
 ) -> None:
-    made(far, "warm")  # so that a connection stands, and its request is surely seen
+    made(far, "warm")  # so that a connection exists and its request is seen
     wire.loses_replies = True
     body = pods([""])[0].replace(b'"name": ""', b'"generateName": "one-"')
     reply = far.create(POD, [body])[0]

@@ -1,4 +1,4 @@
-"""`kubectl stretto`: real kubectl, a real cluster, beside a scheduler that runs."""
+"""`kubectl stretto`: real kubectl and a real cluster with a running scheduler."""
 
 import json
 import os
@@ -35,7 +35,7 @@ class Desk:
         plugin.chmod(0o755)
 
     def run(self, *words: str, user: str = "reader") -> subprocess.CompletedProcess[str]:
-        """What `kubectl stretto` says to a user."""
+        """The output of `kubectl stretto` for a user."""
         tools = [str(self.folder), str(path_of("kubectl").parent)]
         environment = {
             "PATH": os.pathsep.join([*tools, os.environ["PATH"]]),
@@ -46,7 +46,7 @@ class Desk:
         return subprocess.run(command, env=environment, capture_output=True, text=True)
 
     def reported(self, *words: str) -> str:
-        """What it says where it must succeed."""
+        """Its output, which must succeed."""
         done = self.run(*words)
         assert done.returncode == 0, done.stderr
         return done.stdout

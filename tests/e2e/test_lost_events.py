@@ -26,7 +26,7 @@ pytestmark = pytest.mark.kube
 
 
 class Site:
-    """A cluster as the pump knows it, and the server as it is."""
+    """The cluster state of the pump, and the server."""
 
     def __init__(
         self, plane: ControlPlane, wire: FaultyWire, near: KubeStore, far: KubeStore

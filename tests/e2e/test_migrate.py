@@ -91,7 +91,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def course(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """Everything that the page says, done."""
+    """All steps of the page."""
     folder, space = tmp_path_factory.mktemp("course"), named_space(cluster, "godel")
     path = f"/api/v1/namespaces/{space}/pods"
     _half_decided(cluster, space)

@@ -157,7 +157,7 @@ def _account_token(plane: ControlPlane) -> str:
 
 
 def _until_refused(store: KubeStore) -> None:
-    """The server remembers a token that it knew for ten seconds."""
+    """The server caches a valid token for ten seconds."""
     for _ in range(300):
         reply = store.create(POD, pods(["probe"]))[0]
         if reply.code is StatusReason.FORBIDDEN:

@@ -151,7 +151,7 @@ def test_a_queue_gets_its_borrowed_quota_back(
     )
     calls = cluster.audit("stretto-dispatcher")
     requested = {c.object_ref.name for c in calls if c.what == "create pods/eviction"}
-    assert len(requested) == 2  # one that goes unanswered may be asked twice
+    assert len(requested) == 2  # an unanswered request may be repeated
     assert broken_laws(cluster) == []
     kubectl(cluster, "delete", "queue", f"{space}-host", f"{space}-guest")
 
@@ -235,7 +235,7 @@ def lodger(space: str, name: str) -> dict[str, Any]:
 
 
 def state(plane: ControlPlane, daemons: dict[str, Daemon], space: str) -> str:
-    """What stands where, for a test that waits in vain."""
+    """The state of all parts, for a test that times out."""
     waiting = [
         (p["metadata"]["name"], p["metadata"].get("annotations"))
         for p in pods_of(plane, space)

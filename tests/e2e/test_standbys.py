@@ -1,4 +1,4 @@
-"""Two processes of each role: when one is killed the other goes on, within the lease."""
+"""Two processes of each role: when one is killed, the other takes over within the lease."""
 
 import random
 from collections import Counter
@@ -39,7 +39,7 @@ GROUP = 4
 
 
 class Pair:
-    """Two processes of one role; which of them leads is what its lease says."""
+    """Two processes of one role; the lease names the leader."""
 
     def __init__(self, plane: ControlPlane, verb: str, folder: Path) -> None:
         self.plane, self.verb = plane, verb
@@ -55,7 +55,7 @@ class Pair:
         return str(item(self.plane, f"{LEASES}/{self.lease}")["spec"]["holderIdentity"])
 
     def turns(self) -> int:
-        """How often the lease has gone from one to another."""
+        """The number of transitions of the lease."""
         return int(item(self.plane, f"{LEASES}/{self.lease}")["spec"]["leaseTransitions"])
 
     def leader(self) -> Daemon:
@@ -70,7 +70,7 @@ class Pair:
         return leader.is_ready() and all(e.stands_by() for e in self.both if e is not leader)
 
     def is_followed(self, turns: int) -> bool:
-        """Whether the lease has gone to another since it had gone so often."""
+        """Whether the lease has more transitions than this."""
         return self.turns() > turns
 
     def said(self) -> str:
@@ -80,7 +80,7 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]:
-    """A cluster with two of each role, one of which leads."""
+    """A cluster with two of each role; one leads."""
     folder = tmp_path_factory.mktemp("pairs")
     users = tuple(CertificateUser(f"stretto-{verb}") for verb in VERBS)
     config = ControlPlaneConfig(parts=("kwok",), users=users, audited=True)
@@ -124,7 +124,7 @@ class Ledger:
         return len(self.seen)
 
     def bound_once(self) -> None:
-        """Of every pod one binding was accepted, and no more; no law is broken."""
+        """Exactly one binding of each pod was accepted; no law is violated."""
         calls = [c for c in self.plane.audit("stretto-binder") if c.what == "create pods/binding"]
         made = Counter(c.object_ref.name for c in calls if c.response_status.code == 201)
         assert {name: count for name, count in made.items() if count > 1} == {}
@@ -132,7 +132,7 @@ class Ledger:
 
 
 def said(pairs: dict[str, Pair], ledger: Ledger) -> str:
-    """What stands where, for a test that waits in vain."""
+    """The state of all parts, for a test that times out."""
     waiting = [
         (p["metadata"]["name"], p["metadata"].get("annotations"))
         for p in pods_of(ledger.plane, ledger.space)

@@ -161,7 +161,7 @@ class Provisioner:
         return self.node_of(name)
 
     def makes(self, name: str) -> None:
-        """Make the volume where it is wanted, for the claim that wants it."""
+        """Create the volume on the selected node for the PVC."""
         found, node = self.claim(name), self.node_of(name)
         volume = f"pvc-{found['metadata']['uid']}"
         disk(self.yard, volume, node)
@@ -208,7 +208,7 @@ def test_a_node_for_which_no_volume_can_be_made_is_given_up(yard: Yard, maker: P
     yard.kubectl("cordon", refused)  # else it may be chosen again: it looks as good as the other
 
     def other_is_chosen() -> bool:
-        if maker.node_of("data") == refused:  # as often as it is asked: the cordon may be news
+        if maker.node_of("data") == refused:  # repeated: the cordon may not be known yet
             maker.cannot("data")
         return maker.node_of("data") == other
 

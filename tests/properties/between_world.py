@@ -175,7 +175,7 @@ class World:
             self.rename_space()
 
     def node_of(self, name: str) -> str:
-        """The node that a pod is on, as the cluster knows it."""
+        """The node of a pod in the cluster state."""
         row = self.feed.row(name)
         slot = int(self.cluster.pods.slot[row])
         return "" if slot == NO_SLOT else self.cluster.nodes.names[slot]

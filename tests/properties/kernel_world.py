@@ -55,7 +55,7 @@ class Shape(NamedTuple):
 
 
 class World(NamedTuple):
-    """One engine's arrays, and what will be asked of it."""
+    """The arrays of one engine, and the requests to it."""
 
     program: tuple[Any, ...]
     state: tuple[np.ndarray, ...]
@@ -158,7 +158,7 @@ class Change(NamedTuple):
 
 
 def make_change(rng: np.random.Generator, world: World) -> Change:
-    """New amounts, ports and devices on a few slots; now and then the log forgets its start."""
+    """New amounts, ports and devices on a few slots; sometimes the log drops its start."""
     free, _, ports, _, kind, _, _ = world.state
     words = len(ports)
     slots = rng.choice(free.shape[1], int(rng.integers(1, 6)), replace=False)

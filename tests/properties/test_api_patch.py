@@ -1,4 +1,4 @@
-"""Laws that patches obey whatever the documents are."""
+"""Laws of patches for all documents."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: every pod that wants a node is in exactly one place."""
+"""After any events in any order, every pending pod is in exactly one place."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ class DispatcherMachine(RuleBasedStateMachine):
 
     @rule(notes=traits(), count=st.integers(1, 2))
     def found_on_nodes(self, notes: dict[str, Any], count: int) -> None:
-        """Pods that were bound before we looked, beside one that waits."""
+        """Pods that were bound before the first list, and a pending one."""
         names = [f"p{self.born + i}" for i in range(count + 1)]
         self.born += count + 1
         waits = self.desk.born(names[0], class_id=1)
@@ -116,7 +116,7 @@ class DispatcherMachine(RuleBasedStateMachine):
         self.check_order(work)
 
     def may_evict(self, sent: Dispatch, blocked: float) -> bool:
-        """Whether a unit of the strict queue may leave before those that failed are placed."""
+        """Whether a unit of the strict queue may be sent before the failed ones are placed."""
         return sent.blocking and sent.unit.rank < blocked
 
     def check_order(self, work: list[list[Dispatch]]) -> None:
@@ -137,7 +137,7 @@ class DispatcherMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.inbox)
     @rule(data=st.data(), answer=ANSWERS, first=st.booleans())
     def answer(self, data: st.DataObject, answer: str, first: bool) -> None:
-        """A shard answers for some of the pods it got, maybe late and about pods that are gone."""
+        """A shard answers for some of its pods, possibly late and for deleted pods."""
         index = 0 if first else len(self.inbox) - 1
         dispatch, serials = self.inbox[index]
         count = data.draw(st.integers(1, len(dispatch.rows)))
@@ -172,7 +172,7 @@ class DispatcherMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.inbox)
     @rule(answer=ANSWERS, wake=CURES)
     def answer_all(self, answer: str, wake: Cure) -> None:
-        """All shards answer alike; an event may come before they do."""
+        """All shards give the same answer; an event may precede it."""
         self.desk.wake(wake, 2)
         for dispatch, serials in self.inbox:
             self.give(answer, dispatch, dispatch.rows, serials)

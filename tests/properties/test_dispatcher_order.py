@@ -11,7 +11,7 @@ from stretto.state.work.units import Cure, Dispatch
 from tests.unit.control.dispatcher.fake_cluster import Desk
 
 Sizes = tuple[int, ...]
-"""What the pods of a unit ask for; the size is the class too."""
+"""The requests of the pods of a unit; the size is the class too."""
 
 UNITS = st.one_of(
     st.tuples(st.integers(1, 3)),
@@ -19,7 +19,7 @@ UNITS = st.one_of(
     st.lists(st.integers(1, 3), min_size=2, max_size=4).map(tuple),
 )
 STEPS = st.lists(st.one_of(UNITS, st.integers(0, 9)), max_size=25)
-"""A unit that comes, or the number of a pod that goes."""
+"""A new unit, or the number of a deleted pod."""
 
 
 @dataclass

@@ -43,7 +43,7 @@ ties = st.sampled_from(["rotate", "order", "name"])
 
 
 class EvenPods(FilterRule, ScoreRule):
-    """Depends on what the batch itself does to a slot; says nothing of every third class."""
+    """Depends on what the batch itself places on a slot; ignores every third class."""
 
     NAME: ClassVar[str] = "EvenPods"
     SCOPE: ClassVar[Scope] = Scope.SLOT

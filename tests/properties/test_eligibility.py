@@ -1,4 +1,4 @@
-"""Cached rows equal what a plain walk over the nodes finds, whatever happened to the nodes."""
+"""Cached rows equal a plain loop over the nodes after any changes of the nodes."""
 
 from typing import Any
 

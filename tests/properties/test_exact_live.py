@@ -1,4 +1,4 @@
-"""A plane under kube-parity decides like the library on a fresh snapshot, whatever came before."""
+"""A plane under kube-parity decides like the library on a fresh snapshot after any history."""
 
 from collections.abc import Callable
 from typing import Any

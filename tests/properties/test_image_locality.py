@@ -1,4 +1,4 @@
-"""Scores by images: what the fast path keeps equals kube-scheduler's formula, whatever comes."""
+"""Scores by images: the cached values equal kube-scheduler's formula after any events."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ def act(harness: Harness, what: str, number: int, names: list[str]) -> None:
     elif what == "gone":
         harness.store.delete(NODE, [Deletion("", f"n{number}")])
     elif what == "pod" and harness.store.get(POD, "default", f"p{number}") is None:
-        # Too big to be placed: it waits, and is asked about again and again.
+        # Too big to be placed: it stays pending and is evaluated again and again.
         harness.submit(pod_with(f"p{number}", names, cpu="100", mounts=names[:1] * (number % 2)))
     else:
         harness.plane.run_until_idle()

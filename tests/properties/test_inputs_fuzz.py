@@ -1,4 +1,4 @@
-"""Whatever stands in a file, reading it ends in an answer or in a refusal of ours."""
+"""Reading any file ends in a result or in an error of ours."""
 
 import tempfile
 from collections.abc import Callable

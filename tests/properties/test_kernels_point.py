@@ -50,7 +50,7 @@ def peaks_of(world: World, c: int) -> list[int]:
 @given(shapes)
 @settings(max_examples=100)
 def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> None:
-    kernel("numba")  # forgets what was compiled from other sources
+    kernel("numba")  # drops code that was compiled from other sources
     from stretto.framework.kernels.place import slot_value
 
     world = world_of(shape)

@@ -115,7 +115,7 @@ def sketch_of(
 
 
 def requested_row(profile: Profile, pod: PodClass, view: View, slots: np.ndarray) -> list[int]:
-    """What the rules say when they are asked one by one."""
+    """The answers of the rules, one slot at a time."""
     passes = np.ones(len(slots), np.bool_)
     for rule in profile.filters:
         passes &= rule.filter(pod, view, slots)

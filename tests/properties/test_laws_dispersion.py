@@ -1,4 +1,4 @@
-"""Like pods mirror the zones' shares, whatever the order in which nodes came and went."""
+"""Equal pods follow the shares of the zones for any order of node changes."""
 
 from collections import Counter
 

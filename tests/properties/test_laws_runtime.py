@@ -85,7 +85,7 @@ class Stage:
         self.runtime.sync()
 
     def place(self, form: int, count: int, granted: bool) -> int:
-        """So many pods, and what became of their claims; returns how many found a node."""
+        """Place this number of pods and confirm their claims; returns how many found a node."""
         names = [f"p{self.pods + number}" for number in range(count)]
         self.pods += count
         for name in names:

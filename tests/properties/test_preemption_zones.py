@@ -1,4 +1,4 @@
-"""Pods of NUMA nodes and GPUs push one another out: whatever comes, the books agree."""
+"""Pods with NUMA nodes and GPUs preempt one another: after any events the ledger agrees."""
 
 from collections import Counter
 from typing import Any

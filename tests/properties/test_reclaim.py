@@ -66,7 +66,7 @@ def plane_of(scene: Scene, priorities: dict[int, int] | None = None) -> Harness:
 
 
 def evicted_for(scene: Scene, harness: Harness, newcomer: bytes) -> frozenset[int]:
-    """Rows that are evicted until the newcomer runs, or comes to rest without a node."""
+    """Rows that are evicted until the new pod runs or stays pending."""
     harness.submit(newcomer)
     for _ in range(4):
         harness.settle(1)

@@ -1,4 +1,4 @@
-"""Looking at some nodes only: all of them is the default, and fewer are gone through in turns."""
+"""Evaluating some nodes only: the default is all nodes; smaller samples rotate."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""However events come (doubled, stale, in lists), the cluster ends as the last list says."""
+"""For any delivery of events (doubled, stale, in lists) the cluster equals the last list."""
 
 from collections.abc import Callable, Sequence
 
@@ -59,7 +59,7 @@ bends = st.lists(st.sampled_from(["as it is", "double", "stale", "late"]), max_s
 
 
 class BentWatch:
-    """A watch whose batches are bent in turn: nothing is lost, much comes more than once."""
+    """A watch with altered batches: nothing is lost, many events are repeated."""
 
     def __init__(self, inner: Watch, next_bend: Callable[[], str]) -> None:
         self.inner, self.next_bend, self.cut = inner, next_bend, False

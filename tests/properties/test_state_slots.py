@@ -11,7 +11,7 @@ fan_outs = st.integers(1, 4)
 
 
 class Moves:
-    """Slots, and what a plain dictionary knows of them."""
+    """Slots, and the same state in a plain dictionary."""
 
     def __init__(self, script: list[tuple[str | None, int]], fan_out: int) -> None:
         self.slots, self.live, self.seen = (

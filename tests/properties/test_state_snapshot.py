@@ -1,4 +1,4 @@
-"""A snapshot kept by the change log equals a full copy, whatever has happened in between."""
+"""A snapshot updated from the change log equals a full copy after any changes."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,7 +28,7 @@ moves = st.lists(
 
 
 class Stage:
-    """A ledger, what stands on it, and two snapshots of different age."""
+    """A ledger, its state, and two snapshots of different age."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()

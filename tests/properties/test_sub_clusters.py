@@ -85,7 +85,7 @@ def body(number: int, pod: Wanted) -> bytes:
 
 
 def allows(world: World, pod: Wanted, sub: str) -> bool:
-    """What Gödel says of a node of a sub-cluster, and ours says where sub-clusters are isolated."""
+    """Gödel's answer for a node of a sub-cluster, which is ours for isolated sub-clusters."""
     return pod.sub == sub or (not pod.sub and not (world.isolated and sub))
 
 

@@ -1,4 +1,4 @@
-"""The search for victims equals rehearsing every node, in both tiers, whatever has happened."""
+"""The search for victims equals a rehearsal on every node, in both tiers, after any changes."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -108,7 +108,7 @@ def one_by_one(world: World, preemptor: Preemptor, count: int) -> list[VictimCan
 
 
 def contents(index: Victims) -> object:
-    """Everything that an index says, by rows: numbers of asks and sets may differ."""
+    """The contents of an index by rows: numbers of requests and sets may differ."""
     entries, sums = index.entries, index.sums
     slots = []
     for slot in range(len(entries.length)):

@@ -37,7 +37,7 @@ from tests.support.hand_fed_cluster import ADDED, MODIFIED
 TIERS = ["numpy", *(["numba"] if has_numba() else [])]
 PRIORITIES = (0, 3, 3, 7, 20)
 CLAIMS = "no new claims to deallocate, "
-"""What kube-scheduler's plugin of dynamic resources says before."""
+"""The earlier message of kube-scheduler's plugin for dynamic resources."""
 
 
 class World(between_world.World):
@@ -69,7 +69,7 @@ class World(between_world.World):
             body["spec"]["nodeName"] = node
         self.pods[name] = json.dumps(body).encode()
         event = WatchEvent(ADDED, self.feed.record(POD, self.pods[name], node=node))
-        self.feed.ingest.pods([event], float(self.count))  # started as the body says
+        self.feed.ingest.pods([event], float(self.count))  # started at the time in the body
         return name
 
     def budget(self, app: str, allowed: int) -> None:

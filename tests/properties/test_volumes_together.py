@@ -1,4 +1,4 @@
-"""Pods whose volumes ask the same are placed together as they would be one after another."""
+"""Pods with equal volume requests are placed together as they would be one by one."""
 
 import msgspec
 import numpy as np
@@ -82,7 +82,7 @@ def pods(harness: Harness, rng: np.random.Generator) -> list[bytes]:
 
 
 def settled(seed: int) -> Harness:
-    """Everything submitted at once."""
+    """Everything submitted in one batch."""
     rng = np.random.default_rng(seed)
     nodes = [make_node(f"n{i}", cpu="6", zone=f"z{i % 2}") for i in range(5)]
     profile = load_profile({"profiles": [{"stretto": {"tieRule": "name"}}]})

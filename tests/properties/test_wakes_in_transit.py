@@ -58,7 +58,7 @@ class TransitWorld(Harness):
         return choices[int(self.rng.integers(len(choices)))]
 
     def arrive(self, number: int) -> None:
-        """Some pods of one priority, some of which end slowly."""
+        """Some pods of one priority; some end slowly."""
         bodies = []
         for i in range(self.pick(1, 1, 3, 8)):
             body = msgspec.json.decode(
@@ -88,7 +88,7 @@ class TransitWorld(Harness):
         raise AssertionError("the evictions do not end")
 
     def wake_all(self) -> None:
-        """Try every unit, as if every event had come."""
+        """Try every unit, as after every event."""
         timers = self.plane.dispatcher.timers
         timers.wake(Cure.ANY, lambda class_id: 1 << 30, self.clock.monotonic())
         self.plane.wake()

@@ -120,7 +120,7 @@ def test_five_jobs_by_hand(policy: str, expected: dict[int, float]) -> None:
 
 
 def test_conservative_backfill_delays_no_waiting_job() -> None:
-    """Job 4 fits beside job 2, the head, and would delay job 3, which needs all GPUs."""
+    """Job 4 fits next to job 2, the head, and would delay job 3, which needs all GPUs."""
     jobs = [
         PhillyJob("1", 0, 3, 10),
         PhillyJob("2", 1, 3, 5),

@@ -1,4 +1,4 @@
-"""``stretto queues`` and ``stretto shards``, and what explain says of a queue, as typed."""
+"""``stretto queues``, ``stretto shards``, and ``stretto explain`` for a queue."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run that is interrupted goes on: nothing is lost, nothing is bound twice."""
+"""An interrupted run resumes: nothing is lost, nothing is bound twice."""
 
 import json
 import os
@@ -114,7 +114,7 @@ def ended_by(number: signal.Signals, store: str) -> "tuple[subprocess.Popen[str]
     with start("slow.yaml", "--store", store, "--json", "part.json") as child:
         assert child.stderr is not None
         while (line := child.stderr.readline()) and "%" not in line:
-            pass  # until it says how far it is
+            pass  # until it reports its progress
         child.send_signal(number)
         out, err = child.communicate()
     return child, out, err

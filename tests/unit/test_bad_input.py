@@ -1,4 +1,4 @@
-"""Bad input under the default profile: one pod says what is wrong with it, and the others go on."""
+"""Bad input under the default profile: the pod gets an error, and the others continue."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ SAYS_MORE = {
     "a limit that is no integer under Gt": "expected exactly one integer for Gt",
     "a claim of a class that is missing": '"no-such" not found',
 }
-"""Where the default profile says what is wrong, and not that no node matches."""
+"""Cases in which the default profile reports the error instead of "no node matches"."""
 
 
 def encoded(name: str, **constraints: Any) -> bytes:

@@ -80,7 +80,7 @@ def _easy(pool: PoolState) -> None:
 
 
 def _conservative(pool: PoolState) -> None:
-    """Every job in order at its earliest start beside running jobs and reservations before it."""
+    """Every job in order at its earliest start, with running jobs and earlier reservations."""
     held = [(pool.now, end, size) for end, size in pool.running]
     whole = pool.free + sum(size for _, size in pool.running)
     for job in list(pool.queue):

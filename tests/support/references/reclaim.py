@@ -94,7 +94,7 @@ class Scene(NamedTuple):
     def _may_go_in_turn(
         self, asker: str, units: set[str], gone: Sequence[Pod], before: frozenset[int]
     ) -> bool:
-        """Whether some order of the units lets each go while its queues have borrowed."""
+        """Whether some order of the units evicts each while its queues have borrowed."""
         if not units:
             return True
         for unit in units:
@@ -150,7 +150,7 @@ class Scene(NamedTuple):
         return gone
 
     def answers(self, asker: str, cpu: int) -> list[frozenset[int]]:
-        """All lawful sets of rows whose eviction lets one pod fit."""
+        """All permitted sets of rows whose eviction makes one pod fit."""
         rows = [pod.row for pod in self.pods]
         return [
             frozenset(evicted)

@@ -1,4 +1,4 @@
-"""Objects come in as JSON, are read as structs, and are changed as bytes."""
+"""Objects arrive as JSON, are read as structs, and are changed as bytes."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Names are judged many at once as they are judged one by one."""
+"""A batch check of names equals the check of each name."""
 
 from hypothesis import given
 from hypothesis import strategies as st

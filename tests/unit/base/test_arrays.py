@@ -1,4 +1,4 @@
-"""Distinct values are what NumPy says they are."""
+"""Distinct values equal those of NumPy."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The binder over a store that answers later: the plane goes on, and the claims stay charged."""
+"""The binder over a store that answers later: the plane continues, and the claims stay charged."""
 
 from concurrent.futures import Future
 from typing import cast
@@ -41,7 +41,7 @@ class NotWaited(Future[Replies]):
 
 
 class Late(Desk):
-    """A desk whose store answers a batch of binds when the test says so."""
+    """A desk with a store that answers a batch of binds on command of the test."""
 
     def __init__(self, *pods: bytes) -> None:
         super().__init__(*pods)

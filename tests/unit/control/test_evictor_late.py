@@ -1,4 +1,4 @@
-"""The lane of evictions over a store that answers later: the plane goes on meanwhile."""
+"""The lane of evictions over a store that answers later: the plane continues."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -30,7 +30,7 @@ GONE = Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND)
 
 
 class Late(Desk):
-    """A desk whose store answers evictions when the test says so."""
+    """A desk with a store that answers evictions on command of the test."""
 
     def __init__(self, *answers: Reply | None) -> None:
         super().__init__(*answers)

@@ -36,7 +36,7 @@ def put(at: Harness, *names: str, kind: str = "ReplicaSet", **more: Any) -> None
 
 
 def start(at: Harness, *names: str, **status: Any) -> None:
-    """A kubelet says how pods fare."""
+    """A kubelet reports the status of pods."""
     changes = [Patch("default", name, {"status": status}) for name in names]
     at.store.patch_status(POD, changes)
     at.settle()

@@ -1,4 +1,4 @@
-"""The pump over a scripted store: what comes twice, late, mixed up or not at all."""
+"""The pump over a scripted store: repeated, late, reordered and missing events."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from tests.support.hand_fed_cluster import portrait
 
 
 class Wire:
-    """A watch whose events the test may bend before they come."""
+    """A watch with events that the test may alter."""
 
     def __init__(self, inner: Watch, owner: "Line") -> None:
         self.inner, self.owner, self.closed = inner, owner, False

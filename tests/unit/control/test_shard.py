@@ -186,7 +186,7 @@ def test_another_loop_goes_first_each_time() -> None:
     assert first == {"x", "y", ""}
 
 
-# ---------------------------------------------------------------- loops come and go
+# ---------------------------------------------------------------- loops are added and removed
 
 
 def test_of_more_sub_clusters_than_there_are_loops_the_last_share_the_default_one() -> None:

@@ -18,7 +18,7 @@ from stretto.stores.store import Store
 
 
 class QuietStore(MemoryStore):
-    """A store in memory with what a daemon asks of a connection; waiting passes time."""
+    """A store in memory with the connection interface of a daemon; waiting advances time."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(clock, Rng(1))

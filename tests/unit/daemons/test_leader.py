@@ -19,11 +19,11 @@ from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.lease import LeaderElector, LeaseConfig
 
 MOMENT = 5.0
-"""Seconds of a busy machine that a thread may take to come to something."""
+"""Maximum seconds for a thread to react on a busy machine."""
 
 
 class Line:
-    """A line on which every look at the lease first does what a test says."""
+    """A connection that runs the test's action before every read of the lease."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.first: Callable[[], object] = lambda: None
@@ -84,7 +84,7 @@ def test_a_dead_thread_is_reported_and_stops_all_writes() -> None:
         with pytest.raises(RuntimeError, match="a bug"):
             bench.leading.check()
         bench.clock.advance(bench.elector.config.renew_within)
-        assert not bench.elector.leads()  # which is what the fence before every write asks
+        assert not bench.elector.leads()  # which the fence checks before every write
 
 
 def test_a_hung_thread_is_reported_and_stops_all_writes() -> None:

@@ -204,7 +204,7 @@ def test_a_silent_client_blocks_no_other_client(served: ProbeServer, secure: Pro
 def test_a_client_that_says_what_it_wants_drop_by_drop_is_hung_up_on(
     served: ProbeServer, secure: ProbeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many as are served at once would keep every probe out, and never be idle."""
+    """As many connections as are served at once would block every probe."""
     monkeypatch.setattr("stretto.daemons.probes._WITHIN", 0.3)
     for each in (served, secure):
         with socket.create_connection(("127.0.0.1", each.port), timeout=0.05) as line:
@@ -213,7 +213,7 @@ def test_a_client_that_says_what_it_wants_drop_by_drop_is_hung_up_on(
 
 
 HELLO = bytes.fromhex("16030120000100 1ffc0303")
-"""The beginning of a TLS record of 8 KiB, with which a client says hello."""
+"""The beginning of a TLS record of 8 KiB: a client hello."""
 
 
 def drop(line: socket.socket) -> bool:

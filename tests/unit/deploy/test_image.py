@@ -10,7 +10,7 @@ TEXT = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Instructions and their words, comments and line ends gone."""
+    """Instructions and their words, without comments and line ends."""
     plain = "\n".join(line for line in TEXT.splitlines() if not line.startswith("#"))
     joined = re.sub(r"\s*\\\n\s*", " ", plain)
     lines = filter(None, map(str.strip, joined.splitlines()))
@@ -18,7 +18,7 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def words(instruction: str) -> list[str]:
-    """What stands behind each instruction of a kind."""
+    """The arguments of each instruction of a kind."""
     return [rest for name, rest in instructions() if name == instruction]
 
 

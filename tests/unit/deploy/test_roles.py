@@ -1,4 +1,4 @@
-"""The roles that are shipped may read what they follow and write what they write, and no more.
+"""The shipped RBAC roles permit exactly the reads and writes of each component.
 
 In one file for the scheduler as a whole, in another for its roles as daemons of their own.
 """

@@ -1,4 +1,4 @@
-"""How far a gang would come: what fits together, what the next member lacks."""
+"""The reach of a gang: what fits together, what the next member lacks."""
 
 import pytest
 

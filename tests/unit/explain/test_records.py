@@ -1,4 +1,4 @@
-"""The record of a run: everything comes back, and the folder keeps the latest."""
+"""The record of a run: everything is restored, and the folder keeps the latest records."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""What stands in the way by name, and what to do about it: labels, taints, gates, groups."""
+"""Obstacles by name, with remedies: labels, taints, gates, groups."""
 
 from typing import Any
 

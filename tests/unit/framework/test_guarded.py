@@ -1,4 +1,4 @@
-"""Rules from outside: whatever they do, they are named, and the scheduler goes on."""
+"""External rules: any failure names the rule, and the scheduler continues."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

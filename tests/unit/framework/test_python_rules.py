@@ -1,4 +1,4 @@
-"""Rules of plugin authors: asked in NumPy, cached like built-in ones, harmless when they fail."""
+"""Rules of plugin authors: called in NumPy, cached like built-in ones, harmless when they fail."""
 
 from typing import ClassVar
 
@@ -41,7 +41,7 @@ class KeepCores(FilterRule):
 
 
 class LastName(ScoreRule):
-    """Prefers the node that comes last."""
+    """Prefers the last node."""
 
     NAME: ClassVar[str] = "LastName"
     SCOPE: ClassVar[Scope] = Scope.SLOT

@@ -70,7 +70,7 @@ def test_case_17_every_node_is_looked_at_whatever_share_is_asked_for(percentage:
 
 
 def seen_by(harness: Harness) -> Columns:
-    """What the one shard knows."""
+    """The state of the single shard."""
     runtime = harness.plane.shards[0].default.runtime
     runtime.sync()
     return runtime.columns

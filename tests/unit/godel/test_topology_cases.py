@@ -42,7 +42,7 @@ SHARING = [
 def machine(
     taken: list, requested: tuple, *, aligned: bool = False, capacity: tuple = ()
 ) -> NumaMachine:
-    """The four NUMA nodes with something taken of them, and what a pod asks."""
+    """The four NUMA nodes with used amounts, and the requests of a pod."""
     free = [[a - t for a, t in zip(*pair, strict=True)] for pair in zip(FOUR, taken, strict=True)]
     share = [zone[:2] for zone in FOUR]
     flags = [False, False, aligned, False]
@@ -206,7 +206,7 @@ def test_case_35_without_anything_required_every_node_comes_last() -> None:
     assert found == ["small", "middle", "large", "3 racks", "3 racks"]
 
 
-# ---------------------------------------------------------------- beside rules between pods
+# ---------------------------------------------------------------- with rules between pods
 
 
 def apart(app: str) -> dict:

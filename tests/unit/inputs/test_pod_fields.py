@@ -1,4 +1,4 @@
-"""A misspelt field of a pod's spec is reported with the nearest, wherever scheduling reads it."""
+"""A misspelt field of a pod's spec is reported with the nearest name if scheduling reads it."""
 
 from typing import Any
 

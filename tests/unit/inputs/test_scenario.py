@@ -1,4 +1,4 @@
-"""The scenario file: what may stand in it, and how mistakes are answered."""
+"""The scenario file: its contents, and the messages for mistakes."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ def pod(name: str, lasts: float | None, cpu: str = "1", **more: Any) -> bytes:
 
 
 def busy(*pods: bytes, cpu: str = "1") -> Harness:
-    """One node, and pods that come one after another; the first ones that fit run."""
+    """One node, and pods that arrive one by one; the first ones that fit run."""
     harness = Harness([make_node("n", cpu=cpu)], config={"tier": "numpy"})
     for each in pods:
         harness.submit(each)

@@ -131,7 +131,7 @@ def test_usage_is_reported_before_and_after() -> None:
     assert (cpu.before_pct, cpu.after_pct) == (25.0, 75.0)
 
 
-# ---------------------------------------------------------------- where states come from
+# ---------------------------------------------------------------- sources of states
 
 
 def test_a_store_on_disk_is_read_and_left_as_it_is(tmp_path: Path) -> None:

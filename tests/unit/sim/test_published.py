@@ -1,4 +1,4 @@
-"""Reading the published curves, and setting ours beside them."""
+"""Reading the published curves, and comparing ours with them."""
 
 from pathlib import Path
 

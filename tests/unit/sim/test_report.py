@@ -14,7 +14,7 @@ def harness_of(*nodes: bytes) -> Harness:
 
 
 def crowded() -> tuple[Harness, StepCounters]:
-    """Two GPU nodes and one without, and pods of which some fit nowhere."""
+    """Two GPU nodes and one without, and pods; some fit nowhere."""
     nodes = [make_node(f"g{i}", cpu="8", gpus=2, model="T4") for i in range(2)]
     harness = harness_of(*nodes, make_node("c", cpu="4"))
     meter = StepCounters(harness.plane)

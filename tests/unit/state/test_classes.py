@@ -235,7 +235,7 @@ def two_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left(classes: PodClasses, cpu: int) -> int:
-    """A class whose only pod has gone."""
+    """A class whose only pod was deleted."""
     found = intern(classes, make_pod("a", cpu=f"{cpu}m"))
     classes.use(found)
     classes.release(found)

@@ -54,7 +54,7 @@ def test_an_assignment_names_the_node_of_each_member() -> None:
 
 
 def test_the_search_stops_at_its_limit_without_a_claim() -> None:
-    """Two nodes of 7 and 9 hold 3, 3 and 5, 4 only if the search goes back."""
+    """Two nodes of 7 and 9 hold 3, 3 and 5, 4 only with backtracking."""
     sizes, free = (5, 4, 3), arrays((12,), (9,), (8,))
     need = arrays(*[(size,) for size in sizes])
     problem = PackingProblem(free, need, np.ones((3, 3), np.bool_), (2, 2, 3))

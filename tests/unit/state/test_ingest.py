@@ -31,7 +31,7 @@ def feed() -> ClusterFeed:
     return ClusterFeed(make_node("n", cpu="8", gpus=2))
 
 
-# ---------------------------------------------------------------- pods that come
+# ---------------------------------------------------------------- new pods
 
 
 def test_a_new_pod_wants_a_node(feed: ClusterFeed) -> None:

@@ -1,4 +1,4 @@
-"""The table of objects beside nodes and pods: found by kind and name, followed by a log."""
+"""The table of objects other than nodes and pods: found by kind and name, followed by a log."""
 
 from typing import Any
 

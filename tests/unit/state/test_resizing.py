@@ -1,4 +1,4 @@
-"""What a running pod takes while its node says something else than its spec."""
+"""The requests of a running pod if its node reports other values than its spec."""
 
 from collections.abc import Callable
 from typing import Any

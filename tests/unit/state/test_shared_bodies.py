@@ -99,7 +99,7 @@ def body_of(parts: dict[str, Any]) -> bytes:
 
 
 def read(body: bytes, *, decoded: bool, times: int = 2) -> tuple[Any, ...]:
-    """What a cluster knows of some equal pods, read with or without their head."""
+    """The state of some equal pods, read with or without their head."""
     feed = ClusterFeed(make_node("n", cpu="64"), make_node("m", cpu="64"))
     feed.priority("gold", 1000)
     whole = json.loads(body)

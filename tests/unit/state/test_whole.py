@@ -23,7 +23,7 @@ class Desk(Harness):
         self.read()
 
     def read(self) -> Cure:
-        """Apply what has come; what it may cure."""
+        """Apply new events; returns the cures."""
         self.cluster.changes.clear()
         self.pump.poll(0.0)
         return self.cluster.changes.cures

@@ -63,7 +63,7 @@ def connection_of(store: SqliteStore) -> sqlite3.Connection:
 
 
 def done(reply: Reply) -> Record:
-    """The record of a write that must have gone through."""
+    """The record of a write that must have succeeded."""
     assert reply.outcome is WriteOutcome.OK, reply.message
     assert reply.record is not None
     return reply.record

@@ -1,4 +1,4 @@
-"""Writes to a store until it is killed; says what was acknowledged, right after it was.
+"""Writes to a store until it is killed; prints each acknowledgement immediately.
 
 Run as a program: ``kill_child.py FILE SEED``. Prints a line for each acknowledged write:
 ``made UID VERSION``, ``bound UID NODE VERSION``, ``gone UID VERSION``; and before a deletion, which
@@ -39,7 +39,7 @@ def main(path: Path, seed: int) -> None:
 
 
 def bind_all(store: SqliteStore, pods: dict[str, Record], rng: Rng) -> None:
-    """Bind whatever waits, wherever chance says."""
+    """Bind all pending pods to random nodes."""
     waiting = [pod for pod in pods.values() if not pod.node]
     binds = [
         Bind(pod.namespace, pod.name, pod.uid, f"n{rng.randint(0, NODES - 1)}") for pod in waiting
@@ -63,7 +63,7 @@ def delete_some(store: SqliteStore, pods: dict[str, Record]) -> None:
 
 
 def say(line: str) -> None:
-    """One line, at once and whole."""
+    """Print one whole line immediately."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

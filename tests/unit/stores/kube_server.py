@@ -34,7 +34,7 @@ class Server:
     def __init__(self, folder: Path, context: ssl.SSLContext | None = None) -> None:
         #: Requests so far, as ``METHOD path``.
         self.requests: list[str] = []
-        #: Asked in turn; a rule that answers ``None`` passes.
+        #: Called in order; a rule that returns ``None`` is skipped.
         self.rules: list[Callable[[web.Request], Any]] = []
         #: What its stores log in by.
         self.kubeconfig = folder / "kubeconfig"

@@ -28,7 +28,7 @@ MODIFIED, DELETED = EventType.MODIFIED, EventType.DELETED
 
 
 class Bench:
-    """A faulty store, what stands behind it, and the clock."""
+    """A faulty store, the store behind it, and the clock."""
 
     def __init__(self, seed: int = 1, **odds: float) -> None:
         self.clock = ManualClock()

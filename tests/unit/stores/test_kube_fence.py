@@ -1,4 +1,4 @@
-"""What a store sends, and what it says of it, when its turn or its answer comes late."""
+"""Requests and replies of a store with late turns or late answers."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
     store.fence(lambda: leads[0])
     first = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
     assert turned_away.wait(30)
-    while not store.is_quiet():  # until the answer has come, and the way in is closed by it
+    while not store.is_quiet():  # until the answer has arrived and closed the gate
         time.sleep(0.001)
     second = store.begin(Write(WriteVerb.BIND, POD, [Bind("default", "other", "uid-other", "n1")]))
     leads[0] = False

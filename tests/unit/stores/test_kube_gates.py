@@ -82,7 +82,7 @@ class Busy:
 
 
 class Mute:
-    """A line over which nothing is asked."""
+    """A connection without requests."""
 
     options = KubeOptions()
 

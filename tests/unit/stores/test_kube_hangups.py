@@ -48,7 +48,7 @@ def added(name: str, version: int) -> dict[str, object]:
 def test_a_refusal_that_breaks_off_ends_the_connection_and_not_the_watch(
     server: Server, is_cut: bool
 ) -> None:
-    """A server that is being killed promises a body that never comes, or not all of it."""
+    """A killed server announces a body and sends none or a part of it."""
 
     async def refuse(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(status=503, headers={"Content-Length": "100"})

@@ -1,4 +1,4 @@
-"""Connections that are kept: how long a request may take on them, and when one is used no more."""
+"""Kept connections: the timeout of requests, and when a connection is retired."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """Takes connections and says nothing."""
+    """Accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as made:
         yield made
 

@@ -230,14 +230,14 @@ def on_a_terminal(command: list[str]) -> tuple[int, str]:
 
 
 def plugin(folder: Path, script: str, **more: Any) -> KubeconfigAccess:
-    """A kubeconfig whose credentials come from a Python script."""
+    """A kubeconfig with credentials from a Python script."""
     (folder / "plugin.py").write_text(script)
     words = {"apiVersion": VERSION, "command": sys.executable, "args": [str(folder / "plugin.py")]}
     return KubeconfigAccess(written(folder, config({"exec": {**words, **more}})))
 
 
 def counting(folder: Path, until: str = "") -> str:
-    """A script that gives a new token each time it is asked."""
+    """A script that prints a new token on each call."""
     status = f'{{"token": f"t{{n}}", "expirationTimestamp": "{until}"}}'
     if not until:
         status = '{"token": f"t{n}"}'

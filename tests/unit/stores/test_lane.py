@@ -28,7 +28,7 @@ DONE = Reply(WriteOutcome.OK)
 
 
 class LateStore:
-    """Answers when the test says so."""
+    """Answers on command of the test."""
 
     capabilities = Capabilities(answers_later=True)
 

@@ -68,7 +68,7 @@ def issuer() -> Iterator[Issuer]:
 
 
 async def pieces(request: web.Request, body: bytes) -> web.Response:
-    """An answer of which the network brings one half after the other."""
+    """A response that arrives in two halves."""
     response = web.StreamResponse()
     await response.prepare(request)
     for part in (body[:40], body[40:]):

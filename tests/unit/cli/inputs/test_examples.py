@@ -1,4 +1,4 @@
-"""Examples come with the package and run by name; catalogs list what a configuration may name."""
+"""Examples are part of the package and run by name; catalogs list valid names."""
 
 import json
 import tomllib

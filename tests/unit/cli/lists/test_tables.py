@@ -1,4 +1,4 @@
-"""Tables never cut a name, whatever the width of the terminal."""
+"""Tables never cut a name at any width of the terminal."""
 
 import re
 from io import StringIO

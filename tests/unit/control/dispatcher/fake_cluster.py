@@ -93,7 +93,7 @@ class FlatPool:
 
 
 class Desk:
-    """Everything around one dispatcher; time stands still unless a test moves ``now``."""
+    """The environment of one dispatcher; a test sets the time ``now``."""
 
     def __init__(self, *queues: QueueConfig, shards: int = 1, **config: Any) -> None:
         self.pods, self.units, self.now = Pods(), Units(), 0.0

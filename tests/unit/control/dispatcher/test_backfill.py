@@ -27,7 +27,7 @@ def kept(head: int, free: int, *ends: tuple[int, int], now: int = 0) -> Backfill
 
 
 def blocked_desk(free: int = 1, head: int = 4) -> Desk:
-    """A unit of 3 runs until 10, and the head, which wants ``head``, has failed."""
+    """A unit of 3 runs until 10, and the head, which requests ``head``, has failed."""
     desk = Desk(EASY)
     desk.arrive("runs", class_id=2, duration=10)
     desk.sent()

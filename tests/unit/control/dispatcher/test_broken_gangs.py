@@ -5,7 +5,7 @@ from tests.unit.control.dispatcher.test_reclaimer import FakeNodes, requested
 
 
 def in_part(timeout: int = 5) -> tuple[Desk, FakeNodes]:
-    """Two of a gang of three are on nodes, and the third has gone in between."""
+    """Two of a gang of three are on nodes, and the third was deleted."""
     desk = Desk()
     desk.group("g", 3, timeout)
     desk.arrive("m0", "m1", "m2", group="g")

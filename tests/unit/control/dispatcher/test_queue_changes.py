@@ -1,4 +1,4 @@
-"""Queue objects that come, change and go while pods wait and run."""
+"""Queue objects that are added, changed and deleted while pods wait and run."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def test_a_lowered_limit_evicts_no_pod_and_is_applied() -> None:
 
 @pytest.mark.parametrize("policy", ["FifoSkip", "Priority", "Easy"])
 def test_a_service_whose_last_pod_ends_is_one_more_unit_again(policy: str) -> None:
-    """What its other pod asks was noted while it ran, and the limit has been lowered since."""
+    """The requests of its other pod were recorded while it ran; then the limit was lowered."""
     desk = Desk()
     put(desk, "q", policy=policy, limit={"cpu": "4m"}, max_running_units=3)
     service = owned_by("ReplicaSet", "s")

@@ -136,7 +136,7 @@ def test_victims_that_do_not_go_are_waited_for_so_long_and_then_others_are_asked
 
 def test_an_owner_that_found_no_place_without_its_victims_soon_lets_others_go_on() -> None:
     desk, nodes = borrowing("b1", "b2", "b3")
-    for _ in range(2):  # it asks again later and later, and the others need not wait for that
+    for _ in range(2):  # it retries with growing delays, and the others need not wait
         (victim,) = requested(desk, nodes)
         desk.delete(victim)
         desk.wake()

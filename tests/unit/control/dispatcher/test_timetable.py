@@ -1,4 +1,4 @@
-"""Timetables: the earliest start of a job beside running pods and reservations."""
+"""Timetables: the earliest start of a job with running pods and reservations."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_a_longer_job_of_the_same_pods_starts_no_earlier() -> None:
 
 
 def test_each_reservation_is_kept_by_those_after_it() -> None:
-    """Of 4, 3 are in use until 10: a job of 4, then small ones before, beside and after it."""
+    """Of 4, 3 are in use until 10: a job of 4, then small ones before, next to and after it."""
     found = table(1, (10, 3))
     assert reserve(found, 4, 5) == 10
     assert reserve(found, 1, 20) == 15

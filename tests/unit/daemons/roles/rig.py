@@ -61,7 +61,7 @@ class Rig:
             self.roles[role] = shard_plane(self.config, store, clock, ShardConfig(role))
 
     def stop(self, role: str) -> None:
-        """Stop a role in the middle of whatever it does."""
+        """Stop a role in the middle of its work."""
         plane = self.roles.pop(role, None)
         if plane is not None:
             plane.close()

@@ -1,4 +1,4 @@
-"""A gang is whole or not at all, whatever becomes of it on its way through the daemons."""
+"""A gang is bound as a whole or not at all, through all daemons and faults."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever dies, whenever, on whatever line: nothing is lost, bound twice, or placed too much."""
+"""After a crash of any process at any line, nothing is lost, bound twice or over-committed."""
 
 from collections import Counter
 
@@ -46,7 +46,7 @@ class Storm:
         return self.doors[-1]
 
     def blow(self, steps: int) -> None:
-        """Pods come, roles work, and now and then one of them dies in the middle of its work."""
+        """Pods arrive, roles work, and sometimes a role crashes in the middle of its work."""
         for _ in range(steps):
             if self.rng.random() < 0.1 and self.waves < 7:
                 self.wave()

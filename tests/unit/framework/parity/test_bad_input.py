@@ -1,4 +1,4 @@
-"""Bad input in the live exact path: one pod says what is wrong with it, and the others go on."""
+"""Bad input in the live exact path: the pod gets an error, and the others continue."""
 
 import json
 from typing import Any
@@ -79,7 +79,7 @@ SPECS: dict[str, tuple[dict[str, Any], str]] = {
         {"requests": {"cpu": "800"}}, "2 Insufficient cpu"
     ),
 }  # fmt: skip
-"""What a pod wants, and what is said of it."""
+"""The constraints of a pod, and the message."""
 
 
 def plane_of_two() -> Parity:

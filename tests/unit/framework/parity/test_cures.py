@@ -1,4 +1,4 @@
-"""Queueing hints of the exact path: a refused pod wakes on what may help it, and on no more."""
+"""Queueing hints of the exact path: a refused pod wakes exactly on events that may help it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ Event = Callable[[Parity], None]
 
 
 class Cured(NamedTuple):
-    """What runs, what a pod wants beside it, and what lets the pod fit then."""
+    """The running pods, the constraints of a new pod, and the event that makes it fit."""
 
     running: tuple[bytes, ...]
     constraints: dict[str, Any]

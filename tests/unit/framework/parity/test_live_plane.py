@@ -232,7 +232,7 @@ def full(name: str, node: str, priority: int = 0, **more: Any) -> bytes:
 
 
 def held(plane: Parity, name: str) -> None:
-    """A pod that does not go when it is asked to."""
+    """A pod that does not terminate."""
     plane.patch(POD, name, metadata={"finalizers": ["x/y"]})
 
 

@@ -10,7 +10,7 @@ LONG = 30.0
 
 
 def resized(plane: Parity, cpu: str) -> None:
-    """The node says what the running pod has in force."""
+    """The node reports the resources in force of the running pod."""
     amounts = {"cpu": cpu}
     reported = {"name": "main", "allocatedResources": amounts, "resources": {"requests": amounts}}
     status = {"status": {"containerStatuses": [reported]}}

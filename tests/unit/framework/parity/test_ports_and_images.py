@@ -60,7 +60,7 @@ def test_an_image_that_is_a_volume_counts_and_raises_no_bound() -> None:
         node("both", images=[image("x:latest", 800), image("weights:latest", 1000)]),
         node("none"),
     ]
-    # Half of 1800Mi is 900Mi, of which 877 lie between the thresholds of one container.
+    # Half of 1800Mi is 900Mi; 877 of these lie between the thresholds of one container.
     requested = pod(volumes=mounted)
     assert scores(image_locality.NAME, requested, *there) == {"both": 89, "none": 0}
 

@@ -1,4 +1,4 @@
-"""Pods with dynamic resource claims: refused by every profile, and placed once they ask no more."""
+"""Pods with dynamic resource claims: refused by every profile, placed without the claims."""
 
 from typing import Any
 
