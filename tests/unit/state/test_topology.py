@@ -285,5 +285,5 @@ def test_after_any_change_the_ledger_agrees_and_no_numa_node_is_overcommitted(sc
     runtime.sync()
     fresh = NumaColumns(cluster.topology, cluster.ledger)
     fresh.sync(runtime.columns)
-    mine = runtime.stage(GroupStage).slot_sets.numa.zones
-    assert all(np.array_equal(a, b) for a, b in zip(mine, fresh.zones, strict=True))
+    mine = runtime.stage(GroupStage).slot_sets.numa.snapshot
+    assert all(np.array_equal(a, b) for a, b in zip(mine, fresh.snapshot, strict=True))
