@@ -1,7 +1,7 @@
 """Sphinx extension: pages that show root files or generated parts.
 
-A line ``<!--- include: FILE -->`` stands for a file of the repository root, and a line
-``<!--- generated: KIND ARGUMENTS -->`` for Markdown that is made from the code at build time.
+A line ``<!--- include: FILE -->`` includes a file of the repository root, and a line
+``<!--- generated: KIND ARGUMENTS -->`` includes generated Markdown.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""One grammar names the state that a verb looks at."""
+"""One grammar names the state that a verb reads."""
 
 import json
 from collections.abc import Callable

@@ -20,7 +20,7 @@ _FIRST: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
 class _Stated(NamedTuple):
-    """An object as it stands in a text."""
+    """An object in its text form."""
 
     #: Its ``apiVersion``.
     api_version: str

@@ -77,7 +77,7 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
     struct: type[Wire] | None = None
     #: Validates a decoded object, given the prefix of paths in messages; ``None`` checks metadata.
     check: Callable[[Any, str], None] | None = None
-    #: Position in sequences by dependency: a kind stands after the kinds that its objects need.
+    #: Position in sequences by dependency: a kind follows the kinds that its objects need.
     rank: int = DEFAULT_RANK
     #: What the readers of manifests do with objects.
     manifests: ManifestUse = ManifestUse.TAKEN

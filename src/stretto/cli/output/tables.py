@@ -1,4 +1,4 @@
-"""Layout of tables: a name is never cut, whatever the width of the terminal.
+"""Layout of tables: a name is never cut, at any width of the terminal.
 
 A table that is wider than the terminal wraps its sentences. If the names alone are too wide, each
 row becomes a block of lines: the first cell, then one line per column. A file or pipe has no width.

@@ -1,4 +1,4 @@
-"""The state that a command looks at: ``--on STATE`` and the options of a live cluster.
+"""The state that a command reads: ``--on STATE`` and the options of a live cluster.
 
 Every inspection command takes the same options and reads the state with the same functions, so a
 state has one name everywhere. A live cluster is only read, which is safe next to a running
@@ -31,7 +31,7 @@ STATES: Final = "a run, SCENARIO.yaml, a recording, sqlite:PATH, cluster or clus
 
 @dataclass(frozen=True, kw_only=True)
 class StateOptions:
-    """Options of a command that looks at a state."""
+    """Options of a command that reads a state."""
 
     #: Whether the command accepts a profile for any state.
     tries_profiles: ClassVar[bool] = False
@@ -149,7 +149,7 @@ NAMESPACE: Final = click.option(
 
 
 def state_options(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that looks at a state, except the namespace."""
+    """Add the options of a command that reads a state, except the namespace."""
     for each in reversed(_OPTIONS):
         body = each(body)
     return body

@@ -15,7 +15,7 @@ from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit
 
 NOT_NOW: Final = -1
-"""Longest run time of a unit that may not start now, whatever its run time."""
+"""Longest run time of a unit that may not start now, regardless of its run time."""
 
 
 DemandOf = Callable[[Unit], UnitDemand]
@@ -106,7 +106,7 @@ class _RequestGroup:
         return next((unit for _, unit in line if micros(unit.duration) <= longest), None)
 
     def _head(self, demand: Mapping[Unit, UnitDemand]) -> Unit | None:
-        """The first live unit, whatever its run time."""
+        """The first live unit, regardless of its run time."""
         line, start = self._line, self._start
         while start < len(line) and not self._lives(*line[start], demand):
             start += 1

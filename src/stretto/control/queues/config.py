@@ -77,7 +77,7 @@ class DispatcherConfig:
     resource: str = "cpu"
     #: Pods that must fit together, by kind of owner; other kinds get 1.
     min_members: Mapping[str, MinMember] = field(default_factory=lambda: MIN_MEMBERS)
-    #: Whether a pod without gang is a unit of its own, whatever its owner.
+    #: Whether a pod without gang is a unit of its own, regardless of its owner.
     each_alone: bool = False
     #: Default schedule timeout of a PodGroup in seconds (Gödel's default).
     schedule_timeout: float = 300.0

@@ -326,7 +326,7 @@ class StoreView(StoreWrapper):
             return [replace(event, record=widen(record, ""))] if is_listed else []
         if before is not None and record.version < before.record.version:
             return []  # older than an own write
-        if record.deleting:  # the server binds it no more: it holds nothing, whatever was decided
+        if record.deleting:  # the server no longer binds it: it holds nothing
             self._forget(uid)
             return [] if is_listed else [deletion_of(record)]
         known = read_unbound(record, event.head, self._names)

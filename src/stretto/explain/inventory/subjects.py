@@ -1,7 +1,7 @@
 """The objects besides pods that ``stretto explain`` explains: units, queues and nodes.
 
-A subject is written as kubectl writes objects, ``node/NAME``. A name alone is a pod, or whatever
-else has that name if no pod has it.
+A subject is written as kubectl writes objects, ``node/NAME``. A name alone is a pod, or any
+other object of that name if no pod has it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -149,7 +149,7 @@ class Inquiry:
         return passes
 
     def allowed(self) -> BoolArray:
-        """bool[k]: nodes that the node rules allow, whatever their capacity."""
+        """bool[k]: nodes that the node rules allow, regardless of their capacity."""
         return ~self._any([each for each in self.refused if each.rule.SCOPE is Scope.STATIC])
 
     def fits_when_empty(self) -> BoolArray:

@@ -67,7 +67,7 @@ class NodeScores:
         self.total: npt.NDArray[np.int64] = np.maximum(total, 0)
 
     def top(self, limit: int, chosen: int = -1) -> tuple[ScoredNode, ...]:
-        """The best nodes, plus the chosen one at whatever rank."""
+        """The best nodes, plus the chosen one at any rank."""
         ranks = np.argsort(-self.total, kind="stable")
         shown = ranks[:limit].tolist()
         mine = np.flatnonzero(self.slots == chosen).tolist()

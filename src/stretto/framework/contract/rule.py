@@ -139,7 +139,7 @@ class Restrict(NamedTuple):
 
 
 class Fail(NamedTuple):
-    """The pod may go nowhere, whatever the nodes have."""
+    """The pod fits on no node of any kind."""
 
     #: Text for people.
     reason: str

@@ -1,6 +1,6 @@
 """Find victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
 
-Every node with a resolvable rejection gets a dry run, whatever rule rejects. As in upstream,
+Every node with a resolvable rejection gets a dry run, for any rejecting rule. As in upstream,
 victims are deleted directly where budgets are best effort, with the fewest violations; where
 budgets are hard, nodes that would violate one are excluded. A node is promised to one preemptor per
 cycle and nominated for it from then on.

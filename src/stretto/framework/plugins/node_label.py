@@ -1,4 +1,4 @@
-"""NodeLabel: filters and scores nodes by the presence of labels, whatever their values.
+"""NodeLabel: filters and scores nodes by the presence of labels, regardless of their values.
 
 A profile names labels that must be present or absent, and labels that should be. The arguments are
 kube-scheduler's and Gödel's. The score is absolute: of the preferences, the percentage that the

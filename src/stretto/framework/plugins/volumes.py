@@ -33,7 +33,7 @@ _NODES = Cure.NODE_ADDED | Cure.NODE_LABELS
 class VolumeRule(FilterRule):
     """A rule about a pod's volumes: evaluated pod by pod, never by class.
 
-    It ends the cycle because of a PVC, volume or storage class, whatever the nodes are.
+    It ends the cycle because of a PVC, volume or storage class, for any nodes.
     """
 
     SCOPE: ClassVar[Scope] = Scope.DOMAIN

@@ -40,7 +40,7 @@ _MAX_TIME_S: Final = 1e10
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """Refuse invalid values, whatever their source."""
+    """Refuse invalid values, regardless of their source."""
     where = scenario.where
     _check_name(scenario.name, f"{where}: name")
     _within(scenario.seed, (0, 2**63 - 1), f"{where}: seed")

@@ -1,6 +1,6 @@
 """A scenario as objects to create before the start, and arrivals by time.
 
-``stretto run`` and the copies of a scenario read this one form, whatever the sources.
+``stretto run`` and the copies of a scenario read this one form, for all sources.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -103,7 +103,7 @@ class NumaBulkClaims:
         return True
 
     def give_back(self, rows: Sequence[int]) -> None:
-        """Release the NUMA nodes of pods, whatever they hold; many at once."""
+        """Release the NUMA nodes of many pods, with or without claims."""
         if not rows:
             return
         topology, ledger = self._cluster.topology, self._cluster.ledger

@@ -175,7 +175,7 @@ class GuaranteeBalance:
 
 
 class EvictionRight(Protocol):
-    """Which pods one search may evict, whatever their priority."""
+    """Which pods one search may evict, regardless of their priority."""
 
     @property
     def columns(self) -> Collection[int] | None:

@@ -40,7 +40,7 @@ class Headroom(NamedTuple):
     left: Mapping[int, int]
     #: Number of further units that may start; infinity for no limit.
     units: float
-    #: No unit may start, whatever its size.
+    #: No unit may start, regardless of its size.
     closed: bool = False
 
     def admits(self, least: Amounts, fresh: bool) -> bool:

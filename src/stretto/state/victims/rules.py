@@ -65,7 +65,7 @@ class PreemptionRules(msgspec.Struct, frozen=True):
     spares_others: bool = True
     #: Pods of this priority and above are never preempted.
     protected_from: int = UNPROTECTED
-    #: Seconds after its start in which a pod is not preempted, whatever its annotation.
+    #: Seconds after its start in which a pod is not preempted, regardless of its annotation.
     protected_for: float = 0.0
     #: Seconds that a preemptor waits for its victims.
     wait_timeout: float = 120.0

@@ -30,7 +30,7 @@ class PreemptionLaw:
 
     @property
     def pairs(self) -> int:
-        """Number of pairs of a pod and its victim that were checked, whatever the evictor."""
+        """Number of pairs of a pod and its victim that were checked, for every evictor."""
         return self._evictors.looks
 
     def follow_plane(self) -> None:

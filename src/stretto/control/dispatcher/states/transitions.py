@@ -1,6 +1,6 @@
 """Paths through the state tables of pods and units, computed once.
 
-A transition of a unit moves its pods from whatever state each is in. The events of each path are
+A transition of a unit moves its pods from their current states. The events of each path are
 listed here; the resulting states are read from ``state.rows.lifecycle`` at import, so a path that
 the tables do not allow raises at import.
 """

@@ -2,7 +2,7 @@
 
 Required affinity needs one pod that matches all terms; a pod that matches its own terms may be the
 first, where no node with one of the labels has such a pod. Required affinity of running pods counts
-1 in the score, whatever the pod itself prefers.
+1 in the score, regardless of the pod's own preferences.
 """
 
 from collections.abc import Iterable
