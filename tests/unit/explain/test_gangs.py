@@ -66,3 +66,23 @@ def test_a_gang_that_is_placed_has_nothing_to_say(size: int) -> None:
     said = gang(size, 4)
     assert said.node
     assert said.gang is None
+
+
+def test_capacity_on_one_node_is_no_cure_for_a_gang_of_several() -> None:
+    full = gang(6, 6, *(make_pod(f"b{i}", cpu="4") for i in range(3)))
+    assert [(each.kind, each.node) for each in full.cures] == [("capacity", ""), ("event", "")]
+    assert (
+        full.cures[0].sentence == "Capacity for 6 more of its pods must be free at the same time."
+    )
+
+
+def test_the_last_missing_member_names_the_closest_node() -> None:
+    cure = gang(6, 6, make_pod("b", cpu="2")).cures[0]
+    assert cure.sentence.startswith("The last missing member is closest on n")
+
+
+def test_a_gang_that_is_too_big_needs_nodes_or_a_smaller_minimum() -> None:
+    cures = gang(8, 8).cures
+    assert [each.kind for each in cures[:2]] == ["nodes", "gang"]
+    assert cures[0].sentence == "Add nodes for 2 more pods of its gang."
+    assert cures[1].amount == 6

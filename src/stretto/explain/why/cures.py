@@ -35,7 +35,7 @@ CPU_STEP: Final = 100
 class Remedy(msgspec.Struct, frozen=True):
     """One thing that would make the pod fit."""
 
-    #: ``capacity``, ``smaller``, ``rule``, ``event``, ``gang`` or ``edit``.
+    #: ``capacity``, ``nodes``, ``smaller``, ``rule``, ``event``, ``gang`` or ``edit``.
     kind: str
     #: What to do or to wait for, for people.
     sentence: str
@@ -58,6 +58,20 @@ def cures_for(inquiry: Inquiry, near: tuple[NearFacts, ...], events: int) -> tup
     found = [*_capacity(near), *_smaller(inquiry), *_models(inquiry), *_rules(inquiry)]
     if not found:
         found = [*_scaled_down(inquiry)]
+    condition = retry_condition(events)
+    if condition and bool(inquiry.fits_when_empty().any()):
+        found.append(Remedy("event", f"Retried {condition}."))
+    return tuple(found)
+
+
+def cures_for_member(inquiry: Inquiry, events: int) -> tuple[Remedy, ...]:
+    """Remedies for a class whose pods must start together: none of them is about one node alone.
+
+    Args:
+        inquiry: the verdicts of all nodes.
+        events: ``Cure`` bits of the events that trigger a retry.
+    """
+    found = [*_models(inquiry), *_rules(inquiry)]
     condition = retry_condition(events)
     if condition and bool(inquiry.fits_when_empty().any()):
         found.append(Remedy("event", f"Retried {condition}."))

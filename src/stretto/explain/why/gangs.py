@@ -5,7 +5,7 @@ the gang fits an empty cluster is an exact search over amounts: a gang is too bi
 assignment of its members to nodes exists.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -73,15 +73,19 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         view = runtime.view if isinstance(runtime, Runtime) else scene.view()
         closest = Inquiry(scene.rules(missing)[0], pod, view, slots).nearest(1)
         near = closest[0] if closest else None
-    fitting = count - len(misfits)
+    fitting, if_empty = count - len(misfits), _fit_when_empty(scene, rows)
     return GangFacts(
         needed=unit.still_needed,
         tried=count,
         fitting=fitting,
-        fitting_if_empty=_fit_when_empty(scene, rows),
+        fitting_if_empty=if_empty,
         next_pod=next_pod,
         next_lacks=near,
-        cures=tuple(_cures(unit, fitting, near)),
+        cures=tuple(
+            _cures_if_too_big(unit, if_empty)
+            if if_empty < needed
+            else _cures(unit, needed - fitting, fitting, near)
+        ),
     )
 
 
@@ -145,18 +149,28 @@ def _beside(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.ND
     return np.concatenate([left, right], axis=1)
 
 
-def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Remedy]:
+def _cures_if_too_big(unit: UnitFacts, if_empty: int) -> Iterator[Remedy]:
+    """Remedies for a gang that does not fit the empty nodes: more nodes, or a smaller gang."""
+    more = format_count(unit.still_needed - if_empty, "more pod")
+    yield Remedy("nodes", f"Add nodes for {more} of its gang.")
+    fewer = unit.placed + if_empty
+    if fewer:
+        sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would let it fit"
+        yield Remedy("gang", f"{sentence} once the nodes are free.", amount=fewer)
+
+
+def _cures(unit: UnitFacts, missing: int, fitting: int, near: NearFacts | None) -> list[Remedy]:
+    """Remedies for a gang that fits the empty nodes; ``missing`` members do not fit now."""
     found = []
-    if near is not None and near.lacks:
+    if missing == 1 and near is not None and near.lacks:
         parts = " and ".join(lack.text for lack in near.lacks)
-        found.append(
-            Remedy("capacity", f"The next member is closest on {near.node}: {parts}.", near.node)
-        )
+        sentence = f"The last missing member is closest on {near.node}: {parts}."
+        found.append(Remedy("capacity", sentence, near.node))
+    elif missing > 1:
+        sentence = f"Capacity for {missing} more of its pods must be free at the same time."
+        found.append(Remedy("capacity", sentence))
     if 0 < unit.placed + fitting < (unit.min_member or 0):
         fewer = unit.placed + fitting
         sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would start it now."
         found.append(Remedy("gang", sentence, amount=fewer))
-    found.append(
-        Remedy("event", f"{format_count(unit.still_needed, 'pod')} must fit at the same time.")
-    )
     return found

@@ -157,6 +157,12 @@ class Inquiry:
         never = [each for each in self.refused if not each.resolvable]
         return ~self._any([e for e in never if e.rule.SUBJECT not in _BEYOND])
 
+    def large_enough(self) -> BoolArray:
+        """bool[k]: nodes that are large enough when empty, whatever the node rules say."""
+        never = [each for each in self.refused if not each.resolvable]
+        sizes = [e for e in never if e.rule.SCOPE is not Scope.STATIC]
+        return ~self._any([e for e in sizes if e.rule.SUBJECT not in _BEYOND])
+
     def refused_for(self, subject: Subject) -> BoolArray:
         """bool[k]: nodes that are refused for a subject."""
         return self._any([each for each in self.refused if each.rule.SUBJECT is subject])

@@ -2,14 +2,16 @@
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.gangs import GangFacts
 from stretto.explain.why.inquiry import Inquiry
-from stretto.explain.why.wanted import unmatched_terms
+from stretto.explain.why.wanted import node_reason, unmatched_terms
 from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
 from stretto.explain.words.standing import UnitFacts
-from stretto.framework.contract.rule import BoolArray, Subject
+from stretto.framework.contract.rule import BoolArray, Scope, Subject
 from stretto.state.rows.lifecycle import PodState
 
 _NARROWING: Final = (
@@ -112,6 +114,9 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
         return [reason(ReasonCode.NOT_ALLOWED, sentence)]
     large = inquiry.fits_when_empty()
     if not large.any():
+        excluded = inquiry.large_enough()
+        if excluded.any():
+            return [reason(ReasonCode.NOT_ALLOWED, _excluded(inquiry, excluded, allowed))]
         return [reason(ReasonCode.TOO_BIG, _too_big(inquiry, allowed))]
     for code, subject, head in _NARROWING:
         if not (large & ~inquiry.refused_for(subject)).any():
@@ -157,6 +162,20 @@ def _is_shortage(text: str) -> bool:
     return text.startswith(("Insufficient", "Too many pods"))
 
 
+def _excluded(inquiry: Inquiry, excluded: BoolArray, allowed: int) -> str:
+    """Sentence for nodes that are large enough and that node rules exclude, with an example."""
+    count, place = int(excluded.sum()), int(np.flatnonzero(excluded)[0])
+    nodes, slot = inquiry.view.nodes, int(inquiry.slots[place])
+    static = [e for e in inquiry.refused if e.rule.SCOPE is Scope.STATIC and e.mask[place]]
+    why = ", ".join(node_reason(each.reason, inquiry.pod, nodes, slot) for each in static)
+    others = "node is" if allowed == 1 else "nodes are"
+    return (
+        f"{format_count(count, 'node')} {'is' if count == 1 else 'are'} large enough but not "
+        f"eligible ({nodes.names[slot]}: {why}); the {allowed:,} eligible {others} too small, "
+        "even empty."
+    )
+
+
 def _too_big(inquiry: Inquiry, allowed: int) -> str:
     """Sentence for eligible nodes that are all too small: by which resource, or the closest one."""
     ledger, slots = inquiry.view.columns.ledger, inquiry.slots[inquiry.allowed()]
@@ -168,6 +187,12 @@ def _too_big(inquiry: Inquiry, allowed: int) -> str:
             beyond.append(
                 f"{name}: requests {bare_amount(name, amount)}, largest {bare_amount(name, most)}"
             )
+    devices = ledger.devices
+    for request in inquiry.pod.devices:
+        of_kind = devices.kind[slots] == devices.kind_number(request.kind)
+        most = int(of_kind.sum(axis=1).max())
+        if most < request.count:
+            beyond.append(f"{request.kind}: asks {request.count}, largest {most}")
     head = (
         "The only eligible node is not large enough, even empty"
         if allowed == 1

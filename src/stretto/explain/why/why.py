@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from stretto.explain.why.answers import Explanation, NodesVerdict
-from stretto.explain.why.cures import Remedy, cures_for, cures_of_unit
+from stretto.explain.why.cures import Remedy, cures_for, cures_for_member, cures_of_unit
 from stretto.explain.why.forbidden import forbidden_preemption
 from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.parts import NodeScores
@@ -71,10 +71,12 @@ def explain_pending(scene: Scene, question: PodQuestion) -> Explanation:
     cures: tuple[Remedy, ...] = ()
     if unit is not None:
         cures = cures_of_unit(unit, scene.objects.groups)
-    if not fits.any():
-        cures += cures_for(inquiry, near, _retry_bits(scene, question))
-    elif gang is not None and not cures:
+    together = gang is not None and gang.needed > 1
+    if gang is not None and not cures and (together or fits.any()):
         cures = gang.cures
+    if not fits.any():
+        events = _retry_bits(scene, question)
+        cures += cures_for_member(inquiry, events) if together else cures_for(inquiry, near, events)
     scores = NodeScores(weighted, question.pod, question.view, inquiry.slots[fits])
     forbidden = None if fits.any() else forbidden_preemption(scene, question.row)
     message = f"{verdict.message} {forbidden.message}" if forbidden else verdict.message
