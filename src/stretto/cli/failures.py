@@ -49,8 +49,8 @@ EXTRAS: Final = {
 #: Hints by the option of a usage error.
 _USAGE_HINTS: Final = {
     "--json": "Give a path, or - for standard output.",
-    "-o": "--json - writes JSON; -o is an option of `stretto get`.",
-    "--output": "--json - writes JSON; --output is an option of `stretto get`.",
+    "-o": "--json - writes JSON; -o is an option of lists, such as `stretto get`.",
+    "--output": "--json - writes JSON; --output is an option of lists, such as `stretto get`.",
     "--out": "--out follows the command: stretto run SCENARIO --out DIR.",
 }
 

@@ -29,14 +29,6 @@ TIER: Final = click.option(
     default="auto",
     help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
 )
-#: Plugin files, for commands that take a profile.
-PLUGIN: Final = click.option(
-    "--plugin",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE.py",
-    help="File with rules that the profile may name; may be repeated.",
-)
 
 
 class FiniteRange(click.FloatRange):
@@ -66,6 +58,20 @@ class WholeRange(click.IntRange):
         return "N"
 
 
+class ExistingPath(click.Path):
+    """A path that must exist; the message about a missing one shows a similar name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert, and refuse a missing path."""
+        path = Path(str(value))
+        if not (path.exists() or (self.allow_dash and str(value) == "-")):
+            from stretto.inputs.neutral.files import similar_path
+
+            near = similar_path(path)
+            self.fail(f"{path} does not exist{f'; did you mean {near}?' if near else '.'}")
+        return super().convert(value, param, ctx)
+
+
 # Ranges: at least 1, at least 0, above 0, from 0 to 1.
 POSITIVE: Final = WholeRange(min=1)
 COUNT: Final = WholeRange(min=0)
@@ -75,7 +81,15 @@ SHARE: Final = FiniteRange(0, 1)
 #: Default seed, so that runs are reproducible.
 DEFAULT_SEED: Final = 0
 #: An input file: must exist and be no folder, otherwise exit 2.
-INPUT_FILE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+INPUT_FILE: Final = ExistingPath(exists=True, dir_okay=False, readable=True, path_type=Path)
+#: Plugin files, for commands that take a profile.
+PLUGIN: Final = click.option(
+    "--plugin",
+    multiple=True,
+    type=INPUT_FILE,
+    metavar="FILE.py",
+    help="File with rules that the profile may name; may be repeated.",
+)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list["CompletionItem"]]
@@ -136,11 +150,20 @@ def _shared(*names: str, **settings: Any) -> click.Option:
     return click.Option(names, expose_value=False, callback=_keep, **settings)
 
 
-def shared_options(*, out: bool = True) -> list[click.Parameter]:
-    """The shared options; ``out`` adds --out for commands that write files."""
-    options: list[click.Parameter] = [
-        _shared("--json", metavar="PATH|-", help="Write the result as JSON; - is stdout."),
-        _shared("--seed", type=COUNT, metavar="N", help="Random seed [0]."),
+def shared_options(*, out: bool = True, result: bool = True) -> list[click.Parameter]:
+    """The shared options.
+
+    Args:
+        out: adds --out, for commands that write files.
+        result: adds --json and --seed, for commands that end with a result; daemons do not.
+    """
+    options: list[click.Parameter] = []
+    if result:
+        options = [
+            _shared("--json", metavar="PATH|-", help="Write the result as JSON; - is stdout."),
+            _shared("--seed", type=COUNT, metavar="N", help="Random seed [0]."),
+        ]
+    options += [
         _shared("-q", "--quiet", is_flag=True, help="Data and errors only: no progress, no notes."),
         _shared("-v", "--verbose", is_flag=True, help="More output."),
     ]
@@ -155,13 +178,15 @@ def shared_options(*, out: bool = True) -> list[click.Parameter]:
 class Command(click.Command):
     """A command whose help lists its own options, the shared options and an example."""
 
-    def __init__(self, name: str, example: str, out: bool, **settings: Any) -> None:
+    def __init__(
+        self, name: str, example: str, shared: list[click.Parameter], **settings: Any
+    ) -> None:
         super().__init__(name, **settings)
         #: Working command lines, one per line.
         self.example = example
         #: Names of the shared options, which the help lists separately.
         self.shared_names: set[str] = set()
-        for option in shared_options(out=out):
+        for option in shared:
             self.params.append(option)
             self.shared_names.add(str(option.name))
 
@@ -190,7 +215,12 @@ Body = Callable[[CommandContext, Options], None]
 
 
 def command(
-    name: str, takes: Callable[..., Options], *, example: str, out: bool = False
+    name: str,
+    takes: Callable[..., Options],
+    *,
+    example: str,
+    out: bool = False,
+    result: bool = True,
 ) -> Callable[[Body[Options]], Command]:
     """Make a command of a function: ``body(common, takes(**own options))``.
 
@@ -199,6 +229,7 @@ def command(
         takes: a frozen dataclass or struct with one field per option.
         example: working command lines, shown by ``--help``.
         out: whether it writes files, and therefore has ``--out``.
+        result: whether it ends with a result, and therefore has ``--json`` and ``--seed``.
     """
 
     def decorate(body: Body[Options]) -> Command:
@@ -211,7 +242,10 @@ def command(
                 common.console.release()
 
         parameters = list(reversed(getattr(body, "__click_params__", [])))
-        return Command(name, example, out, params=parameters, callback=callback, help=body.__doc__)
+        shared = shared_options(out=out, result=result)
+        return Command(
+            name, example, shared, params=parameters, callback=callback, help=body.__doc__
+        )
 
     return decorate
 

@@ -91,7 +91,13 @@ bench = click.Group(
     metavar="memory|sqlite:PATH",
     help="Store of the pods.",
 )
-@click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
+@click.option(
+    "--profile",
+    default="default",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Scheduling profile.",
+)
 @click.option(
     "--tier",
     type=click.Choice(["auto", "numba", "numpy"]),
@@ -194,7 +200,13 @@ def engine(common: CommandContext, opts: EngineBenchOptions) -> None:
     show_default=True,
     help="Seconds without a bind after which the rest counts as not placed.",
 )
-@click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
+@click.option(
+    "--profile",
+    default="default",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Scheduling profile.",
+)
 @click.option(
     "--both-settings/--one-setting",
     default=True,

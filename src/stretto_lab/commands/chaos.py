@@ -10,6 +10,7 @@ from stretto.base.errors import CheckFailedError
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto_lab.chaos.report import CampaignReport
@@ -105,7 +106,8 @@ def _show(console: Console, report: "CampaignReport") -> None:
     console.table(["law", "checks"], sorted(report.checked.items()))
     rate = report.steps / report.took_s if report.took_s else 0.0
     console.data(
-        f"\n{report.steps:,} steps of {report.seeds:,} seeds in {report.took_s:,.1f} s "
+        f"\n{format_count(report.seeds, 'seed')} of {report.asked.steps:,} steps with faults; with "
+        f"the recovery, {report.steps:,} steps in {report.took_s:,.1f} s "
         f"({rate:,.0f} a second), {report.virtual_s:,.0f} virtual seconds, "
         f"{report.bound:,} pods bound, trace {report.trace}"
     )

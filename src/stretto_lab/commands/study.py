@@ -9,7 +9,7 @@ import click
 from stretto.cli import options
 from stretto.cli.number_lists import counts, seconds
 from stretto.cli.options import ABOVE_0, POSITIVE, SHARE, CommandContext
-from stretto_lab.commands.results import collect, duration_cells, write_plots
+from stretto_lab.commands.results import collect, duration_cells, human_duration, write_plots
 
 if TYPE_CHECKING:
     from stretto_lab.studies.omega.sweep import OmegaPoint
@@ -257,8 +257,20 @@ class ForecastOptions:
 )
 @click.option("--pods", type=options.INPUT_FILE, required=True, help="A Philly job list.")
 @click.option("--gpus", type=POSITIVE, default=64, show_default=True, help="Size of the pool.")
-@click.option("--queue", default="fifo,skip,easy,sjf", show_default=True, metavar="POLICY,...")
-@click.option("--run-times", default="known,typical", show_default=True, metavar="NAME,...")
+@click.option(
+    "--queue",
+    default="fifo,skip,easy,sjf",
+    show_default=True,
+    metavar="POLICY,...",
+    help="Queue policies to compare.",
+)
+@click.option(
+    "--run-times",
+    default="known,typical",
+    show_default=True,
+    metavar="NAME,...",
+    help="Run times of the forecast: known or typical.",
+)
 @click.option("--samples", type=POSITIVE, default=100, show_default=True, help="Jobs to forecast.")
 def forecast(common: CommandContext, opts: ForecastOptions) -> None:
     """Forecast when pending jobs start, and compare with the actual starts.
@@ -354,26 +366,26 @@ def _show_omega(common: CommandContext, points: "list[OmegaPoint]") -> None:
     rows = [
         (
             each.schedulers,
-            each.decision_s,
+            human_duration(each.decision_s),
             each.conflicts.value,
             each.commit.value,
             each.conflict_fraction,
             each.busyness,
             each.refused,
-            each.wait_mean_s,
+            human_duration(each.wait_mean_s),
             "saturated" if each.saturated else "",
         )
         for each in points
     ]
     columns = [
         "schedulers",
-        "decision (s)",
+        "decision",
         "conflict by",
         "commit",
         "conflicts per success",
         "busyness",
         "claims refused",
-        "mean wait (s)",
+        "mean wait",
         "",
     ]
     common.console.table(columns, rows)

@@ -56,7 +56,7 @@ def test_an_output_folder_that_cannot_be_made_is_refused_before_the_run() -> Non
     ("words", "hint"),
     [
         (["run", "quickstart", "--json"], "Give a path, or - for standard output."),
-        (["explain", "dream-0", "-o", "json"], "-o is an option of `stretto get`"),
+        (["explain", "dream-0", "-o", "json"], "-o is an option of lists"),
         (["--out", "x", "run", "quickstart"], "--out follows the command"),
         (["run", "quickstart", "--shards", "two"], "'two' is not a valid whole number"),
         (["run", "quickstart", "--speed", "fast"], "'fast' is not a valid number"),

@@ -41,6 +41,9 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "null": (type(None),),
 }
 
+_LARGEST: Final = 2**53
+"""The largest whole number of a YAML or JSON file; larger ones are read as inexact numbers."""
+_QUOTE: Final = "quote it: YAML reads y, n, yes, no, on and off as true and false"
 _MALFORMED_HINT: Final = "check the commas, quotes and brackets near there"
 
 
@@ -67,7 +70,10 @@ def refusal(
     steps, value, expected = _found(document, at, complaint)
     if complaint.startswith(_BAD_CHOICE):
         expected = _choices(struct, at)
-    return InputError(_joined(name, steps), value, expected)
+    if isinstance(value, float) and abs(value) > _LARGEST and expected == _WORDS["int"]:
+        return InputError(_joined(name, steps), f"{value:,.0f}", f"at most {_LARGEST:,}")
+    hint = _QUOTE if isinstance(value, bool) and _WORDS["str"] in expected else ""
+    return InputError(_joined(name, steps), value, expected, hint)
 
 
 def _split(message: str) -> tuple[str, str]:

@@ -11,7 +11,8 @@ from stretto.base.errors import UnknownNameError
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
-from stretto.cli.output.formats import ListColumn, write_columns
+from stretto.cli.output import formats
+from stretto.cli.output.formats import ListColumn
 
 if TYPE_CHECKING:
     from stretto.explain.inventory.catalog import PolicyRow, ProfileRow, RuleRow
@@ -34,6 +35,8 @@ class CatalogOptions:
 
     #: ``show`` and a name, a name, or nothing.
     words: tuple[str, ...]
+    #: Output format.
+    output: str
 
     @property
     def name(self) -> str:
@@ -65,6 +68,7 @@ class RulesOptions(CatalogOptions):
     """,
 )
 @_NAME
+@formats.OUTPUT
 def profiles(common: CommandContext, opts: CatalogOptions) -> None:
     """List the built-in profiles, or show the rules and the configuration of one."""
     import msgspec
@@ -74,12 +78,18 @@ def profiles(common: CommandContext, opts: CatalogOptions) -> None:
     rows = profile_rows().items
     if opts.name:
         rows = (_found("profile", opts.name, rows),)
+    columns = [
+        ListColumn("profile", [each.name for each in rows]),
+        ListColumn("what it does", [each.sentence for each in rows]),
+    ]
+    fields = msgspec.to_builtins(ProfileList(rows))
+    if opts.name and opts.output == "table":
         _show_profile(common.console, rows[0])
-    else:
-        table = [(each.name, each.sentence) for each in rows]
-        common.console.table(["profile", "what it does"], table)
+        common.console.json("stretto.profiles/v1", fields)
+        return
+    _write(common.console, opts, columns, ("stretto.profiles/v1", fields))
+    if not opts.name:
         common.console.note("stretto profiles show NAME lists the rules of one")
-    common.console.json("stretto.profiles/v1", msgspec.to_builtins(ProfileList(rows)))
 
 
 @options.command(
@@ -91,6 +101,7 @@ def profiles(common: CommandContext, opts: CatalogOptions) -> None:
     """,
 )
 @_NAME
+@formats.OUTPUT
 def policies(common: CommandContext, opts: CatalogOptions) -> None:
     """List the policies: of scoring (--policy), of queues, and of dispatch to shards."""
     import msgspec
@@ -101,9 +112,13 @@ def policies(common: CommandContext, opts: CatalogOptions) -> None:
     if opts.name:
         first = _found("policy", opts.name, rows)
         rows = tuple(each for each in rows if each.name == first.name)
-    table = [(each.name, each.where, each.sentence) for each in rows]
-    common.console.table(["policy", "named in", "what it does"], table)
-    common.console.json("stretto.policies/v1", msgspec.to_builtins(PolicyList(rows)))
+    columns = [
+        ListColumn("policy", [each.name for each in rows]),
+        ListColumn("named in", [each.where for each in rows]),
+        ListColumn("what it does", [each.sentence for each in rows]),
+    ]
+    fields = msgspec.to_builtins(PolicyList(rows))
+    _write(common.console, opts, columns, ("stretto.policies/v1", fields))
 
 
 @options.command(
@@ -117,6 +132,7 @@ def policies(common: CommandContext, opts: CatalogOptions) -> None:
 )
 @_RULE
 @options.PLUGIN
+@formats.OUTPUT
 def rules(common: CommandContext, opts: RulesOptions) -> None:
     """List the rules that a profile may name: filters and scores, with their weights.
 
@@ -138,8 +154,19 @@ def rules(common: CommandContext, opts: RulesOptions) -> None:
         ListColumn("weight", [each.weight or None for each in rows], 3),
         ListColumn("what it does", [each.sentence for each in rows]),
     ]
-    write_columns(common.console, columns, "-v shows all columns")
-    common.console.json("stretto.rules/v1", msgspec.to_builtins(RuleList(rows)))
+    _write(common.console, opts, columns, ("stretto.rules/v1", msgspec.to_builtins(RuleList(rows))))
+
+
+def _write(
+    console: Console,
+    opts: CatalogOptions,
+    columns: Sequence[ListColumn],
+    document: tuple[str, dict[str, object]],
+) -> None:
+    """Write a list whose first column holds the names; ``document`` is its schema and fields."""
+    formats.check_format(opts.output)
+    names = [str(cell) for cell in columns[0].cells]
+    formats.write_list(console, opts.output, formats.ListedRows(columns, names, *document))
 
 
 def _found(kind: str, name: str, rows: "Sequence[Row]") -> "Row":

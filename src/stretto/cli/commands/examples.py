@@ -6,6 +6,7 @@ import click
 
 from stretto.cli import options
 from stretto.cli.options import CommandContext
+from stretto.cli.output import formats
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,8 @@ class ExamplesOptions:
 
     #: The example to print; empty lists all.
     name: str
+    #: Output format of the list.
+    output: str
 
 
 @options.command(
@@ -22,10 +25,12 @@ class ExamplesOptions:
     example="""
         stretto examples
         stretto examples quickstart
+        stretto examples -o json
         stretto run quickstart
     """,
 )
 @click.argument("name", required=False, default="", shell_complete=options.completes("examples"))
+@formats.OUTPUT
 def examples(common: CommandContext, opts: ExamplesOptions) -> None:
     """List the bundled example scenarios, or print one.
 
@@ -40,15 +45,24 @@ def examples(common: CommandContext, opts: ExamplesOptions) -> None:
         ExampleListDocument,
     )
 
+    formats.check_format(opts.output)
     if opts.name:
         text = example_path(opts.name).read_text(encoding="utf-8")
         common.console.data(text.rstrip("\n"))
         example = ExampleDocument(opts.name, text)
         common.console.json("stretto.examples/v1", msgspec.to_builtins(example))
         return
-    found = [(name, summary(example_path(name))) for name in example_names()]
-    common.console.table(["example", "what it shows"], found)
-    common.console.note("try: stretto run quickstart")
-    entries = tuple(ExampleEntry(name, text) for name, text in found)
+    entries = tuple(ExampleEntry(name, summary(example_path(name))) for name in example_names())
+    columns = [
+        formats.ListColumn("example", [each.name for each in entries]),
+        formats.ListColumn("what it shows", [each.summary for each in entries]),
+    ]
     document = ExampleListDocument(str(examples_folder()), entries)
-    common.console.json("stretto.examples/v1", msgspec.to_builtins(document))
+    rows = formats.ListedRows(
+        columns,
+        [each.name for each in entries],
+        "stretto.examples/v1",
+        msgspec.to_builtins(document),
+    )
+    formats.write_list(common.console, opts.output, rows)
+    common.console.note("try: stretto run quickstart")

@@ -72,9 +72,7 @@ class ResourceName(click.Choice[str]):
 @click.option(
     "-l", "--selector", default="", metavar="LABELS", help="Only with these labels: app=web,!old."
 )
-@click.option(
-    "-o", "--output", default="table", metavar=formats.METAVAR, help="Output format [table]."
-)
+@formats.OUTPUT
 @options.PLUGIN
 @state_options
 def get(common: CommandContext, opts: GetOptions) -> None:

@@ -63,7 +63,7 @@ class PlanOptions(StateOptions):
     "manifests",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, allow_dash=True, path_type=Path),
+    type=options.ExistingPath(exists=True, allow_dash=True, path_type=Path),
 )
 @click.option(
     "--policy",

@@ -10,7 +10,7 @@ import click
 
 from stretto.base.errors import UnknownNameError
 from stretto.cli.examples import example_names, example_path
-from stretto.cli.options import CommandContext, completes
+from stretto.cli.options import CommandContext, ExistingPath, completes
 
 if TYPE_CHECKING:
     from stretto.inputs.scenario.schema import Scenario
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stretto.sim.setup import LiveSite
 
 
-class ScenarioPath(click.Path):
+class ScenarioPath(ExistingPath):
     """A scenario's file, or the name of a bundled example."""
 
     def __init__(self) -> None:
@@ -34,6 +34,9 @@ class ScenarioPath(click.Path):
             return example_path(text)
         if "/" not in text and "." not in text and not Path(text).exists():
             raise UnknownNameError("scenario or example", text, example_names())
+        if Path(text).stem in example_names() and not Path(text).exists():
+            hint = f"did you mean the bundled example {Path(text).stem}?"
+            self.fail(f"{text} does not exist; {hint}", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -51,6 +51,7 @@ class ShardOptions(DaemonOptions):
         stretto dispatcher --kubeconfig ~/.kube/config
         stretto dispatcher --shard-timeout 30 --no-partition
     """,
+    result=False,
 )
 @daemon_options(10351, "kube-system/stretto-dispatcher")
 @click.option(
@@ -84,6 +85,7 @@ def dispatcher(common: CommandContext, opts: DispatcherOptions) -> None:
         stretto shard shard-0 --kubeconfig ~/.kube/config
         stretto shard shard-1 --renew-every 5 --bind-address 127.0.0.1:10252
     """,
+    result=False,
 )
 @click.argument("name")
 @daemon_options(10251)
@@ -123,6 +125,7 @@ def shard(common: CommandContext, opts: ShardOptions) -> None:
     example="""
         stretto binder --kubeconfig ~/.kube/config
     """,
+    result=False,
 )
 @daemon_options(10451, "kube-system/stretto-binder")
 def binder(common: CommandContext, opts: DaemonOptions) -> None:
@@ -142,6 +145,7 @@ def binder(common: CommandContext, opts: DaemonOptions) -> None:
     example="""
         stretto controller --kubeconfig ~/.kube/config
     """,
+    result=False,
 )
 @daemon_options(10551, "kube-system/stretto-controller")
 def controller(common: CommandContext, opts: DaemonOptions) -> None:

@@ -33,6 +33,7 @@ class SchedulerOptions(DaemonOptions):
         stretto scheduler --kubeconfig ~/.kube/config
         stretto scheduler --scheduler-name batch --profile packing.yaml --log-format json
     """,
+    result=False,
 )
 @daemon_options(10259, "kube-system/stretto-scheduler")
 @click.option(

@@ -66,7 +66,7 @@ class ValidationReport(msgspec.Struct, frozen=True):
     nargs=-1,
     required=True,
     metavar="FILE...",
-    type=click.Path(exists=True, allow_dash=True, path_type=Path),
+    type=options.ExistingPath(exists=True, allow_dash=True, path_type=Path),
 )
 @options.PLUGIN
 def validate(common: CommandContext, opts: ValidateOptions) -> None:

@@ -6,6 +6,8 @@ from enum import Enum
 from io import StringIO
 from typing import Any, Final, NamedTuple
 
+import click
+
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.cli.console import Console, cell
 from stretto.cli.sinks import plain
@@ -25,6 +27,12 @@ class ListFormat(Enum):
 
 
 METAVAR: Final = "|".join([*(each.value for each in ListFormat), "jsonpath=..."])
+
+
+OUTPUT: Final = click.option(
+    "-o", "--output", default="table", metavar=METAVAR, help="Output format [table]."
+)
+"""The option of commands that list things."""
 
 
 class ListColumn(NamedTuple):

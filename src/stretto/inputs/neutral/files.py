@@ -8,6 +8,8 @@ import gzip
 import io
 import sys
 import zlib
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +17,10 @@ from stretto.base.errors import InputError
 
 MAX_TEXT_BYTES: Final = 256 << 20
 """Fifty times the largest known trace (5 MB unpacked), which still fits a laptop's memory."""
+COMPARED: Final = 10_000
+"""Names of a folder that are compared with the name of a missing file."""
+SIMILAR: Final = 0.7
+"""Minimum similarity of two names without their suffixes, 0 to 1."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
@@ -57,10 +63,25 @@ def _read(path: Path, limit: int) -> bytes:
         with path.open("rb") as file:
             return _bounded(file.read(limit + 1), str(path), limit)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(
-            str(path), None, f"a readable file ({reason})", "check the path and its permissions"
-        ) from error
+        raise unreadable_file(path, error) from error
+
+
+def unreadable_file(path: Path, error: Exception) -> InputError:
+    """The error of a file that cannot be read; for a missing one, a similar name is shown."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    near = similar_path(path) if isinstance(error, FileNotFoundError) else ""
+    hint = f"did you mean {near}?" if near else "check the path and its permissions"
+    return InputError(str(path), None, f"a readable file ({reason})", hint)
+
+
+def similar_path(path: Path) -> str:
+    """The entry of a missing file's folder with the most similar name; empty for none."""
+    try:
+        found = {each.stem: each for each in islice(path.parent.iterdir(), COMPARED)}
+    except OSError:
+        return ""
+    near = get_close_matches(path.stem, found, n=1, cutoff=SIMILAR)
+    return str(found[near[0]]) if near else ""
 
 
 def _bounded(data: bytes, where: str, limit: int) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from stretto.base.errors import InputError
+from stretto.inputs.neutral.files import unreadable_file
 
 MAX_LINE: Final = 4 << 20
 """Maximum length of a line in bytes; a longer one is not a row of a table."""
@@ -96,6 +97,8 @@ def _decoded(raw: bytes, where: str, *, first: bool) -> str:
 
 def _unreadable(path: Path, error: Exception, line: int = 0) -> InputError:
     """The error of a file that is missing, a folder or truncated."""
+    if not line and isinstance(error, OSError):
+        return unreadable_file(path, error)
     where = f"{path}, line {line + 1}" if line else str(path)
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     hint = "check the path and its permissions" if isinstance(error, OSError) else "fetch it again"
