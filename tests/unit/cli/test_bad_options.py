@@ -57,6 +57,43 @@ def test_a_scenario_is_named_by_its_file(folder: Path, line: str, expected: str)
     assert expected in result.stderr
 
 
+SHAPE = "fleet: {{shapes: [{{name: {name}, count: {count}, cpu: 1, memory: 1Gi}}]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "expected"),
+    [
+        ("n", 1, "name: got False, expected a text; quote it: YAML reads y, n"),
+        ("box", 10**20, "got '100,000,000,000,000,000,000', expected at most 9,007,"),
+    ],
+)
+def test_values_that_yaml_changes_are_explained(
+    folder: Path, name: str, count: int, expected: str
+) -> None:
+    (folder / "s.yaml").write_text(SHAPE.format(name=name, count=count))
+    assert expected in CliRunner().invoke(cli, ["run", "s.yaml"]).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run", "scenaro.yaml"], "did you mean scenario.yaml?"),
+        (["run", "quickstart.yaml"], "did you mean the bundled example quickstart?"),
+        (["explain", "web-0", "--on", "scenaro.yml"], "did you mean scenario.yaml?"),
+        (["plan", "scenaro.yaml"], "did you mean scenario.yaml?"),
+        (["simulate", "scenaro.yaml"], "did you mean scenario.yaml?"),
+        (["run", "other.yaml"], "other.yaml does not exist. (see"),
+    ],
+)
+def test_a_missing_file_shows_the_name_of_a_similar_one(
+    folder: Path, words: list[str], expected: str
+) -> None:
+    (folder / "scenario.yaml").write_text("name: s")
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 2
+    assert expected in result.stderr
+
+
 @pytest.mark.parametrize("seconds", ["nan", "inf"])
 def test_seconds_that_are_no_number_of_seconds_are_refused(folder: Path, seconds: str) -> None:
     words = ["record", "--store", "sqlite:run.db", "--out", "o.jsonl", "--for", seconds]

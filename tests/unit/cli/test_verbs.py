@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from stretto.cli.main import cli
-from stretto.cli.verbs import known
+from stretto.cli.verbs import VerbGroup, known
 
 
 def lines_of_verbs() -> Iterator[tuple[str, ...]]:
@@ -34,14 +34,35 @@ def test_every_verb_is_called_as_in_the_table(name: str) -> None:
     assert found.name == name
 
 
+def found_command(line: tuple[str, ...]) -> click.Command:
+    command: click.Command = cli
+    for name in line:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), name) or command
+    return command
+
+
+@pytest.mark.parametrize("line", list(lines_of_verbs()), ids=" ".join)
+def test_every_option_has_words_and_a_readable_value(line: tuple[str, ...]) -> None:
+    context = click.Context(found_command(line))
+    shown = [each.get_help_record(context) for each in context.command.params]
+    for spelled, words in filter(None, shown):
+        assert not words.startswith("["), spelled
+        assert not {"TEXT", "INTEGER", "FLOAT", "RANGE"} & set(spelled.split()), spelled
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, verb in known().items() if verb.group is VerbGroup.DAEMONS]
+)
+def test_daemons_offer_neither_a_result_nor_a_seed(name: str) -> None:
+    options = {option for each in found_command((name,)).params for option in each.opts}
+    assert not {"--json", "--seed"} & options
+
+
 def numbers_of_verbs() -> Iterator[tuple[str, ...]]:
     """Every option that takes a number with a fraction, behind its verb."""
     for line in lines_of_verbs():
-        verb: click.Command = cli
-        for name in line:
-            assert isinstance(verb, click.Group)
-            verb = verb.get_command(click.Context(verb), name) or verb
-        for option in verb.params:
+        for option in found_command(line).params:
             if isinstance(option.type, click.types.FloatParamType):
                 yield (*line, option.opts[0])
 

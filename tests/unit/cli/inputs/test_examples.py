@@ -31,6 +31,14 @@ def test_each_example_has_a_sentence() -> None:
     assert [each["name"] for each in found if len(each["summary"]) < 20] == []
 
 
+@pytest.mark.parametrize("verb", ["examples", "profiles", "policies", "rules"])
+def test_lists_have_the_output_formats_of_get(verb: str) -> None:
+    document = json.loads(CliRunner().invoke(cli, [verb, "-o", "json"]).stdout)
+    names = CliRunner().invoke(cli, [verb, "-o", "name"]).stdout.split()
+    assert document["schema"] == f"stretto.{verb}/v1"
+    assert [each["name"] for each in document.get("items") or document[verb]] == names
+
+
 def test_an_example_is_printed_as_it_stands() -> None:
     result = CliRunner().invoke(cli, ["examples", "quickstart"])
     assert result.stdout == example_path("quickstart").read_text(encoding="utf-8")
