@@ -372,7 +372,7 @@ def _show_omega(common: CommandContext, points: "list[OmegaPoint]") -> None:
             each.conflict_fraction,
             each.busyness,
             each.refused,
-            human_duration(each.wait_mean_s),
+            "-" if each.wait_mean_s is None else human_duration(each.wait_mean_s),
             "saturated" if each.saturated else "",
         )
         for each in points
