@@ -106,8 +106,8 @@ def _show(console: Console, report: "CampaignReport") -> None:
     console.table(["law", "checks"], sorted(report.checked.items()))
     rate = report.steps / report.took_s if report.took_s else 0.0
     console.data(
-        f"\n{format_count(report.seeds, 'seed')} of {report.options.steps:,} steps with faults; with "
-        f"the recovery, {report.steps:,} steps in {report.took_s:,.1f} s "
+        f"\n{format_count(report.seeds, 'seed')} of {report.options.steps:,} steps with faults; "
+        f"with the recovery, {report.steps:,} steps in {report.took_s:,.1f} s "
         f"({rate:,.0f} a second), {report.virtual_s:,.0f} virtual seconds, "
         f"{report.bound:,} pods bound, trace {report.trace}"
     )
