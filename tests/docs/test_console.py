@@ -24,6 +24,7 @@ PAGES = (
     "guides/story",
     "guides/plugins",
     "concepts/topology",
+    "traces",
 )
 DOCUMENTS = tuple(f"docs/{name}.md" for name in PAGES)
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

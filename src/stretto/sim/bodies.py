@@ -35,6 +35,9 @@ class PodEncoder:
             pod.group,
             pod.priority,
             pod.duration_s,
+            pod.estimate_s,
+            pod.queue,
+            tuple(pod.labels.items()),
         )
         found = self._parts.get(spec)
         if found is None:

@@ -65,6 +65,9 @@ class WorldConfig(msgspec.Struct, frozen=True):
     retry: bool = True
     #: Whether GPUs are managed device by device; otherwise they are plain amounts.
     devices: bool = True
+    #: Units of a blocking queue that are tried at once; with several queues 1, so that the queues
+    #: take turns unit by unit.
+    window: int = WINDOW
     #: Seed of every draw.
     seed: int = 0
     #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
@@ -82,7 +85,7 @@ def build_world(config: WorldConfig, nodes: Sequence[FleetNode]) -> World:
         retry=config.retry,
         schedule_timeout=inf,
         safety_net=inf,
-        blocking_window=WINDOW,
+        blocking_window=config.window,
     )
     plane = Plane(
         PlaneConfig(

@@ -18,6 +18,7 @@ from stretto.cli.commands.traces import (
     OF_FORMATS,
     SimulateOptions,
     checked_format,
+    opened_trace,
     simulate_trace,
 )
 from stretto.cli.console import cell
@@ -39,7 +40,11 @@ _LABELS: Final[Mapping[str, str]] = {
     "max_wait_s": "longest wait",
     "mean_jct_s": "mean completion time",
     "makespan_s": "makespan",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "omitted": "omitted jobs",
+    "cpu_util": "CPU utilisation (0..1)",
     "gpu_util": "GPU utilisation (0..1)",
+    "mean_wait_s_by_queue": "mean wait by queue (s)",
     "peak_cpu_pct": "peak CPU (%)",
     "peak_memory_pct": "peak memory (%)",
     "mean_cpu_pct": "mean CPU (%)",
@@ -54,12 +59,14 @@ _LABELS: Final[Mapping[str, str]] = {
             --node-limit 3 --policy best-fit --on-unschedulable reject --json out.json
         stretto simulate --format philly --pods jobs.csv --gpus 64 --queue fifo
         stretto simulate --format azure-vm --pods vms.csv.gz --nodes-like 64cpu-256gib:200
+        stretto simulate CTC-SP2-1996-3.1-cln.swf.gz --queue easy --out plots
+        stretto simulate jobs.csv --columns map.yaml --nodes-like 32cpu-128gib:40
         stretto simulate monday.jsonl.gz --drain example.com/rack=r7@600 --burst web/api-0:200@900
     """,
     out=True,
 )
-@click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", metavar="NAME", help="openb, philly, azure-vm or a package's.")
+@click.argument("recording", type=INPUT_FILE, required=False, metavar="[FILE]")
+@click.option("--format", metavar="NAME", help="Format of the trace [by its content].")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
@@ -82,18 +89,18 @@ _LABELS: Final[Mapping[str, str]] = {
     "--gpus",
     type=options.POSITIVE,
     metavar="N",
-    help="philly: GPUs of the pool [64].",
+    help="philly and batch jobs: GPUs of the pool [philly: 64].",
 )
 @click.option(
     "--gpus-per-node",
     type=options.POSITIVE,
     metavar="N",
-    help="philly: GPUs of each node; larger jobs are gangs of whole nodes [one node].",
+    help="GPUs of each node of the pool; larger jobs are gangs of whole nodes [one node].",
 )
 @click.option(
     "--queue",
     metavar="ORDER",
-    help="philly: queue order: fifo, sjf, skip, easy, conservative or priority [fifo].",
+    help="jobs: queue order: fifo, sjf, skip, easy, conservative or priority [fifo].",
 )
 @click.option(
     "--lifetime",
@@ -101,6 +108,14 @@ _LABELS: Final[Mapping[str, str]] = {
     help="azure-vm: value of a lifetime bin to use [min].",
 )
 @click.option("--gangs", is_flag=True, help="azure-vm: schedule the VMs of a batch as a gang.")
+@click.option(
+    "--queues-by",
+    type=click.Choice(["none", "user", "group", "queue", "partition"]),
+    help="batch jobs: the value that names the Queue of a job [none].",
+)
+@click.option(
+    "--columns", type=INPUT_FILE, metavar="MAP", help="The column map of a CSV file of your own."
+)
 @click.option("--require-all", is_flag=True, help="Exit with 3 if something is not placed.")
 @what_if_options
 def simulate(common: CommandContext, opts: SimulateOptions) -> None:
@@ -113,6 +128,7 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
     import msgspec
 
     tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
+    opts = opened_trace(opts)
     if opts.recording is not None:
         _simulate_recording(common, opts)
         return

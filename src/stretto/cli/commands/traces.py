@@ -1,6 +1,6 @@
 """Simulation of traces for ``stretto simulate``: its options and the driver of the format."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 OF_FORMATS: Final = (
     "nodes", "nodes_like", "node_filter", "node_limit",
     "policy", "on_unschedulable", "gpus", "gpus_per_node", "queue", "lifetime", "gangs",
+    "queues_by", "columns",
 )  # fmt: skip
 """Options that apply to some formats only (``TraceFormat.options``)."""
 
@@ -23,9 +24,9 @@ OF_FORMATS: Final = (
 class SimulateOptions:
     """Options of ``simulate``; ``None`` if not given."""
 
-    #: A recording; ``None`` for a trace.
+    #: FILE: a recording or a trace; ``None`` if it is not given.
     recording: Path | None
-    #: Format of the trace; ``None`` for a recording.
+    #: Format of the trace; ``None`` for a recording, or to recognise it by content.
     format: str | None
     #: The list of pods, jobs or VMs.
     pods: Path | None
@@ -51,6 +52,10 @@ class SimulateOptions:
     lifetime: str | None
     #: Whether the VMs of a batch are a gang.
     gangs: bool
+    #: The value of a job that names its Queue.
+    queues_by: str | None
+    #: The column map of a CSV file.
+    columns: Path | None
     #: Whether unplaced pods are an error.
     require_all: bool
     #: Profile; empty for the default one.
@@ -79,6 +84,32 @@ class SimulateOptions:
         """Format of the trace."""
         assert self.format is not None
         return self.format
+
+
+def opened_trace(opts: SimulateOptions) -> SimulateOptions:
+    """The options with FILE and the format of the trace in their places.
+
+    FILE is a trace unless its content is that of a recording. The content of a trace decides its
+    format where no option names one.
+
+    Raises:
+        InputError: the file cannot be read, or its content has no known format.
+    """
+    from stretto.inputs.traces.recognition import recognised
+    from stretto.sim.history.file_kinds import FileKind, kind_of_file
+
+    if opts.recording is not None and opts.format is None and opts.columns is None:
+        kind = kind_of_file(opts.recording)
+        if kind is not None and kind is not FileKind.TRACE:
+            return opts
+    if opts.recording is not None:
+        if opts.pods is not None:
+            raise InputError("--pods", opts.pods, "FILE or --pods, not both")
+        opts = replace(opts, recording=None, pods=opts.recording)
+    if opts.format is None and opts.pods is not None:
+        mapped = opts.columns is not None
+        opts = replace(opts, format="csv" if mapped else recognised(opts.pods).format)
+    return opts
 
 
 def checked_format(opts: SimulateOptions) -> "TraceFormat":
@@ -122,19 +153,33 @@ def simulate_trace(
 
 def _nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[tuple[FleetNode, ...], set[str]]":
     """The nodes after filter and limit, and the GPU models of all nodes."""
-    from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
-    from stretto.inputs.traces.openb.reader import load_nodes
+    from stretto.inputs.neutral.shapes import matching_nodes
 
-    if opts.nodes is not None and opts.nodes_like is not None:
-        raise InputError("--nodes-like", opts.nodes_like, "--nodes or --nodes-like, not both")
-    if opts.nodes is not None:
-        found = (trace.nodes or load_nodes)(opts.nodes)
-    elif opts.nodes_like is not None:
-        found = nodes_like(opts.nodes_like, where="--nodes-like")
-    else:
-        hint = "give --nodes FILE, or --nodes-like 64cpu-256gib:200"
-        raise InputError("--nodes", None, "the nodes", hint)
+    found = _all_nodes(opts, trace)
     models = {node.gpu_model for node in found if node.gpus}
     if opts.node_filter or opts.node_limit:
         found = matching_nodes(found, opts.node_filter or "", opts.node_limit, "--node-")
     return found, models
+
+
+def _all_nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[FleetNode, ...]":
+    """The nodes of the one option that describes them, else those of the trace itself."""
+    from stretto.inputs.neutral.shapes import nodes_like
+    from stretto.inputs.traces.batch.jobs import pool_nodes
+    from stretto.inputs.traces.openb.reader import load_nodes
+
+    given = {"--nodes": opts.nodes, "--nodes-like": opts.nodes_like, "--gpus": opts.gpus}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise InputError(names[1], given[names[1]], f"{names[0]} or {names[1]}, not both")
+    if opts.nodes is not None:
+        return (trace.nodes or load_nodes)(opts.nodes)
+    if opts.nodes_like is not None:
+        return nodes_like(opts.nodes_like, where="--nodes-like")
+    if opts.gpus is not None:
+        return pool_nodes(opts.gpus, opts.gpus_per_node or 0)
+    if trace.own_nodes is not None:
+        return trace.own_nodes(opts.trace)
+    hint = "give --nodes FILE, or --nodes-like 64cpu-256gib:200"
+    hint += ", or --gpus 64 --gpus-per-node 8" if "gpus" in trace.options else ""
+    raise InputError("--nodes", None, "the nodes", hint)

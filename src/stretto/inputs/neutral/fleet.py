@@ -97,6 +97,10 @@ class FleetPod(msgspec.Struct, frozen=True, gc=False):
     owner: str = ""
     #: Its PriorityClass; empty for none.
     priority_class: str = ""
+    #: Its queue; empty for the default queue.
+    queue: str = ""
+    #: Further labels.
+    labels: Mapping[str, str] = _NOTHING
 
     @property
     def gpu_milli_total(self) -> int:

@@ -21,7 +21,8 @@ from stretto.inputs.neutral.files import read_text
 FIX_ROW: Final = "fix the row or drop it"
 """Advice for one bad row."""
 _INTEGERS: Final = re.compile(r"(?:\d{1,15}\n)*\d{1,15}", re.ASCII)
-_DECIMALS: Final = re.compile(r"(?:\d{1,15}(?:\.\d{1,9})?\n)*\d{1,15}(?:\.\d{1,9})?", re.ASCII)
+_DECIMAL: Final = r"\d{1,15}(?:\.\d{1,20})?"
+_DECIMALS: Final = re.compile(rf"(?:{_DECIMAL}\n)*{_DECIMAL}", re.ASCII)
 _NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?"
 _NAMES: Final = re.compile(rf"(?:{_NAME}\n)*{_NAME}", re.ASCII)
 
@@ -33,6 +34,8 @@ class CsvLayout(msgspec.Struct, frozen=True):
     required: tuple[str, ...]
     #: Optional columns.
     optional: tuple[str, ...] = ()
+    #: Whether other columns are allowed; they are not read.
+    others: bool = False
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -170,9 +173,15 @@ class CsvTable:
         self.refuse(row, column, f"a unique name (line {line} has it already)", "rename one")
 
 
-def read_table(path: Path, layout: CsvLayout) -> CsvTable:
-    """The table in a CSV file (plain or gzip); refuses bad files, headers and row widths."""
-    return CsvTable(path, read_text(path), layout)
+def read_table(path: Path, layout: CsvLayout, *others: CsvLayout) -> CsvTable:
+    """The table in a CSV file (plain or gzip); refuses bad files, headers and row widths.
+
+    With several layouts, the one that shares the most columns with the header applies.
+    """
+    text = read_text(path)
+    header = {cell.strip() for cell in text.partition("\n")[0].split(",")}
+    nearest = max((layout, *others), key=lambda each: len(header.intersection(each.required)))
+    return CsvTable(path, text, nearest)
 
 
 def _is_blank(cells: Sequence[str]) -> bool:
@@ -187,7 +196,7 @@ def _check_header(header: Sequence[str], layout: CsvLayout, where: str) -> None:
         if column in header[:index]:
             raise InputError(where, column, "each column once", "drop one of the two")
     missing = [column for column in layout.required if column not in header]
-    for column in header:
+    for column in header if not layout.others else ():
         if column not in known:
             near = get_close_matches(column, missing or known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else _expect_header(layout)
@@ -195,7 +204,9 @@ def _check_header(header: Sequence[str], layout: CsvLayout, where: str) -> None:
     if missing:
         columns = ", ".join(missing)
         plural = "s" * (len(missing) > 1)
-        raise InputError(where, None, f"the missing column{plural} {columns}", "add the column")
+        near = get_close_matches(missing[0], [c for c in header if c not in known], n=1)
+        hint = f"is {near[0]!r} the column {missing[0]!r}?" if near else "add the column"
+        raise InputError(where, None, f"the missing column{plural} {columns}", hint)
 
 
 def _expect_header(layout: CsvLayout) -> str:

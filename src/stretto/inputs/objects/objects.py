@@ -30,6 +30,10 @@ DURATION: Final = "stretto.dev/duration"
 """Annotation of a pod: its run time in seconds, if known."""
 ESTIMATE: Final = "stretto.dev/estimate"
 """Annotation of a pod: the user's estimate of its run time in seconds."""
+QUEUE_NAME: Final = "stretto.dev/queue"
+"""Annotation of a pod: its queue."""
+USER_LABEL: Final = "stretto.dev/user"
+"""Label of a pod: the user of its trace."""
 GROUP: Final = "godel.bytedance.com/pod-group-name"
 """Annotation and label of a pod: its PodGroup."""
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -177,7 +181,7 @@ def pod_group_body(
 
 def _pod_labels(pod: FleetPod) -> dict[str, str]:
     """The labels of a pod."""
-    labels = {}
+    labels = dict(pod.labels)
     if pod.qos:
         labels[QOS_LABEL] = pod.qos
     if pod.group:
@@ -198,4 +202,6 @@ def _pod_annotations(pod: FleetPod) -> dict[str, str]:
         annotations[DURATION] = repr(pod.duration_s).removesuffix(".0")
     if pod.estimate_s is not None:
         annotations[ESTIMATE] = repr(pod.estimate_s).removesuffix(".0")
+    if pod.queue:
+        annotations[QUEUE_NAME] = pod.queue
     return annotations

@@ -5,6 +5,7 @@ so ``stretto run`` receives the same input as ``stretto compare``.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -61,11 +62,12 @@ def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
         items: tuple[Any, ...] = bundled.pods
     else:
         models = {node.gpu_model for node in context.nodes if node.gpu_model}
-        items = found.read(scenario.path(getattr(keys, found.file)), models or None)
+        keys = found.located(keys, scenario.path)
+        items = found.items(Path(getattr(keys, found.file)), models or None, keys)
     if scenario.arrive_pct is None or not found.fills:
         chosen = _shuffled(items, spec, context)[:limit]
-        return chosen if bundled is not None else found.pods(chosen, keys)
-    pods = items if bundled is not None else found.pods(items, keys)
+        return chosen if bundled is not None else found.pods_for(chosen, keys, context.nodes)
+    pods = items if bundled is not None else found.pods_for(items, keys, context.nodes)
     order = ArrivalOrder.FILE if spec.order == "file" else ArrivalOrder.SHUFFLE
     fleet = Fleet(context.nodes, pods[:limit])
     drawn = protocol_input(fleet, scenario.seed, scenario.arrive_pct, order)

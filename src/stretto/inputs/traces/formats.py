@@ -18,6 +18,9 @@ from stretto.inputs.neutral.bounds import TraceBounds
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.neutral.layouts import FileLayout
 from stretto.inputs.traces.azure_vm import VM_LAYOUT, AzureVms, load_vms, vm_pods_of
+from stretto.inputs.traces.batch.jobs import BatchNodes, pods_on
+from stretto.inputs.traces.batch.jobs import job_pods as batch_pods
+from stretto.inputs.traces.batch.sources import NODE_LIST, SOURCES, BatchSource
 from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.reader import (
     NODE_LAYOUT,
@@ -27,16 +30,21 @@ from stretto.inputs.traces.openb.reader import (
     load_nodes,
     load_pods,
 )
-from stretto.inputs.traces.philly import JOB_LAYOUT, PhillyJobs, job_pods, load_jobs
+from stretto.inputs.traces.philly import JOB_LAYOUT, PCS_LAYOUT, PhillyJobs, job_pods, load_jobs
 
 GROUP: Final = "stretto.trace_formats"
 """Entry-point group of installed formats; each entry is a ``TraceFormat``."""
-NODES: Final = "node list"
+NODES: Final = NODE_LIST
 """Name of the layout of a list that ``TraceFormat.nodes`` reads."""
 HOSTS: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
 """Options of ``simulate`` that describe the nodes."""
 RUNS_ON_HOSTS: Final = HOSTS | {"policy", "on_unschedulable"}
 """Options of ``simulate`` for a format whose pods run on nodes."""
+RUNS_AS_BATCH: Final = HOSTS | {"policy", "queue", "queues_by", "gpus", "gpus_per_node"}
+"""Options of ``simulate`` for a format of batch jobs."""
+
+PodsOn = Callable[[tuple[Any, ...], Any, tuple[FleetNode, ...]], tuple[FleetPod, ...]]
+"""(items, keys, nodes of the fleet) to pods."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,14 @@ class TraceFormat:
     options: frozenset[str] = RUNS_ON_HOSTS
     #: Virtual-time driver as ``module:function``; the default runs pods on hosts.
     driver: str = "stretto.sim.traces.hosts:prepare"
+    #: (path, keys) to the items, for a format whose keys decide how the list is read.
+    read_by: Callable[[Path, Any], tuple[Any, ...]] | None = None
+    #: Makes pods for the nodes of a fleet, for a format whose pods depend on them.
+    pods_on: PodsOn | None = None
+    #: Further keys that hold paths.
+    paths: tuple[str, ...] = ()
+    #: Reads the nodes that a work list describes itself; ``None`` if it describes none.
+    own_nodes: Callable[[Path], tuple[FleetNode, ...]] | None = None
     #: Reads a node list; ``None`` for a format without nodes.
     nodes: Callable[[Path], tuple[FleetNode, ...]] | None = None
     #: Keys of a fleet of this format in a scenario; required together with ``nodes``.
@@ -80,10 +96,46 @@ class TraceFormat:
         else:
             self.read(path, None)
 
+    def items(self, path: Path, models: set[str] | None, keys: Any) -> tuple[Any, ...]:
+        """The items of a work list, in file order."""
+        return self.read(path, models) if self.read_by is None else self.read_by(path, keys)
+
+    def pods_for(
+        self, items: tuple[Any, ...], keys: Any, nodes: tuple[FleetNode, ...]
+    ) -> tuple[FleetPod, ...]:
+        """The pods of items; ``nodes`` are those of the fleet, or none if they are unknown."""
+        return self.pods(items, keys) if self.pods_on is None else self.pods_on(items, keys, nodes)
+
+    def located(self, keys: Any, path: Callable[[str], Path]) -> Any:
+        """The keys with their paths resolved."""
+        names = (self.file, *self.paths)
+        texts = {name: getattr(keys, name) for name in names}
+        found = {name: str(path(text)) for name, text in texts.items() if isinstance(text, str)}
+        return msgspec.structs.replace(keys, **found)
+
     def keys_for(self, path: Path, **keys: Any) -> Any:
         """The keys of a work list; unknown keys are ignored."""
         known = {name: keys[name] for name in self.keys.__struct_fields__ if name in keys}
         return self.keys(**{self.file: str(path), **known})
+
+
+def _batch(source: BatchSource) -> TraceFormat:
+    """A format of batch jobs."""
+    return TraceFormat(
+        keys=source.keys,
+        file="jobs",
+        read=lambda path, _: source.read(path),
+        pods=batch_pods,
+        layouts=source.layouts,
+        options=RUNS_AS_BATCH | source.options,
+        driver="stretto.sim.traces.batch:prepare",
+        read_by=source.read_by,
+        pods_on=lambda jobs, keys, nodes: tuple(pods_on(jobs, keys, nodes)),
+        paths=source.paths,
+        own_nodes=source.own_nodes,
+        nodes=source.nodes,
+        node_keys=BatchNodes if source.nodes is not None else None,
+    )
 
 
 TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
@@ -106,7 +158,10 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             file="jobs",
             read=lambda path, _: load_jobs(path),
             pods=lambda jobs, _: job_pods(jobs),
-            layouts=(FileLayout.of("job list", JOB_LAYOUT),),
+            layouts=(
+                FileLayout.of("job list", JOB_LAYOUT),
+                FileLayout.of("PCS job list", PCS_LAYOUT),
+            ),
             options=frozenset({"gpus", "gpus_per_node", "queue"}),
             driver="stretto.sim.traces.philly:prepare",
         ),
@@ -119,6 +174,7 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             options=RUNS_ON_HOSTS | {"lifetime", "gangs"},
             driver="stretto.sim.traces.azure:prepare",
         ),
+        **{name: _batch(source) for name, source in SOURCES.items()},
     },
     GROUP,
     TraceFormat,
@@ -126,13 +182,14 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
 """Every format by name."""
 
 
-def load_trace(name: str, path: Path, nodes: Path | None = None) -> Fleet:
+def load_trace(name: str, path: Path, nodes: Path | None = None, **keys: Any) -> Fleet:
     """The fleet in the files of a named format.
 
     Args:
         name: the format.
         path: the work list.
         nodes: the node list; ``None`` reads the work list alone.
+        **keys: further keys of the format, as in a scenario.
 
     Raises:
         UnknownNameError: there is no such format; the error lists the nearest names.
@@ -144,6 +201,7 @@ def load_trace(name: str, path: Path, nodes: Path | None = None) -> Fleet:
         raise InputError("nodes", str(nodes), f"no node list: {name} has none", hint)
     machines = found.nodes(nodes) if found.nodes is not None and nodes is not None else ()
     models = {node.gpu_model for node in machines if node.gpu_model} if machines else None
-    pods = found.pods(found.read(path, models), found.keys_for(path))
+    known = found.keys_for(path, **keys)
+    pods = found.pods_for(found.items(path, models, known), known, machines)
     files = f"{nodes.name}, {path.name}" if nodes is not None else path.name
     return Fleet(machines, pods, f"{files} ({name} format)")

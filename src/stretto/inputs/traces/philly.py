@@ -1,7 +1,8 @@
 """The Philly trace: gang-scheduled GPU training jobs (Jeon et al., ATC 2019).
 
 A job requests a number of GPUs at once and runs for a known time. Its pods are a gang: one pod per
-GPU, all in one group.
+GPU, all in one group. A job list has one of two forms: columns of Stretto, or those of the PCS
+simulator (https://github.com/abdullahfsm/PCS), whose ``service`` is in GPU seconds.
 """
 
 import re
@@ -18,6 +19,10 @@ JOB_LAYOUT: Final = CsvLayout(
     ("job_id", "submit_time_s", "num_gpus", "duration_s"), ("model_name", "estimate_s")
 )
 """Columns of a job list."""
+PCS_LAYOUT: Final = CsvLayout(
+    ("app_id", "submit_time", "service", "num_jobs"), ("sleep_time", "model_name")
+)
+"""Columns of a job list of the PCS simulator."""
 MAX_JOB_GPUS: Final = 10_000
 """Maximum number of GPUs of a job: more than the largest reported training gang."""
 _DECIMAL: Final = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
@@ -28,7 +33,7 @@ _MAX_TIME_S: Final = 1e10
 class PhillyJobs(msgspec.Struct, frozen=True, kw_only=True):
     """A workload in philly format."""
 
-    #: The CSV file of jobs, relative to the scenario.
+    #: The file of jobs, relative to the scenario.
     jobs: str
 
 
@@ -50,8 +55,10 @@ class PhillyJob(msgspec.Struct, frozen=True, gc=False):
 
 
 def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
-    """The jobs of a list, in its order."""
-    table = read_table(path, JOB_LAYOUT)
+    """The jobs of a list in either form, in its order."""
+    table = read_table(path, JOB_LAYOUT, PCS_LAYOUT)
+    if table.has("app_id"):
+        return _pcs_jobs(table)
     rows = zip(
         table.names("job_id"),
         table.decimals("submit_time_s", 0, _MAX_TIME_S),
@@ -65,6 +72,23 @@ def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
     if not jobs:
         raise InputError(f"{path}, line 2", None, "at least one job", "add a row")
     return jobs
+
+
+def _pcs_jobs(table: CsvTable) -> tuple[PhillyJob, ...]:
+    """The jobs of a PCS list: its service is the run time times the number of GPUs."""
+    table.some("job")
+    rows = zip(
+        table.names("app_id"),
+        table.decimals("submit_time", 0, _MAX_TIME_S),
+        table.decimals("service", 0, _MAX_TIME_S * MAX_JOB_GPUS),
+        table.integers("num_jobs", 1, MAX_JOB_GPUS),
+        table.texts("model_name"),
+        strict=True,
+    )
+    return tuple(
+        PhillyJob(name, submit, gpus, service / gpus, model)
+        for name, submit, service, gpus, model in rows
+    )
 
 
 def _estimates(table: CsvTable) -> list[float | None]:

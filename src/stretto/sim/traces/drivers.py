@@ -36,6 +36,10 @@ class TraceRun(NamedTuple):
         """The keys of the format, from the options of the same names."""
         return self.format.keys_for(self.path, **self.options)
 
+    def items(self) -> tuple[Any, ...]:
+        """The items of the work list."""
+        return self.format.items(self.path, self.models or None, self.keys)
+
     @property
     def unfit(self) -> UnfitPolicy:
         """What happens to pods that do not fit; by default they stay pending."""
