@@ -37,9 +37,10 @@ FORMS = {
     "stretto.simulate.openb/v1": "stretto.sim.traces.openb:ReplayReport",
     "stretto.simulate.philly/v1": "stretto.sim.traces.philly:PhillyReport",
     "stretto.simulate.azure-vm/v1": "stretto.sim.traces.hosts:HostsReport",
+    "stretto.compare.trace/v1": "stretto.cli.output.documents:TraceComparisonDocument",
     **{
         f"stretto.simulate.{name}/v1": "stretto.sim.traces.batch:BatchReport"
-        for name in ("swf", "philly-log", "helios", "tiresias", "elasticflow")
+        for name in ("swf", "philly-log", "helios", "tiresias", "elasticflow", "csv")
     },
     "stretto.queues/v1": "stretto.cli.output.documents:QueueDocument",
     "stretto.shards/v1": "stretto.cli.output.documents:ShardDocument",

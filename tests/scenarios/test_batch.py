@@ -109,6 +109,12 @@ def test_users_take_turns_if_they_name_queues(
     assert (report.max_wait_s, report.mean_wait_s_by_queue) == (longest, waits)
 
 
+def test_a_job_of_high_priority_goes_first_and_evicts_no_job() -> None:
+    jobs = [cpu_job("1", 0, 8, 10), cpu_job("2", 1, 8, 10), cpu_job("3", 2, 8, 10, priority=9)]
+    assert report_of(jobs, NODES, "priority").max_wait_s == 19
+    assert report_of(jobs, NODES, "priority").started == 3
+
+
 def test_no_nodes_are_refused() -> None:
     with pytest.raises(InputError, match="expected at least one node"):
         report_of(BY_HAND, [])
@@ -137,6 +143,7 @@ def run(*words: object) -> Result:
         ("pcs.csv", ("--gpus", "16"), 16),
         ("helios.csv", ("--gpus", "16", "--gpus-per-node", "8", "--queues-by", "queue"), 20),
         ("small.swf", ("--nodes-like", "8cpu-32gib:4", "--queue", "easy"), 23),
+        ("own.csv", ("--columns", "own.yaml", "--nodes-like", "32cpu-128gib-8gpu-V100:2"), 8),
     ],
 )
 def test_simulate_recognises_a_trace_and_runs_it(
@@ -154,6 +161,9 @@ def test_simulate_recognises_a_trace_and_runs_it(
         (("tiresias.csv",), "give --nodes FILE, or --nodes-like 64cpu-256gib:200, or --gpus 64"),
         (("small.swf", "--pods", "small.swf"), "FILE or --pods, not both"),
         (("small.swf", "--gpus", "4", "--nodes-like", "1cpu-1gib:1"), "--nodes-like or --gpus"),
+        (("own.csv", "--columns", "own.csv", "--gpus", "8"), "expected one mapping of values"),
+        (("own.csv",), "or map its columns"),
+        (("--format", "csv", "--pods", "own.csv", "--gpus", "8"), "give --columns MAP.yaml"),
         (("small.swf", "--lifetime", "min"), "it applies to azure-vm"),
         (("small.swf", "--queue", "easi"), "easy"),
     ],
@@ -173,13 +183,66 @@ def test_an_unknown_file_is_answered_with_the_nearest_format(tmp_path: Path) -> 
     assert "nearest: helios (job log), but it lacks the columns gpu_num, cpu_num" in done.output
 
 
-def test_a_scenario_reads_a_log_and_its_nodes(samples: Path, tmp_path: Path) -> None:
-    path = tmp_path / "s.yaml"
-    log = samples / "small.swf"
-    path.write_text(
-        f"fleet: {{swf: {{nodes: {log}}}}}\n"
-        f"workloads: [{{swf: {{jobs: {log}, queues_by: queue}}}}]\n"
-    )
-    feed = materialise(load_scenario(path), Rng(0))
+@pytest.mark.parametrize("fleet", ["swf: {nodes: small.swf}", "trace: small.swf"])
+@pytest.mark.parametrize("work", ["swf: {jobs: small.swf}", "trace: small.swf"])
+def test_a_scenario_reads_a_log_and_its_nodes(
+    samples: Path, tmp_path: Path, fleet: str, work: str
+) -> None:
+    (tmp_path / "small.swf").write_bytes((samples / "small.swf").read_bytes())
+    (tmp_path / "s.yaml").write_text(f"fleet: {{{fleet}}}\nworkloads: [{{{work}}}]\n")
+    feed = materialise(load_scenario(tmp_path / "s.yaml"), Rng(0))
     assert (len(feed.nodes), feed.arrivals[0].time_s) == (8, 0)
+    assert feed.arrivals[-1].duration_s == 1800
+
+
+def test_a_workload_of_a_scenario_names_queues(samples: Path, tmp_path: Path) -> None:
+    log = samples / "small.swf"
+    text = f"fleet: {{trace: {log}}}\nworkloads: [{{swf: {{jobs: {log}, queues_by: queue}}}}]\n"
+    (tmp_path / "s.yaml").write_text(text)
+    feed = materialise(load_scenario(tmp_path / "s.yaml"), Rng(0))
     assert any(b'"stretto.dev/queue":"short"' in each.body for each in feed.arrivals)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fleet: {trace: x.csv}", "expected a trace in one of the formats openb, philly"),
+        ("fleet: {trace: pcs.csv}", "fleet.trace: got 'philly', expected a format with node lists"),
+        ("fleet: {trace: small.swf, swf: {nodes: a}}", "got 'trace and swf'"),
+        ("fleet: {trace: 3}", "fleet.trace: got 3, expected a text"),
+    ],
+)
+def test_a_trace_of_a_scenario_that_cannot_be_used_is_refused(
+    samples: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "x.csv").write_text("red,green,blue\n")
+    for name in ("pcs.csv", "small.swf"):
+        (tmp_path / name).write_bytes((samples / name).read_bytes())
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_scenario(tmp_path / "s.yaml")
+    assert said in str(caught.value)
+
+
+def test_compare_simulates_a_trace_for_each_order_and_policy(samples: Path) -> None:
+    words = ("--queue", "fifo", "--queue", "easy", "--policy", "packing", "--json", "-", "-q")
+    found = json.loads(run("compare", samples / "small.swf", *words).stdout)
+    assert [side["side"] for side in found["sides"]] == ["fifo packing", "easy packing"]
+    assert found["sides"][0]["mean_wait_s"] > found["sides"][1]["mean_wait_s"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("small.swf", "--seeds", "1"), "--seeds: got '1', expected no such option"),
+        (("tiresias.csv",), "or --gpus 64"),
+        (("small.swf", "--queue", "easi"), "easy"),
+        (("own.csv",), "or map its columns"),
+    ],
+)
+def test_what_does_not_fit_a_comparison_is_refused(
+    samples: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(samples)
+    done = run("compare", *words)
+    assert (done.exit_code, said in done.output) == (2, True), done.output

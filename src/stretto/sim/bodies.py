@@ -38,6 +38,7 @@ class PodEncoder:
             pod.estimate_s,
             pod.queue,
             tuple(pod.labels.items()),
+            pod.preemption_policy,
         )
         found = self._parts.get(spec)
         if found is None:

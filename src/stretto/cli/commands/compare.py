@@ -1,7 +1,7 @@
 """``stretto compare``: policies and seeds over a trace, by the published protocol."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from stretto.cli.commands.replaying import (
     refuse_options,
     what_if_options,
 )
+from stretto.cli.commands.trace_sides import compare_sides, has_times, opened, require_plots
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 from stretto.cli.views.study import plot_study
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 
 FILE: Final = "file"
 """Value of --order and --arrive that takes the file as it is."""
-_OF_TRACES: Final = (
-    "format", "nodes", "pods", "seeds", "arrive", "order", "published", "workers",
-)  # fmt: skip
+_OF_STUDY: Final = ("seeds", "arrive", "order", "published", "workers")
+"""Options of the study, whose pods have no times."""
+_OF_SIDES: Final = ("nodes_like", "gpus", "gpus_per_node", "queue", "queues_by", "columns")
+"""Options of traces with times."""
+_OF_TRACES: Final = ("format", "nodes", "pods", *_OF_STUDY, *_OF_SIDES)
 """Options that do not apply to a recording."""
 SHOWN_PCT: Final = 100
 """Arrival percentage shown in tables, besides the last one."""
@@ -39,7 +42,7 @@ SHOWN_PCT: Final = 100
 class CompareOptions:
     """Options of ``compare``."""
 
-    #: A recording; ``None`` for a trace.
+    #: FILE: a recording or a trace; ``None`` if it is not given.
     recording: Path | None
     #: Format of the trace; ``None`` for a recording.
     format: str | None
@@ -47,6 +50,18 @@ class CompareOptions:
     nodes: Path | None
     #: The pod list.
     pods: Path | None
+    #: Nodes as ``SHAPE:N``.
+    nodes_like: str | None
+    #: GPUs of the pool.
+    gpus: int | None
+    #: GPUs of each node of the pool; ``None`` for one node.
+    gpus_per_node: int | None
+    #: The queue orders; empty for all usual ones.
+    queue: tuple[str, ...]
+    #: The value of a job that names its Queue.
+    queues_by: str | None
+    #: The column map of a CSV file.
+    columns: Path | None
     #: The policies; empty for all of the study.
     policy: tuple[str, ...]
     #: The seeds; ``None`` for the published ones.
@@ -85,14 +100,27 @@ class CompareOptions:
             --order file --arrive file --seeds 0
         stretto compare --format openb --nodes N.csv --pods P.csv \\
             --published published_fgd_results.csv --out plots
+        stretto compare CTC-SP2-1996-3.1-cln.swf.gz --queue fifo --queue easy --out plots
         stretto compare monday.jsonl.gz --policy packing --add-nodes worker-1:20 --out plots
     """,
     out=True,
 )
-@click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", metavar="NAME", help="Trace format: openb, or a format of a package.")
+@click.argument("recording", type=INPUT_FILE, required=False, metavar="[FILE]")
+@click.option("--format", metavar="NAME", help="Format of the trace [by its content].")
 @click.option("--nodes", type=INPUT_FILE, help="The node list.")
-@click.option("--pods", type=INPUT_FILE, help="The pod list.")
+@click.option("--pods", type=INPUT_FILE, help="The list of pods or jobs.")
+@click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
+@click.option("--gpus", type=options.POSITIVE, metavar="N", help="jobs: GPUs of the pool.")
+@click.option(
+    "--gpus-per-node", type=options.POSITIVE, metavar="N", help="jobs: GPUs of each node."
+)
+@click.option("--queue", multiple=True, metavar="ORDER", help="jobs: queue order; may be repeated.")
+@click.option(
+    "--queues-by",
+    type=click.Choice(["none", "user", "group", "queue", "partition"]),
+    help="jobs: the value that names the Queue of a job [none].",
+)
+@click.option("--columns", type=INPUT_FILE, metavar="MAP", help="The column map of a CSV file.")
 @click.option(
     "--policy",
     multiple=True,
@@ -129,18 +157,26 @@ def compare(common: CommandContext, opts: CompareOptions) -> None:
     production plane places the pods one by one until --arrive, and pods that do not fit are
     dropped.
 
+    Traces with times are simulated once for each --queue and --policy.
+
     With a recording of a cluster (stretto record), the replay is compared with changed replays.
     """
     tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
-    if opts.recording is not None:
+    trace = opened(opts)
+    if has_times(trace):
+        refuse_options((*_OF_STUDY, *VARYING, "shards"), "no such option here", "leave it out")
+        compare_sides(common, trace, opts.queue, opts.policy)
+        return
+    if trace.recording is not None:
         refuse_options(_OF_TRACES, "no such option with a recording", "it applies to traces")
         changes = (opts.add_nodes, opts.drain, opts.burst, opts.queue_share, opts.plugin)
         compare_recording(
             common,
-            WhatIfOptions(opts.recording, opts.policy, opts.profile, opts.shards, *changes),
+            WhatIfOptions(trace.recording, opts.policy, opts.profile, opts.shards, *changes),
         )
         return
-    _study(common, opts)
+    refuse_options(_OF_SIDES, "no such option with openb", "it applies to traces with times")
+    _study(common, replace(opts, format=trace.format, pods=trace.pods))
 
 
 def _study(common: CommandContext, opts: CompareOptions) -> None:
@@ -154,10 +190,7 @@ def _study(common: CommandContext, opts: CompareOptions) -> None:
         hint = "or name a recording: stretto compare FILE"
         raise InputError("--format, --nodes, --pods", None, "all three for a trace", hint)
     refuse_options((*VARYING, "shards"), "a recording to vary", "stretto compare FILE")
-    if common.out is not None:
-        from stretto.sim.plots import check_plots
-
-        check_plots()
+    require_plots(common)
     runs = _runs(common, opts)
     curves = _curves(opts)
     fleet = load_trace(opts.format, opts.pods, opts.nodes)

@@ -25,53 +25,53 @@ class SimulateOptions:
     """Options of ``simulate``; ``None`` if not given."""
 
     #: FILE: a recording or a trace; ``None`` if it is not given.
-    recording: Path | None
+    recording: Path | None = None
     #: Format of the trace; ``None`` for a recording, or to recognise it by content.
-    format: str | None
+    format: str | None = None
     #: The list of pods, jobs or VMs.
-    pods: Path | None
+    pods: Path | None = None
     #: A node list in openb format.
-    nodes: Path | None
+    nodes: Path | None = None
     #: Nodes as ``SHAPE:N``.
-    nodes_like: str | None
+    nodes_like: str | None = None
     #: Required values of nodes, as ``K=V,...``.
-    node_filter: str | None
+    node_filter: str | None = None
     #: Maximum number of nodes.
-    node_limit: int | None
+    node_limit: int | None = None
     #: The policy.
-    policy: str | None
+    policy: str | None = None
     #: ``wait`` or ``reject`` for pods that do not fit.
-    on_unschedulable: str | None
+    on_unschedulable: str | None = None
     #: GPUs of the pool.
-    gpus: int | None
+    gpus: int | None = None
     #: GPUs of each node of the pool; ``None`` for one node.
-    gpus_per_node: int | None
+    gpus_per_node: int | None = None
     #: Order of the queue.
-    queue: str | None
+    queue: str | None = None
     #: ``min``, ``mid`` or ``max`` of a lifetime bin.
-    lifetime: str | None
+    lifetime: str | None = None
     #: Whether the VMs of a batch are a gang.
-    gangs: bool
+    gangs: bool = False
     #: The value of a job that names its Queue.
-    queues_by: str | None
+    queues_by: str | None = None
     #: The column map of a CSV file.
-    columns: Path | None
+    columns: Path | None = None
     #: Whether unplaced pods are an error.
-    require_all: bool
+    require_all: bool = False
     #: Profile; empty for the default one.
-    profile: str
+    profile: str = ""
     #: Scheduler shards.
-    shards: int
+    shards: int = 1
     #: Nodes to add.
-    add_nodes: tuple[str, ...]
+    add_nodes: tuple[str, ...] = ()
     #: Nodes to drain.
-    drain: tuple[str, ...]
+    drain: tuple[str, ...] = ()
     #: Pods to add.
-    burst: tuple[str, ...]
+    burst: tuple[str, ...] = ()
     #: Changed queues.
-    queue_share: tuple[str, ...]
+    queue_share: tuple[str, ...] = ()
     #: Files with rules that the profile may name.
-    plugin: tuple[Path, ...]
+    plugin: tuple[Path, ...] = ()
 
     @property
     def trace(self) -> Path:

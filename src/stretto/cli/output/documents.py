@@ -1,5 +1,7 @@
 """JSON documents of verbs whose result is no struct of its own, for their published schemas."""
 
+from typing import Any
+
 import msgspec
 
 from stretto.control.dispatcher.usage_report import QueueFacts
@@ -140,6 +142,15 @@ class ReplayComparisonDocument(msgspec.Struct, frozen=True):
     recorded: RecordedFigures
     #: The replays, the unchanged one first.
     sides: tuple[ReplayedSide, ...]
+
+
+class TraceComparisonDocument(msgspec.Struct, frozen=True):
+    """Simulations of one trace: ``stretto compare TRACE``."""
+
+    #: The format of the trace.
+    format: str
+    #: The simulations: ``side``, and the fields of the format's report each.
+    sides: tuple[dict[str, Any], ...]
 
 
 class ErrorFields(msgspec.Struct, frozen=True, omit_defaults=True):

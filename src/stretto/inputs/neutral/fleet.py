@@ -101,6 +101,8 @@ class FleetPod(msgspec.Struct, frozen=True, gc=False):
     queue: str = ""
     #: Further labels.
     labels: Mapping[str, str] = _NOTHING
+    #: ``Never`` for a pod that evicts no pods of lower priority; empty for the default.
+    preemption_policy: str = ""
 
     @property
     def gpu_milli_total(self) -> int:

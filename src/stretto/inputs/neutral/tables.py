@@ -46,11 +46,14 @@ class CsvLayout(msgspec.Struct, frozen=True):
 class CsvTable:
     """The cells of one CSV file, by column."""
 
-    def __init__(self, path: Path | str, text: str, layout: CsvLayout) -> None:
+    def __init__(
+        self, path: Path | str, text: str, layout: CsvLayout, separator: str = ","
+    ) -> None:
         """Check the header and the number of cells of each row."""
         #: The path as the user spelled it.
         self.source = str(path)
         self._text = text
+        self._separator = separator
         rows = self._rows()
         if not rows:
             raise InputError(self.source, None, "a header line", _expect_header(layout))
@@ -61,6 +64,11 @@ class CsvTable:
         self.count = len(rows) - 1
         cells = zip(*rows[1:], strict=True) if self.count else iter([()] * len(header))
         self._columns: dict[str, tuple[str, ...]] = dict(zip(header, cells, strict=True))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns, in the order of the file."""
+        return tuple(self._columns)
 
     def has(self, column: str) -> bool:
         """Whether the file has an (optional) column."""
@@ -145,7 +153,8 @@ class CsvTable:
 
     def _rows(self) -> list[list[str]]:
         """All non-blank rows, the header first."""
-        reader = csv.reader(io.StringIO(self._text, newline=""), strict=True)
+        source = io.StringIO(self._text, newline="")
+        reader = csv.reader(source, strict=True, delimiter=self._separator)
         try:
             return [row for row in reader if not _is_blank(row)]
         except csv.Error as error:
@@ -154,7 +163,8 @@ class CsvTable:
 
     def _line(self, row: int) -> int:
         """The last line of a data row in the file; row -1 is the header."""
-        reader = csv.reader(io.StringIO(self._text, newline=""), strict=True)
+        source = io.StringIO(self._text, newline="")
+        reader = csv.reader(source, strict=True, delimiter=self._separator)
         lines = (reader.line_num for cells in reader if not _is_blank(cells))
         return next(line for index, line in enumerate(lines, start=-1) if index == row)
 

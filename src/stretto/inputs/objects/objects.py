@@ -133,6 +133,8 @@ def pod_object(
     }
     if pod.priority:
         spec["priority"] = pod.priority
+    if pod.preemption_policy:
+        spec["preemptionPolicy"] = pod.preemption_policy
     if pod.priority_class:
         spec["priorityClassName"] = pod.priority_class
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -30,9 +30,9 @@ MAX_NAME_BYTES: Final = 150
 """File names have at most 255 bytes, and a record adds the time to its scenario's name."""
 MAX_SHARDS: Final = 64
 """Maximum number of shards in one process; more share one interpreter without gain."""
-FLEET_SOURCES: Final = ("synthetic", "manifests", "shapes", "like")
+FLEET_SOURCES: Final = ("synthetic", "manifests", "shapes", "like", "trace")
 """Sources of nodes, apart from trace formats."""
-WORK_SOURCES: Final = ("synthetic", "manifests", "pods")
+WORK_SOURCES: Final = ("synthetic", "manifests", "pods", "trace")
 """Sources of work, apart from trace formats."""
 ARRIVALS: Final = ("at", "rate", "every", "diurnal")
 """Arrival patterns."""

@@ -17,6 +17,7 @@ from stretto.inputs.neutral.strict import strict
 from stretto.inputs.scenario.checks import check_scenario
 from stretto.inputs.scenario.format_keys import file_type
 from stretto.inputs.scenario.schema import Scenario, ScenarioFile
+from stretto.inputs.scenario.unnamed_traces import with_formats
 
 MAX_SCENARIO_BYTES: Final = 8 << 20
 """Size of a scenario with ten thousand workloads; bulk data belongs in traces and manifests."""
@@ -30,6 +31,7 @@ def load_scenario(path: Path) -> Scenario:
     """
     where = f"scenario {path}"
     data = _mapping(path, where)
+    data = with_formats(data, path.parent, where)
     file = strict(file_type(data), data, where)
     scenario = Scenario(
         **{name: getattr(file, name) for name in ScenarioFile.__struct_fields__}, source=str(path)

@@ -83,6 +83,8 @@ class FleetSpec(msgspec.Struct, frozen=True, kw_only=True):
     shapes: tuple[NodeShapeSpec, ...] | None = None
     #: Shapes in short form, such as ``64cpu-256gib:200``.
     like: str | None = None
+    #: A node list of a trace; its content decides the format.
+    trace: str | None = None
     #: Keep only nodes with these values, such as ``model=G2,gpu=8``.
     filter: str = ""
     #: Keep only the first of them, up to this number.
@@ -188,6 +190,8 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     manifests: tuple[str, ...] | None = None
     #: Equal pods.
     pods: PodsSpec | None = None
+    #: A trace; its content decides the format.
+    trace: str | None = None
     #: Arrival pattern; absent uses the trace's own times, else the start.
     arrival: ArrivalSpec | None = None
     #: Order of a trace: as in the file, or random; absent shuffles only with ``arrive_pct``.

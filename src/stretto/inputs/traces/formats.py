@@ -110,7 +110,7 @@ class TraceFormat:
         """The keys with their paths resolved."""
         names = (self.file, *self.paths)
         texts = {name: getattr(keys, name) for name in names}
-        found = {name: str(path(text)) for name, text in texts.items() if isinstance(text, str)}
+        found = {n: str(path(text)) for n, text in texts.items() if text and isinstance(text, str)}
         return msgspec.structs.replace(keys, **found)
 
     def keys_for(self, path: Path, **keys: Any) -> Any:

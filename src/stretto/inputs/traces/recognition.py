@@ -71,7 +71,8 @@ def recognised(path: Path) -> Recognition:
     name = found.format or _accepted_by(path)
     if not name:
         expected = f"a trace in one of the formats {', '.join(TRACES.names())}"
-        raise InputError(str(path), _what(path), expected, found.sentence())
+        hint = f"{found.sentence()}; or map its columns (docs/traces.md, csv)"
+        raise InputError(str(path), _what(path), expected, hint)
     return found if found.format else Recognition(name, name, "", "")
 
 

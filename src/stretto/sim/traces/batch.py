@@ -4,7 +4,7 @@ Protocol: times are rounded to whole seconds. Jobs are submitted in the order of
 times, equal times in the order of the file. At each instant, ends precede submissions, and one
 scheduling pass follows. A job that does not fit on the empty nodes is skipped, so it cannot block a
 queue. The queue order is ``FIFO`` and the policy that selects nodes ``packing`` unless options
-select others; ties go to the smallest node name.
+select others; ties go to the smallest node name. No job is preempted.
 
 The bounded slowdown of a job is max(1, (wait + run time) / max(run time, 10 s)): Feitelson et al.,
 Theory and Practice in Parallel Job Scheduling, 1997.
@@ -13,7 +13,7 @@ Theory and Practice in Parallel Job Scheduling, 1997.
 from collections import Counter
 from collections.abc import Sequence
 from math import floor
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -46,6 +46,8 @@ P95: Final = 0.95
 """The percentile in the report."""
 BOUND_S: Final = 10
 """Shortest run time in the bounded slowdown, in seconds."""
+NEVER_PREEMPTS: Final = "Never"
+"""Preemption policy of jobs: in a log, no job was evicted for another."""
 DEFAULT_QUEUE: Final = "fifo"
 """Order of jobs by default."""
 
@@ -168,13 +170,12 @@ def _work(job: BatchJob, limit: PodLimit, keys: BatchJobs) -> list[PodWork]:
     """The pods of a job. A job of one pod is a gang too, so all are queued alike."""
     start, lifetime = floor(job.submit_s + 0.5), floor(job.duration_s + 0.5)
     pods = gang_of(job, shares_of(job, limit), keys.queues_by)
-    name = pods[0].group or pods[0].name
-    return [
-        PodWork(
-            msgspec.structs.replace(pod, group=name, duration_s=float(lifetime)), start, lifetime
-        )
-        for pod in pods
-    ]
+    own: dict[str, Any] = {
+        "group": pods[0].group or pods[0].name,
+        "duration_s": float(lifetime),
+        "preemption_policy": NEVER_PREEMPTS if job.priority else "",
+    }
+    return [PodWork(msgspec.structs.replace(pod, **own), start, lifetime) for pod in pods]
 
 
 class _EmptyNodes:

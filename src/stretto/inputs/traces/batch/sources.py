@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.neutral.layouts import FileLayout, Syntax
 from stretto.inputs.traces.batch.attempts import MACHINE_LAYOUT, load_attempts, machine_nodes
+from stretto.inputs.traces.batch.columns import load_mapped
 from stretto.inputs.traces.batch.helios import GPUS_LAYOUT, LOG_LAYOUT, helios_nodes, load_helios
 from stretto.inputs.traces.batch.jobs import BatchJob, BatchJobs
+from stretto.inputs.traces.batch.maps import MappedJobs
 from stretto.inputs.traces.batch.swf import FIELDS, swf_jobs, swf_nodes
 from stretto.inputs.traces.batch.training import (
     CLUSTER_LAYOUT,
@@ -94,6 +96,14 @@ SOURCES: Final[Mapping[str, BatchSource]] = {
         read=load_elasticflow,
         layouts=(FileLayout.of("job list", ELASTIC_LAYOUT),),
         nodes=cluster_nodes,
+    ),
+    "csv": BatchSource(
+        read=lambda path: load_mapped(path, MappedJobs(jobs=str(path))),
+        layouts=(),
+        keys=MappedJobs,
+        read_by=load_mapped,
+        paths=("columns",),
+        options=frozenset({"columns"}),
     ),
 }
 """Every format of batch jobs by name."""

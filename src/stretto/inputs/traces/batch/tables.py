@@ -73,6 +73,15 @@ def moment(text: str, zone: tzinfo = UTC) -> float | None:
         return None
 
 
+def formatted(text: str, form: str, zone: tzinfo) -> float | None:
+    """A date and time of a ``strptime`` format as seconds of the epoch; ``None`` if it is none."""
+    try:
+        found = datetime.strptime(text, form)  # noqa: DTZ007 (a zone of its own precedes ours)
+        return (found if found.tzinfo else found.replace(tzinfo=zone)).timestamp()
+    except (ValueError, OverflowError, re.error):
+        return None
+
+
 def names(table: CsvTable, column: str) -> Sequence[str]:
     """The cells of a column as unique names: every text that is not empty."""
     cells = [cell.strip() for cell in table.texts(column)]

@@ -1,0 +1,144 @@
+"""``stretto compare`` for traces with times: one simulation for each queue order and policy."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from stretto.cli import sinks
+from stretto.cli.commands.traces import (
+    SimulateOptions,
+    checked_format,
+    opened_trace,
+    simulate_trace,
+)
+from stretto.cli.console import cell
+from stretto.cli.options import CommandContext
+from stretto.explain.words.durations import short_duration
+
+if TYPE_CHECKING:
+    from stretto.sim.plots import PlotLine
+
+ORDERS: Final = ("fifo", "skip", "sjf", "easy")
+"""Queue orders that are compared by default."""
+SHARED: Final = (
+    "recording", "format", "pods", "nodes", "nodes_like", "gpus", "gpus_per_node", "queues_by",
+    "columns",
+)  # fmt: skip
+"""Options of ``compare`` that are also options of ``simulate``."""
+SHOWN: Final[Mapping[str, str]] = {
+    "started": "started",
+    "placed": "placed",
+    "rejected": "rejected",
+    "mean_wait_s": "mean wait",
+    "p95_wait_s": "p95 wait",
+    "max_wait_s": "longest wait",
+    "mean_bounded_slowdown": "slowdown",
+    "makespan_s": "makespan",
+    "cpu_util": "CPU",
+    "gpu_util": "GPU",
+    "mean_cpu_pct": "CPU %",
+    "gpu_milli_seconds": "GPU milli × s",
+}
+"""Figures of a report that the table shows, with their headings."""
+
+
+class TraceSide(NamedTuple):
+    """One simulation of a comparison."""
+
+    #: Its name, such as ``easy``.
+    name: str
+    #: Its report as built-in values.
+    report: dict[str, Any]
+    #: Usage over time.
+    lines: "tuple[PlotLine, ...]"
+
+
+def opened(opts: object) -> SimulateOptions:
+    """FILE and the options of ``compare`` that are also options of ``simulate``.
+
+    Raises:
+        InputError: the file cannot be read, or its content has no known format.
+    """
+    return opened_trace(SimulateOptions(**{name: getattr(opts, name) for name in SHARED}))
+
+
+def has_times(opts: SimulateOptions) -> bool:
+    """Whether a trace is simulated in its times; the pods of the study fill nodes without times."""
+    from stretto.inputs.traces.formats import TRACES
+
+    if opts.recording is not None or opts.format is None:
+        return False
+    found = TRACES.get(opts.format)
+    return not found.fills and (found.nodes is None or "queue" in found.options)
+
+
+def require_plots(common: CommandContext) -> None:
+    """Check that plots can be drawn, if there is a folder for them.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    if common.out is not None:
+        from stretto.sim.plots import check_plots
+
+        check_plots()
+
+
+def compare_sides(
+    common: CommandContext, opts: SimulateOptions, queues: Sequence[str], policies: Sequence[str]
+) -> None:
+    """Simulate a trace once for each queue order and policy, and compare the reports.
+
+    Raises:
+        InputError: an option does not apply to the format.
+    """
+    trace = checked_format(opts)
+    orders = queues or (ORDERS if "queue" in trace.options else ())
+    require_plots(common)
+    sides: list[TraceSide] = []
+    for queue, policy in product(orders or (None,), policies or (None,)):
+        varied = replace(opts, queue=queue, policy=policy)
+        done = simulate_trace(common, varied, checked_format(varied))
+        name = " ".join(each for each in (queue, policy) if each) or "default"
+        sides.append(TraceSide(name, msgspec.to_builtins(done.report), done.lines))
+        if done.report.partial:
+            break
+    _show(common, sides)
+    fields = [{"side": side.name, **side.report} for side in sides]
+    common.console.json("stretto.compare.trace/v1", {"format": opts.format, "sides": fields})
+    if common.out is not None:
+        _plot(common, opts, sides)
+    if any(side.report.get("partial") for side in sides):
+        raise KeyboardInterrupt
+
+
+def _show(common: CommandContext, sides: Sequence[TraceSide]) -> None:
+    """Write sides × figures as a table."""
+    given = {name for side in sides for name, value in side.report.items() if value is not None}
+    names = [name for name in SHOWN if name in given]
+    rows = [[side.name, *(_shown(name, side.report.get(name)) for name in names)] for side in sides]
+    common.console.table(["order", *(SHOWN[name] for name in names)], rows)
+
+
+def _shown(name: str, value: Any) -> str:
+    is_time = name.endswith("_s") and isinstance(value, int | float)
+    return short_duration(value) if is_time else cell(value)
+
+
+def _plot(common: CommandContext, opts: SimulateOptions, sides: Sequence[TraceSide]) -> None:
+    """Plot the usage of all sides into the output folder."""
+    from stretto.sim.plots import PlotTexts, curves_png
+
+    assert common.out is not None
+    texts = PlotTexts(f"{opts.trace.name}: usage over time", "hours", "in use, % of all")
+    lines = [
+        msgspec.structs.replace(line, label=f"{side.name}: {line.label}", colour=number)
+        for number, side in enumerate(sides)
+        for line in side.lines[-1:]
+    ]
+    target = common.out / "usage.png"
+    sinks.write_whole(target, curves_png(lines, texts))
+    common.console.note(f"written: {target}")
