@@ -384,3 +384,9 @@ def test_equal_shares_keep_the_totals() -> None:
     job = BatchJob(job_id="1", submit_s=0, cpu_milli=7, memory_mib=5, gpus=3, nodes=4)
     shares = shares_of(job, PodLimit(0, 0))
     assert shares == [PodShare(2, 2, 1, 1), PodShare(2, 1, 1, 2), PodShare(1, 1, 0, 1)]
+
+
+def test_a_job_of_too_many_pods_is_refused() -> None:
+    job = BatchJob(job_id="1", submit_s=0, cpu_milli=10**9)
+    with pytest.raises(InputError, match=r"job-1: got '1,000,000 pods', expected at most 100,000"):
+        job_pods([job], KEYS)

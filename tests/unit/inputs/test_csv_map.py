@@ -166,10 +166,15 @@ def test_cells_may_have_another_separator(tmp_path: Path) -> None:
         ("submit: s\nduration: 1\nseparator: abc", "expected one character"),
         ("submit: s\nduration: 1\ncpu: -1", "cpu: got"),
         ("submit: s\nduration: 1\nrequests: pods", "did you mean 'pod'?"),
+        ("submit: s\nduration: 1e300", "duration: got 1e+300, expected a column, or a number 0.."),
+        (
+            "submit: {column: huge}\nduration: 1",
+            "column huge: got '1736150400000', expected a number",
+        ),
         ("[1]", "expected one mapping of values to columns"),
         ("", "expected text in the file"),
         ("submit: s\nduration: x", "line 2, column x: got 'soon', expected a duration"),
-        ("submit: x\nduration: 1", "column x: got 'soon', expected a number or a date and time"),
+        ("submit: x\nduration: 1", "column x: got 'soon', expected a number of seconds"),
         ("submit: {column: x, format: '%Y'}\nduration: 1", "expected a time of the format %Y"),
         ("submit: s\nduration: 1\ncpu: x", "column x: got 'soon', expected a number 0.."),
         ("submit: s\nduration: 1\npods: half", "column half: got '0.5', expected an integer"),
@@ -178,7 +183,9 @@ def test_cells_may_have_another_separator(tmp_path: Path) -> None:
     ],
 )
 def test_a_map_that_does_not_fit_is_refused(tmp_path: Path, columns: str, message: str) -> None:
-    assert message in refused(tmp_path, columns, "s,x,half,more", "0,soon,0.5,1.5")
+    assert message in refused(
+        tmp_path, columns, "s,x,half,more,huge", "0,soon,0.5,1.5,1736150400000"
+    )
 
 
 def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ from stretto.inputs.traces.batch.tables import as_number, formatted, moment, nam
 
 ANY_COLUMNS: Final = CsvLayout((), others=True)
 """A table whose columns the map names."""
+MAX_MOMENT_S: Final = 10**11
+"""The year 5138: a larger number is in milliseconds."""
 NO_SUBMISSION: Final = "no submission time"
 """Why a job without submission time is omitted."""
 NO_RUN_TIME: Final = "no run time"
@@ -149,8 +151,8 @@ class MappedTable:
         starts, ends = self._moments(start), self._moments("end")
         found: list[float | None] = []
         for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
-            if first is not None and last is not None and last < first:
-                self._refuse(row, "end", f"a time not before {start}")
+            if first is not None and last is not None and not 0 <= last - first <= MAX_TIME_S:
+                self._refuse(row, "end", f"a time not before {start}, and within 300 years of it")
             found.append(None if first is None or last is None else last - first)
         return found
 
@@ -194,16 +196,17 @@ class MappedTable:
         """A time of each job in seconds; ``None`` if it is unknown."""
         spec = self._spec(name)
         if spec is None:
-            return [float(getattr(self._map, name))] * self._table.count
+            return [self._constant(name, (-MAX_MOMENT_S, MAX_MOMENT_S))] * self._table.count
         zone = zone_of(spec.zone or self._map.zone, f"{self._where}: {name}.zone")
         scale = self._scale(spec, name, TIME_UNITS)
-        expected = "a number or a date and time such as 2020-06-09 18:41:01"
+        expected = "a number of seconds (or state a unit), or a time such as 2020-06-09 18:41:01"
 
         def read(cell: str) -> float | None:
             if spec.format:
                 return formatted(cell, spec.format, zone)
             value = as_number(cell)
-            return moment(cell, zone) if value is None else value * scale
+            seconds = moment(cell, zone) if value is None else value * scale
+            return seconds if seconds is not None and abs(seconds) <= MAX_MOMENT_S else None
 
         shown = f"a time of the format {spec.format}" if spec.format else expected
         return self._cells(name, spec, read, shown)
@@ -212,8 +215,9 @@ class MappedTable:
         """A duration of each job in seconds; ``None`` if it is unknown."""
         spec = self._spec(name)
         if spec is None:
-            value = getattr(self._map, name)
-            return [None if value is None else float(value)] * self._table.count
+            known = getattr(self._map, name) is not None
+            value = self._constant(name, (0, MAX_TIME_S)) if known else None
+            return [value] * self._table.count
         scale = self._scale(spec, name, TIME_UNITS)
 
         def read(cell: str) -> float | None:
@@ -235,10 +239,8 @@ class MappedTable:
         low, high = bounds
         if spec is None:
             unit = next(iter(units.values())) if units is not MEMORY_UNITS else 1.0
-            value = float(getattr(self._map, name)) * unit
-            if not low <= value <= high:
-                raise InputError(f"{self._where}: {name}", value, f"{low:.15g}..{high:.15g}")
-            return [value] * self._table.count
+            value = self._constant(name, (low / unit, high / unit))
+            return [value * unit] * self._table.count
         scale = self._scale(spec, name, units)
 
         def read(cell: str) -> float | None:
@@ -272,6 +274,14 @@ class MappedTable:
                     known = {cell: known[cell]}
             found.append(known[cell])
         return found
+
+    def _constant(self, name: str, bounds: tuple[float, float]) -> float:
+        """A number of the map that holds for all rows."""
+        value, (low, high) = getattr(self._map, name), bounds
+        if isinstance(value, str) or not low <= value <= high:
+            expected = f"a column, or a number {low:.15g}..{high:.15g}"
+            raise InputError(f"{self._where}: {name}", value, expected)
+        return float(value)
 
     def _spec(self, name: str) -> ColumnSpec | None:
         """The column of a value; ``None`` for a constant."""

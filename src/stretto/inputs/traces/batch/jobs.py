@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from stretto.api.wire.names import LABEL_CHARS
+from stretto.base.errors import InputError
 from stretto.inputs.neutral.fleet import MAX_GPUS, WHOLE_GPU, FleetNode, FleetPod
 from stretto.inputs.objects.objects import USER_LABEL, object_name
 
@@ -24,6 +25,8 @@ MAX_TIME_S: Final = 10**10
 """Three centuries: a larger time is in milliseconds."""
 MAX_SIZE: Final = 10_000_000
 """Maximum number of processors or GPUs of a job: more than the largest computer has."""
+MAX_PODS: Final = 100_000
+"""Maximum number of pods of a job: more than the largest gang that a cluster can start at once."""
 AMPLE_CPU_MILLI: Final = 10_000_000
 """CPU of a node of which only the GPUs are known: never the limit."""
 AMPLE_MEMORY_MIB: Final = 1 << 24
@@ -170,7 +173,11 @@ def pods_on(
 def gang_of(job: BatchJob, shares: Sequence[PodShare], source: QueueSource) -> list[FleetPod]:
     """The pods of a job with these shares; a single pod is no gang."""
     name = f"job-{job.job_id}"
-    alone = sum(share.pods for share in shares) == 1
+    count = sum(share.pods for share in shares)
+    if count > MAX_PODS:
+        hint = "describe larger nodes, or state the largest pod (pod_cpus, pod_gpus)"
+        raise InputError(name, f"{count:,} pods", f"at most {MAX_PODS:,} pods", hint)
+    alone = count == 1
     model = FleetPod(
         name=name,
         cpu_milli=0,
