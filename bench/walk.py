@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from stretto.api.wire.kinds import POD
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -55,12 +56,12 @@ def known_class() -> tuple[Walk, Walk]:
     harness = Harness(
         [make_node(f"n{i}", cpu="16", memory="64Gi") for i in range(8)], config={"tier": "numpy"}
     )
-    harness.submit(*(make_pod(f"warm-{i}", cpu="1") for i in range(3)))
+    harness.put(POD, *(make_pod(f"warm-{i}", cpu="1") for i in range(3)))
     harness.settle()
     plane = harness.plane
 
     def one_pod() -> None:
-        harness.submit(make_pod("one", cpu="1"))
+        harness.put(POD, make_pod("one", cpu="1"))
         plane.run_until_idle()
 
     return walk(plane.step), walk(one_pod)

@@ -18,16 +18,23 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, K
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile, load_profile
+from stretto.inputs.objects.objects import (
+    GPU,
+    GPU_MILLI,
+    GPU_MODEL_LABEL,
+    GPU_MODELS,
+    GROUP,
+    SCHEDULER_NAME,
+)
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
+from stretto.sim.submission.admission import StoreAdmission
 from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
-from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
-from stretto.state.cluster.config import GPU_PRODUCT, SCHEDULER_NAME
 from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Store, WriteOutcome
 
-GROUP_NAME = "godel.bytedance.com/pod-group-name"
+GROUP_NAME = GROUP
 """Annotation and label that make a pod a member of a PodGroup."""
 
 
@@ -49,7 +56,7 @@ def make_node(
     if "zone" in more:
         labels["topology.kubernetes.io/zone"] = more["zone"]
     if "model" in more:
-        labels[GPU_PRODUCT] = more["model"]
+        labels[GPU_MODEL_LABEL] = more["model"]
     amounts = {"cpu": cpu, "memory": memory, "pods": str(more.get("pods", 110))}
     if gpus:
         amounts[GPU] = str(gpus)
@@ -208,10 +215,21 @@ class Harness:
         self.plane = Plane(
             PlaneConfig(profile=chosen, **dict(config or {})), self.store, self.clock
         )
+        self._admission = StoreAdmission(self.store)
         self.create(NODE, *nodes)
 
     def create(self, kind: Kind, *bodies: bytes) -> None:
-        """Create objects.
+        """Create objects, which pass admission as on an API server.
+
+        Raises:
+            InputError: a field is invalid.
+            ForbiddenError: admission refuses an object.
+            AssertionError: the store refused an object.
+        """
+        self.put(kind, *self._admission.admitted(kind, bodies))
+
+    def put(self, kind: Kind, *bodies: bytes) -> None:
+        """Create objects as they are, without admission: also those that a server would refuse.
 
         Raises:
             AssertionError: the store refused an object.

@@ -30,7 +30,7 @@ def chosen(case: ConformanceCase) -> str:
     names = harness.plane.cluster.nodes.names
 
     def put(item: Wire) -> None:
-        harness.create(codec.kind_of_struct(item), codec.encode(item))
+        harness.put(codec.kind_of_struct(item), codec.encode(item))
 
     for item in (*map(kube_cases.decoded, case.objects), *case.nodes, *case.pods):
         put(item)

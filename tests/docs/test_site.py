@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from stretto.inputs.workloads.gangs import FORMS
+from stretto.inputs.workloads.jobs import KUEUE_QUEUE
 from tests.docs import test_console
 
 #: Pages of the site with console blocks that run, in addition to those of ``test_console``.
@@ -63,6 +65,13 @@ def test_every_label_and_annotation_is_documented(repo_root: Path) -> None:
         keys = {*_KEY.findall(text), *(f"godel.bytedance.com/{w}" for w in _WORD.findall(text))}
         missing |= {key for key in keys if f"`{key}`" not in page and "lab" not in source.parts}
     assert sorted(missing) == []
+
+
+def test_every_key_of_a_gang_is_documented(repo_root: Path) -> None:
+    page = (repo_root / "docs/reference/labels.md").read_text(encoding="utf-8")
+    keys = {key for form in FORMS for key in (*form.names, *form.least, *form.ignored)}
+    keys |= {KUEUE_QUEUE, "kueue.x-k8s.io/job-min-parallelism", "ray.io/gang-scheduling-enabled"}
+    assert sorted(key for key in keys if f"`{key}`" not in page) == []
 
 
 def test_every_key_of_a_profile_is_documented(repo_root: Path) -> None:

@@ -1,8 +1,12 @@
 """Gangs on an API server, which binds pod by pod: a partially rejected gang is repaired."""
 
+from typing import Any
+
 import pytest
 
-from tests.e2e.daemon import PODS, group, member, pods_of, put
+from stretto.api.wire.kinds import PLUGINS_POD_GROUP, Kind
+from stretto.daemons.group_forms import with_served_groups
+from tests.e2e.daemon import PODS, group, member, pod, pods_of, put, until
 from tests.e2e.plane import GROUPS, Ground
 from tests.e2e.test_cases_faults import once
 
@@ -37,6 +41,40 @@ def test_a_gang_that_is_not_whole_again_in_time_is_released(ground: Ground) -> N
     seen = once(ground, "binder.before-write", lambda: ground.remove("m2"))
     ground.go(lambda: bool(seen) and ground.places.most(ground.site) == 1)
     ground.go(lambda: all_leaving(ground))
+
+
+def definition(kind: Kind) -> dict[str, Any]:
+    """A CRD of a kind that keeps every field."""
+    names = {"plural": kind.plural, "singular": kind.kind.lower(), "kind": kind.kind}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = kind.api_version.partition("/")[2]
+    served: dict[str, Any] = {"name": version, "served": True, "storage": True}
+    served["schema"] = {"openAPIV3Schema": schema}
+    spec = {"group": kind.group, "names": names, "scope": "Namespaced", "versions": [served]}
+    return {"metadata": {"name": kind.resource}, "spec": spec}
+
+
+def test_a_group_of_scheduler_plugins_is_a_gang_where_its_definition_is_installed(
+    ground: Ground,
+) -> None:
+    kind = PLUGINS_POD_GROUP
+    put(ground.site, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
+    path = f"/apis/{kind.api_version}/namespaces/default/{kind.plural}"
+    until(lambda: ground.site.ask("GET", path).status == 200, lambda: "the kind is not served")
+    ground.plane.close()
+    forms = with_served_groups(ground.plane.config, ground.near).group_forms
+    ground.plane = ground.new_plane(group_forms=forms)
+    ground.nodes("n0", cpu="2")
+    put(ground.site, path, {"metadata": {"name": "ring"}, "spec": {"minMember": 3}})
+    labels = {"scheduling.x-k8s.io/pod-group": "ring"}
+    for name in "abc":
+        body = pod(name, "1")
+        put(ground.site, PODS, {**body, "metadata": {**body["metadata"], "labels": labels}})
+    ground.go_for(3)
+    assert ground.bound() == {}
+    ground.nodes("n1", cpu="1")
+    ground.go(lambda: len(ground.bound()) == 3)
+    ground.laws_hold()
 
 
 def all_leaving(ground: Ground) -> bool:

@@ -59,7 +59,7 @@ def test_an_impossible_request_is_reported_and_blocks_no_other_pod(
     plane: Harness, name: str
 ) -> None:
     constraints, said = SPECS[name]
-    plane.submit(encoded("odd", **constraints), make_pod("plain"))
+    plane.put(POD, encoded("odd", **constraints), make_pod("plain"))
     plane.settle(LONG)
     assert (plane.node_of("odd"), bool(plane.node_of("plain"))) == ("", True)
     assert SAYS_MORE.get(name, said) in said_of(plane, "odd")
@@ -109,7 +109,7 @@ def test_affinity_to_a_missing_node_or_to_nothing_fails_alone(plane: Harness) ->
     gone = SPECS["affinity to a node that is gone"][0]
     nothing: dict[str, Any] = {"affinity": {"podAffinity": {}, "podAntiAffinity": {}}}
     specs = {"no-terms": no_terms, "gone": gone, "nothing": nothing}
-    plane.submit(*(encoded(name, **constraints) for name, constraints in specs.items()))
+    plane.put(POD, *(encoded(name, **constraints) for name, constraints in specs.items()))
     plane.store.delete(NODE, [Deletion("", "b1")])
     plane.settle(LONG)
     assert plane.placements() == {"no-terms": "", "gone": "", "nothing": "a1"}

@@ -16,7 +16,7 @@ from stretto.api.wire.kinds import (
 )
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.ingest.by_kind import APPLY
+from stretto.state.ingest.by_kind import APPLY, APPLY_FORMS
 from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.queues import census
 from stretto.state.ingest.whole_objects import apply_objects, referenced_kinds
@@ -164,13 +164,18 @@ class Pump:
         pods = KindFeed(self._cluster, POD, self._ingest.pods, self._known_pods)
         return [
             *((kind, feed) for kind, feed in feeds.items() if kind != POD),
-            *((kind, self._object_feed(kind)) for kind in kinds),
+            *((kind, self._further_feed(kind)) for kind in kinds),
             (POD, pods),
         ]
 
+    def _further_feed(self, kind: Kind) -> KindFeed:
+        """The feed of a kind that is not always watched."""
+        return self._plain_feed(kind) if kind in APPLY_FORMS else self._object_feed(kind)
+
     def _plain_feed(self, kind: Kind) -> KindFeed:
-        """The feed of a watched kind other than nodes and pods."""
-        cluster, ingest, apply = self._cluster, self._ingest, APPLY[kind]
+        """The feed of a kind other than nodes and pods."""
+        cluster, ingest = self._cluster, self._ingest
+        apply = APPLY_FORMS[kind] if kind in APPLY_FORMS else APPLY[kind]
         return RecordsByName(cluster, kind, lambda events, now: apply(cluster, ingest, events, now))
 
     def _apply_nodes(self, events: Sequence[WatchEvent], now: float) -> None:

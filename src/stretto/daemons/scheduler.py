@@ -21,6 +21,7 @@ from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.access_check import ReviewGuard
+from stretto.daemons.group_forms import with_served_groups
 from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log
 from stretto.daemons.metrics import metrics_of
@@ -237,7 +238,10 @@ class SchedulerDaemon:
         self._log.info("leading: listing all objects before the first decision")
         self._store.prepare()
         steady = RetryingStore(self._store, self._clock, self._check, self._log.trouble)
-        plane = self._config.make(self._config.plane, steady, self._clock)
+        config = with_served_groups(self._config.plane, steady)
+        for kind in config.group_forms:
+            self._log.info(f"reading {kind.resource}")
+        plane = self._config.make(config, steady, self._clock)
         metrics = metrics_of(plane)
         try:
             with collector.Pace() as pace:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from stretto.api.wire.kinds import Kind
 from stretto.control.binder.binder import Refusals
 from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.queues.config import DispatcherConfig
@@ -36,6 +37,8 @@ class PlaneConfig(msgspec.Struct, frozen=True):
     batch: int = BATCH
     #: Whether shards try their own nodes first.
     partition: bool = True
+    #: PodGroups of other schedulers that the store has: keys of ``workload_groups.FORMS``.
+    group_forms: tuple[Kind, ...] = ()
     #: Seconds between comparisons with a fresh list; infinity for a store that loses no events.
     compare_every: float = float("inf")
     #: Which conditions, events and statuses are written; ``None`` writes none.

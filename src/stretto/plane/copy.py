@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from stretto.api.codec import decode_as
 from stretto.api.types.godel import Queue
 from stretto.api.types.heads import decode_object_head
+from stretto.api.types.workload_groups import FORMS
 from stretto.api.wire.kinds import POD_GROUP, QUEUE, Kind
 from stretto.base.clock import Clock, ManualClock, parse_timestamp
 from stretto.base.errors import InputError
@@ -59,6 +60,8 @@ class PlaneSettings(NamedTuple):
     scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
     #: Whether the use of queues is counted even if no policy needs it.
     counts_use: bool = False
+    #: PodGroups of other schedulers that its store has: keys of ``workload_groups.FORMS``.
+    group_forms: tuple[Kind, ...] = ()
 
 
 def build_plane(
@@ -79,6 +82,7 @@ def build_plane(
         cluster=ClusterConfig(scheduler_names=settings.scheduler_names),
         dispatcher=dispatcher,
         seed=settings.seed,
+        group_forms=settings.group_forms,
         tier=rules.tier,
         report=ReportConfig() if rules.events else None,
     )
@@ -123,8 +127,10 @@ class PlaneCopy:
         self.store.seed(state.records)
         queues = [decode_as(Queue, each.body) for each in state.records if each.kind == QUEUE]
         chosen = rules or SchedulingRules(state.profile)
+        forms = tuple(FORMS.keys() & {each.kind for each in state.records})
+        settings = state.settings._replace(group_forms=forms)
         #: The scheduler over the copy.
-        self.plane: Plane = build_plane(chosen, state.settings, queues, self.store, self.clock)
+        self.plane: Plane = build_plane(chosen, settings, queues, self.store, self.clock)
 
     def look(self) -> None:
         """Read the copy into the plane without scheduling."""

@@ -9,6 +9,7 @@ under the fault simulator: clock, randomness, store and failpoints are arguments
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import msgspec
@@ -124,12 +125,15 @@ class Plane:
         #: Maps classes to sub-clusters; ``None`` without sub-clusters.
         self.sub_clusters = sub_clusters_of(profile, self.cluster)
         #: Reads the store.
-        self.pump = Pump(store, self.cluster, self._failpoint, config.compare_every, profile.kinds)
+        kinds = (*config.group_forms, *profile.kinds)
+        self.pump = Pump(store, self.cluster, self._failpoint, config.compare_every, kinds)
         #: Orders units and dispatches them.
         self.dispatcher = Dispatcher(
             self.cluster.pods,
             self.units,
-            config.dispatcher or dispatcher_config(profile),
+            replace(
+                config.dispatcher or dispatcher_config(profile), group_forms=config.group_forms
+            ),
             Pool(self.cluster),
         )
         self._partitions = Partitions(self.dispatcher.shares)

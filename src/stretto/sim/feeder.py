@@ -17,6 +17,8 @@ from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, Kind
 from stretto.base.errors import InputError
 from stretto.inputs.scenario.arrivals import ObjectArrival
 from stretto.inputs.scenario.feed import Feed
+from stretto.sim.submission.ephemeral import create_ephemeral_pvcs
+from stretto.sim.submission.quotas import ArrivalQuotas
 from stretto.sim.writes import check_written
 from stretto.stores.store import Deletion, ListOptions, Patch, Store
 
@@ -38,6 +40,8 @@ class FeedMarker(msgspec.Struct, frozen=True):
     arrived: str = "0"
     #: Second of the scenario.
     elapsed: str = "0"
+    #: Pods that quotas keep out, as ``namespace/name``, separated by commas.
+    refused: str = ""
 
 
 class _FeedMarkerBody(msgspec.Struct, frozen=True):
@@ -60,7 +64,7 @@ class Feeder:
         self.resumed_at: float = 0.0
         #: Number of arrivals written so far.
         self.arrived: int = 0
-        #: Number of pods written so far.
+        #: Number of pods created so far.
         self.pods: int = 0
         self._feed = feed
         self._store = store
@@ -73,6 +77,9 @@ class Feeder:
             if each.duration_s is not None and each.kind is POD
         }
         self._begin()
+        #: The quotas that arriving pods are charged to.
+        self.quotas = ArrivalQuotas(store, feed.objects)
+        self._resume_refused()
 
     @property
     def resumed(self) -> bool:
@@ -84,18 +91,20 @@ class Feeder:
         arrivals = self._feed.arrivals
         arrival = arrivals[self.arrived].time_s if self.arrived < len(arrivals) else inf
         departure = self._departures[0][0] if self._departures else inf
-        return min(arrival, departure)
+        return min(arrival, departure, self.quotas.next_due())
 
     def feed(self, elapsed: float) -> int:
         """Apply what is due by a second of the scenario, at most one batch; returns the count."""
         deleted = self._delete_ended(elapsed)
+        retried = self.quotas.retried(elapsed)
+        self._create_pods(retried)
         batch = self._due(elapsed)
         if batch:
-            self._write(batch)
+            self._write(batch, elapsed)
             self.arrived += len(batch)
-            self.pods += sum(each.kind is POD for each in batch)
+        if batch or retried:
             self._mark(elapsed)
-        return deleted + len(batch)
+        return deleted + len(retried) + len(batch)
 
     def started(self, pod: str, elapsed: float) -> None:
         """Start the run time of a pod (``namespace/name``) that was bound at this second."""
@@ -120,10 +129,25 @@ class Feeder:
         else:
             self.arrived = int(self._known.arrived)
             self.resumed_at = float(self._known.elapsed)
-            arrived = self._feed.arrivals[: self.arrived]
+            kept_out = set(self._known.refused.split(","))
+            arrived = [
+                each
+                for each in self._feed.arrivals[: self.arrived]
+                if f"{each.namespace}/{each.name}" not in kept_out
+            ]
             self.pods = sum(each.kind is POD for each in arrived)
             self._schedule_departures(arrived)
         self._create(self._feed.objects)
+
+    def _resume_refused(self) -> None:
+        """Continue with the pods that quotas kept out before an interruption."""
+        kept_out = set(self._known.refused.split(",")) if self._known else set()
+        pods = [
+            each
+            for each in self._feed.arrivals[: self.arrived]
+            if each.kind is POD and f"{each.namespace}/{each.name}" in kept_out
+        ]
+        self.quotas.restore(pods, self.resumed_at)
 
     def _read_marker(self) -> FeedMarker | None:
         record = self._store.get(CONFIG_MAP, *MARKER)
@@ -166,12 +190,18 @@ class Feeder:
             last += 1
         return arrivals[first:last]
 
-    def _write(self, batch: Sequence[ObjectArrival]) -> None:
+    def _write(self, batch: Sequence[ObjectArrival], elapsed: float) -> None:
         """Create a batch: PodGroups first, so that they exist before their pods."""
         groups = [(each.kind, each.body) for each in batch if each.kind is not POD]
         self._create(groups)
-        self._create([(POD, each.body) for each in batch if each.kind is POD])
-        self._schedule_departures(batch)
+        pods = (each for each in batch if each.kind is POD)
+        self._create_pods(self.quotas.admitted(pods, elapsed))
+
+    def _create_pods(self, pods: Sequence[ObjectArrival]) -> None:
+        """Create pods, and schedule their departures."""
+        self._create([(POD, each.body) for each in pods])
+        self.pods += len(pods)
+        self._schedule_departures(pods)
 
     def _schedule_departures(self, batch: Sequence[ObjectArrival]) -> None:
         for each in batch:
@@ -185,7 +215,10 @@ class Feeder:
             by_kind.setdefault(kind, []).append(body)
         for kind, bodies in by_kind.items():
             for low in range(0, len(bodies), AT_ONCE):
-                check_written(self._store.create(kind, bodies[low : low + AT_ONCE]))
+                replies = self._store.create(kind, bodies[low : low + AT_ONCE])
+                check_written(replies)
+                if kind == POD:
+                    create_ephemeral_pvcs(self._store, replies)
 
     def _delete_ended(self, elapsed: float) -> int:
         """Delete the pods that have ended, at most one batch; returns the count."""
@@ -199,7 +232,11 @@ class Feeder:
 
     def _mark(self, elapsed: float) -> None:
         """Update the marker."""
-        data = {"arrived": str(self.arrived), "elapsed": f"{min(elapsed, 1e12):.3f}"}
+        data = {
+            "arrived": str(self.arrived),
+            "elapsed": f"{min(elapsed, 1e12):.3f}",
+            "refused": ",".join(self.quotas.refused),
+        }
         patch = Patch(*MARKER, {"data": data})
         check_written(self._store.patch(CONFIG_MAP, [patch]))
 

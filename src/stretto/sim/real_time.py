@@ -150,6 +150,11 @@ class LiveRun:
         pending = int(counts.sum()) - placed - deleted
         return RunSample(self.seconds, placed, pending, self._feeder.pods)
 
+    @property
+    def refused(self) -> dict[str, str]:
+        """Pods that quotas keep out, by ``namespace/name``, with the refusals."""
+        return {key: each.message for key, each in self._feeder.quotas.refused.items()}
+
     # ------------------------------------------------------------ inside
 
     def _prepare(self) -> None:

@@ -23,6 +23,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
+from stretto.inputs.objects.admission import ADMISSION_KINDS
 from stretto.inputs.objects.reading import read_manifests
 from stretto.inputs.objects.recordings import (
     FORMAT,
@@ -194,6 +195,13 @@ def test_kinds_come_after_those_that_they_need() -> None:
     seen = table.examined_kinds()
     assert seen[0] is kinds.POD
     assert all(seen.index(kind) < seen.index(kinds.NODE) for kind in (kinds.POD, kinds.POD_GROUP))
+
+
+def test_a_plan_lists_every_kind_that_admission_reads() -> None:
+    listed, rights = set(table.examined_kinds()), ("list", "watch")
+    for kind in ADMISSION_KINDS:
+        grants = {each.role: each.verbs for each in entry_of(kind).all_grants()}
+        assert (kind in listed, grants["reader"]) == (True, rights), kind
 
 
 def test_every_kind_without_a_struct_is_left_out_of_inputs() -> None:

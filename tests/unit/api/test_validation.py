@@ -275,3 +275,16 @@ def test_other_kinds_are_refused_too(kind: Kind, parts: dict[str, Any], complain
 
 def test_kubernetes_own_priority_classes_may_be_higher() -> None:
     check(kinds.PRIORITY_CLASS, metadata={"name": "system-node-critical"}, value=2_000_001_000)
+
+
+def test_a_resource_without_a_domain_is_one_of_kubernetes() -> None:
+    containers = [{"name": "c", "resources": {"limits": {"gpus": "1"}}}]
+    with pytest.raises(InputError, match=r"resources\.limits: got 'gpus', expected cpu, memory"):
+        check(kinds.POD, metadata={"name": "p"}, spec={"containers": containers})
+
+
+def test_the_names_of_system_classes_are_reserved() -> None:
+    with pytest.raises(InputError, match="a name without the prefix system-"):
+        check(kinds.PRIORITY_CLASS, metadata={"name": "system-mine"}, value=5)
+    with pytest.raises(InputError, match="value: got 5"):
+        check(kinds.PRIORITY_CLASS, metadata={"name": "system-node-critical"}, value=5)

@@ -1,18 +1,25 @@
 """A scenario made real: objects before the start, arrivals in the order of time."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from stretto.api.admission.request import ForbiddenError
 from stretto.api.codec import decode
+from stretto.api.wire.kinds import NAMESPACE, POD
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
+from stretto.inputs.objects.admission import InputAdmission, PodTemplateAdmission
+from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.feed import Feed, materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.protocol import protocol_input
+from stretto.testing import make_pod
 
 SMALL = "fleet: {like: '8cpu-32gib:3'}\n"
 GROUP = "godel.bytedance.com/pod-group-name"
@@ -178,7 +185,8 @@ def test_a_file_that_is_not_there_is_named_with_the_workload(tmp_path: Path) -> 
 
 def test_manifests_wait_until_they_arrive_and_the_rest_is_there(repo_root: Path) -> None:
     found = materialise(load_scenario(repo_root / "examples" / "kubernetes.yaml"), Rng(0))
-    assert Counter(kind.kind for kind, _ in found.objects) == {"Node": 3, "PodGroup": 1}
+    kinds = Counter(kind.kind for kind, _ in found.objects)
+    assert kinds == {"Node": 3, "PodGroup": 1, "Namespace": 1}
     assert found.pods == len(found.arrivals) == 4 + 3 + 3
 
 
@@ -187,7 +195,7 @@ def test_pods_that_a_node_runs_are_there_from_the_start(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\n{spec}")
     found = feed(tmp_path, SMALL + "workloads: [{manifests: [m.yaml]}]")
     assert found.pods == 0
-    assert len(found.objects) == 4
+    assert len(found.objects) == 5
 
 
 def test_a_fleet_of_manifests_needs_a_node(tmp_path: Path) -> None:
@@ -205,3 +213,77 @@ def test_work_may_arrive_at_random(tmp_path: Path, arrival: str) -> None:
     times = [time for time, _, _ in arrivals(feed(tmp_path, SMALL + f"workloads: [{pods}]"))]
     assert times == sorted(times)
     assert len(set(times)) == 50
+
+
+# ---------------------------------------------------------------- admission
+
+CLASSES = """
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: gold}
+value: 77
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: defaults}
+spec: {limits: [{type: Container, default: {example.com/slot: "2"}}]}
+"""
+
+
+def spec_of(found: Feed, row: int = 0) -> dict[str, Any]:
+    spec: dict[str, Any] = msgspec.json.decode(found.arrivals[row].body)["spec"]
+    return spec
+
+
+def test_generated_pods_pass_admission(tmp_path: Path) -> None:
+    (tmp_path / "classes.yaml").write_text(CLASSES)
+    pods = "{pods: {count: 2, spec: {priorityClassName: gold}}}"
+    found = feed(tmp_path, f"{SMALL}workloads: [{pods}, {{manifests: [classes.yaml]}}]\n")
+    spec = spec_of(found, 1)
+    assert (spec["priority"], len(spec["tolerations"])) == (77, 2)
+    assert spec["containers"][0]["resources"]["requests"]["example.com/slot"] == "2"
+
+
+def test_a_generated_pod_with_an_unknown_class_is_refused(tmp_path: Path) -> None:
+    text = f"{SMALL}workloads: [{{pods: {{spec: {{priorityClassName: gold}}}}}}]\n"
+    with pytest.raises(ForbiddenError, match="no PriorityClass with name gold was found"):
+        feed(tmp_path, text)
+
+
+def test_pods_of_known_specs_are_admitted_like_the_first(tmp_path: Path) -> None:
+    templates = PodTemplates(TemplateSpec(classes=40, constrained=0.5, units=3, gangs=True), Rng(1))
+    fast = PodTemplateAdmission(partial(InputAdmission(()).admit_body, POD, where="here"))
+    for body in templates.bodies(200):
+        slow = InputAdmission(()).admit_body(POD, msgspec.json.decode(body), "here")
+        assert msgspec.json.decode(fast.body(body) or b"{}") == slow
+
+
+def test_label_keys_of_generated_pods_are_merged_one_by_one() -> None:
+    fast = PodTemplateAdmission(partial(InputAdmission(()).admit_body, POD, where="here"))
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {},
+        "matchLabelKeys": ["rev"],
+    }
+    for revision in ("1", "2"):
+        pod = make_pod("p", labels={"rev": revision}, spec={"topologySpreadConstraints": [spread]})
+        (term,) = msgspec.json.decode(fast.body(pod) or b"")["spec"]["topologySpreadConstraints"]
+        assert term["labelSelector"]["matchExpressions"][0]["values"] == [revision]
+
+
+def test_every_namespace_of_a_scenario_exists_with_its_own_label(tmp_path: Path) -> None:
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: %s}\n"
+    text = head + "spec: {containers: [{name: c}]}\n"
+    space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: b, labels: {team: x}}\n"
+    (tmp_path / "m.yaml").write_text("---\n".join((text % "a", text % "b", space)))
+    found = feed(tmp_path, f"{SMALL}workloads: [{{manifests: [m.yaml]}}, {{pods: {{count: 1}}}}]\n")
+    bodies = [msgspec.json.decode(body) for kind, body in found.objects if kind == NAMESPACE]
+    metas = [body["metadata"] for body in bodies]
+    own = "kubernetes.io/metadata.name"
+    assert {each["name"]: each["labels"] for each in metas} == {
+        "a": {own: "a"},
+        "b": {own: "b", "team": "x"},
+        "default": {own: "default"},
+    }

@@ -102,7 +102,7 @@ def test_files_of_other_tools_in_a_folder_are_named(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     skipped = SkippedObjects()
-    assert names(read_manifests(tmp_path, "default", skipped)) == ["web"]
+    assert names(read_manifests(tmp_path, skipped=skipped)) == ["web"]
     said = "\n".join(skipped.lines()).replace(f"{tmp_path}/", "")
     assert "kustomization.yaml (Kustomize: run kubectl kustomize" in said
     assert "chart/templates, chart/" in said
@@ -317,6 +317,51 @@ def test_a_daemon_set_has_a_pod_on_each_node_that_it_may_use(tmp_path: Path) -> 
     objects = load(tmp_path, NODE % ("a", "ssd"), NODE % ("b", "hdd"), tainted, daemons)
     (body,) = [each.body for each in objects if each.kind.kind == "Pod"]
     assert b'"values":["a"]' in body
+
+
+@pytest.mark.parametrize(
+    ("key", "effect", "pods"),
+    [
+        ("node.kubernetes.io/not-ready", "NoExecute", 1),
+        ("node.kubernetes.io/not-ready", "NoSchedule", 0),
+        ("node.kubernetes.io/unreachable", "NoExecute", 1),
+        ("node.kubernetes.io/disk-pressure", "NoSchedule", 1),
+        ("node.kubernetes.io/memory-pressure", "NoSchedule", 1),
+        ("node.kubernetes.io/pid-pressure", "NoSchedule", 1),
+        ("node.kubernetes.io/unschedulable", "NoSchedule", 1),
+        ("node.kubernetes.io/network-unavailable", "NoSchedule", 0),
+        ("dedicated", "NoSchedule", 0),
+        ("dedicated", "NoExecute", 0),
+        ("dedicated", "PreferNoSchedule", 1),
+    ],
+)
+def test_a_daemon_set_tolerates_what_its_controller_adds(
+    tmp_path: Path, key: str, effect: str, pods: int
+) -> None:
+    tainted = (NODE % ("c", "ssd")) + f"spec: {{taints: [{{key: {key}, effect: {effect}}}]}}\n"
+    objects = load(tmp_path, tainted, controller("DaemonSet", "agent", ""))
+    assert sum(each.kind.kind == "Pod" for each in objects) == pods
+
+
+def test_on_the_network_of_the_node_a_daemon_set_needs_no_other_network(tmp_path: Path) -> None:
+    key = "node.kubernetes.io/network-unavailable"
+    tainted = (NODE % ("c", "ssd")) + f"spec: {{taints: [{{key: {key}, effect: NoSchedule}}]}}\n"
+    objects = load(tmp_path, tainted, controller("DaemonSet", "net", "", ", hostNetwork: true"))
+    assert sum(each.kind.kind == "Pod" for each in objects) == 1
+
+
+def test_the_affinity_of_a_daemon_set_to_its_node_replaces_the_required_one(tmp_path: Path) -> None:
+    rule = "{key: disk, operator: In, values: [ssd]}"
+    required = f"{{nodeSelectorTerms: [{{matchExpressions: [{rule}]}}]}}"
+    affinity = f"{{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {required}}}}}"
+    daemons = controller("DaemonSet", "agent", "", f", affinity: {affinity}")
+    objects = load(tmp_path, NODE % ("a", "ssd"), NODE % ("b", "hdd"), daemons)
+    (body,) = [msgspec.json.decode(each.body) for each in objects if each.kind.kind == "Pod"]
+    (term,) = body["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["a"]}]
+    assert term == {"matchFields": fields}
 
 
 def test_a_daemon_set_may_tolerate_every_taint(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from stretto.api.kinds.table import all_kinds
-from stretto.api.wire.kinds import NODE, POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP, STORAGE_CLASS, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
@@ -23,6 +23,13 @@ from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 NUMPY = SchedulingRules("default", "numpy")
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+ONLY_ELSEWHERE = {
+    "nodeSelectorTerms": [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["elsewhere"]}]}
+    ]
+}
+SERVER = {"name": "main", "ports": [{"containerPort": 80}]}
 
 
 def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> StoreState:
@@ -73,6 +80,68 @@ def test_pods_with_a_node_of_their_own_are_judged_as_its_kubelet_does() -> None:
         "Node didn't have enough resource: cpu, requested: 2000, used: 4000, capacity: 4000"
     )
     assert said.unfit == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"nodeSelector": {"disk": "ssd"}}, "NodeAffinity"),
+        ({"nodeSelector": {"kubernetes.io/arch": "arm64"}}, "NodeAffinity"),
+        ({"affinity": {"nodeAffinity": {REQUIRED: ONLY_ELSEWHERE}}}, "NodeAffinity"),
+        ({"os": {"name": "windows"}}, "PodOSNotSupported"),
+        ({"hostNetwork": True, "containers": [SERVER]}, "NodePorts"),
+        ({}, "TaintToleration"),
+        ({"tolerations": [{"operator": "Exists", "effect": "NoSchedule"}]}, "TaintToleration"),
+        ({"tolerations": [{"key": "repair", "operator": "Exists"}]}, ""),
+    ],
+)
+def test_a_kubelet_rejects_what_its_node_does_not_match(
+    spec: dict[str, object], reason: str
+) -> None:
+    taints = [
+        {"key": "repair", "effect": "NoExecute"},
+        {"key": "full", "effect": "NoSchedule"},
+    ]
+    server = make_pod("server", node="n", ports=[80])
+    said = planned(
+        state(server, nodes=[make_node("n", taints=taints)]), make_pod("p", node="n", spec=spec)
+    )
+    assert [each.reason for each in said.kubelet_refused] == [reason] * bool(reason)
+    assert len(said.placed) == (not reason)
+
+
+def test_a_rejected_pod_takes_nothing_from_its_node() -> None:
+    said = planned(state(), make_pod("a", cpu="5", node="n"), make_pod("b", cpu="4"))
+    assert [each.pod for each in said.placed] == ["default/b"]
+    assert [each.after_pct for each in said.use if each.resource == "cpu"] == [100.0]
+
+
+def test_a_pod_labelled_for_another_operating_system_is_rejected() -> None:
+    pod = make_pod("p", node="n", labels={"kubernetes.io/os": "windows"})
+    (refused,) = planned(state(), pod).kubelet_refused
+    assert refused.reason == "PodOSSelectorNodeLabelDoesNotMatch"
+
+
+def test_a_kubelet_ignores_extended_resources_that_its_node_does_not_have() -> None:
+    pod = make_pod("p", node="n", resources={"example.com/license": "1"})
+    assert planned(state(), pod).kubelet_refused == ()
+
+
+def test_a_pod_gets_the_claims_of_its_ephemeral_volumes() -> None:
+    local = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "local"},
+        "provisioner": "example.com/local",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    template = {"spec": {"storageClassName": "local", **size}}
+    volumes = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": template}}]
+    classes = objects(msgspec.json.encode(local), kind=STORAGE_CLASS)
+    pods = objects(make_pod("p", spec={"volumes": volumes}))
+    said = plan(state(), [*classes, *pods], NUMPY)
+    assert [each.pod for each in said.placed] == ["default/p"]
 
 
 def test_the_state_itself_is_not_touched() -> None:

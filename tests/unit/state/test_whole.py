@@ -100,7 +100,7 @@ def test_a_claim_comes_changes_and_goes_and_each_may_cure(desk: Desk) -> None:
 
 
 def test_a_claim_that_cannot_be_read_is_absent_and_noted_alone(desk: Desk) -> None:
-    desk.create(kinds.PERSISTENT_VOLUME_CLAIM, claim('{"accessModes":7}'))
+    desk.put(kinds.PERSISTENT_VOLUME_CLAIM, claim('{"accessModes":7}'))
     desk.read()
     assert desk.cluster.objects.pvcs == {}
     assert "persistentvolumeclaim default/data" in desk.cluster.abnormal

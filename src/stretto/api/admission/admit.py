@@ -16,12 +16,11 @@ from stretto.api.admission import limits, priority, pvcs, quota
 from stretto.api.admission.defaults import DEFAULTS
 from stretto.api.admission.pods import default_pod
 from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, Operation
-from stretto.api.admission.workloads import CONTROLLERS, default_controller, title_of
+from stretto.api.admission.workloads import CONTROLLERS, default_controller
 from stretto.api.codec import decode
 from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
-from stretto.base.errors import InputError
 
 
 class Admitted(NamedTuple):
@@ -60,6 +59,11 @@ def admit(request: AdmissionRequest, view: ObjectView) -> Admitted:
     return Admitted(body, quota.check_quotas(request, body, view))
 
 
+def has_step(kind: Kind) -> bool:
+    """Whether admission changes objects of a kind."""
+    return kind in DEFAULTS or kind in _STEPS
+
+
 def is_stored(meta: JsonObject) -> bool:
     """Whether metadata are those of an object that a cluster holds already, as in a dump."""
     return bool(meta.get("resourceVersion") or (meta.get("uid") and meta.get("creationTimestamp")))
@@ -67,11 +71,7 @@ def is_stored(meta: JsonObject) -> bool:
 
 def _check(request: AdmissionRequest, body: JsonObject) -> None:
     """Check the types and the values of the defaulted object."""
-    try:
-        validate(decode(request.kind, msgspec.json.encode(body)))
-    except InputError as error:
-        place = f"{title_of(request, body)}: {error.where}"
-        raise InputError(place, error.value, error.expected, error.hint) from error
+    validate(decode(request.kind, msgspec.json.encode(body)))
 
 
 _STEPS: Final[Mapping[Kind, Callable[[AdmissionRequest, JsonObject, ObjectView], None]]] = {

@@ -3,13 +3,9 @@
 from typing import Final
 
 from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, forbidden
+from stretto.api.checks.pod import SYSTEM_CLASSES
 from stretto.api.wire.kinds import PRIORITY_CLASS
 
-SYSTEM_CLASSES: Final = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
-"""Values of the built-in classes, which every cluster has."""
 _DEFAULT_POLICY: Final = "PreemptLowerPriority"
 
 

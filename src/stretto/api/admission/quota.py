@@ -1,9 +1,15 @@
 """ResourceQuotas: usage of pods and other objects, and the refusal of what exceeds a quota."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, forbidden
+from stretto.api.admission.request import (
+    AdmissionRequest,
+    JsonObject,
+    ObjectSet,
+    ObjectView,
+    forbidden,
+)
 from stretto.api.admission.resources import amounts_of, printed
 from stretto.api.admission.selectors import pod_terms
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, Kind
@@ -55,6 +61,17 @@ def check_quotas(request: AdmissionRequest, item: JsonObject, view: ObjectView) 
             raise forbidden(request, reason, "raise spec.hard of the quota, or request less")
         charged.append(with_usage(quota, {k: n + requested.get(k, 0) for k, n in used.items()}))
     return charged
+
+
+def without(kind: Kind, item: JsonObject, quotas: Iterable[JsonObject]) -> list[JsonObject]:
+    """The quotas to which an object was charged, with the object refunded in their status."""
+    refunded = []
+    for quota in quotas:
+        if _matches(quota, kind, item):
+            used, amounts = used_by(quota, ObjectSet()), usage(kind, item)
+            less = {name: max(0, n - amounts.get(name, 0)) for name, n in used.items()}
+            refunded.append(with_usage(quota, less))
+    return refunded
 
 
 def with_usage(quota: JsonObject, used: Mapping[str, int]) -> JsonObject:

@@ -7,7 +7,7 @@ expected and a remedy.
 from typing import Final
 
 from stretto.api.checks import pod, rules
-from stretto.api.checks.pod import HIGHEST_PRIORITY, HIGHEST_USER_PRIORITY, LOWEST_PRIORITY
+from stretto.api.checks.pod import HIGHEST_USER_PRIORITY, LOWEST_PRIORITY, SYSTEM_CLASSES
 from stretto.api.types.core import Node, PodDisruptionBudget, PriorityClass, Taint
 from stretto.api.types.godel import PodGroup, PodGroupAffinity, Queue
 from stretto.api.wire import names, quantity
@@ -128,8 +128,14 @@ def _share(share: int | str | None, path: str) -> None:
 def check_priority_class(item: PriorityClass, where: str) -> None:
     """Validate a PriorityClass: its value within the range of its name, and its policy."""
     rules.metadata(item.metadata, where, namespaced=False)
-    ours = item.metadata.name.startswith(_SYSTEM)
-    most = HIGHEST_PRIORITY if ours else HIGHEST_USER_PRIORITY
-    hint = "larger values are reserved for classes of Kubernetes"
-    rules.within(item.value, LOWEST_PRIORITY, most, f"{where}value", hint)
+    name = item.metadata.name
+    if name in SYSTEM_CLASSES:
+        rules.within(item.value, SYSTEM_CLASSES[name], SYSTEM_CLASSES[name], f"{where}value")
+    elif name.startswith(_SYSTEM):
+        expected = f"a name without the prefix {_SYSTEM}"
+        hint = "the prefix is reserved for the classes of Kubernetes"
+        raise InputError(f"{where}metadata.name", name, expected, hint)
+    else:
+        hint = "larger values are reserved for classes of Kubernetes"
+        rules.within(item.value, LOWEST_PRIORITY, HIGHEST_USER_PRIORITY, f"{where}value", hint)
     rules.one_of(item.preemption_policy, pod.PREEMPTION, f"{where}preemptionPolicy")

@@ -29,12 +29,24 @@ HIGHEST_PRIORITY: Final = 2 * HIGHEST_USER_PRIORITY + 1000
 LOWEST_PRIORITY: Final = -(2**31)
 """The field is a 32-bit integer."""
 
+SYSTEM_CLASSES: Final = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+"""Values of the built-in classes, which every cluster has."""
+
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 """Effects of a taint."""
 
 PREEMPTION: Final = (None, "Never", "PreemptLowerPriority")
 """Preemption policies; absent allows preemption."""
 
+RESTARTS: Final = ("", "Always", "OnFailure", "Never")
+"""Restart policies; absent means ``Always``."""
+
+_NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
+"""Resources that a container may request without a domain, besides hugepages."""
+_HUGE: Final = "hugepages-"
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _INCLUSION: Final = (None, "Honor", "Ignore")
 _MAX_PORT: Final = 65535
@@ -68,8 +80,20 @@ def _container(container: Container, spec: PodSpec, where: str) -> None:
     """Name, amounts and ports of one container."""
     names.dns_label(container.name, f"{where}.name")
     rules.requirements(container.resources, f"{where}.resources")
+    _resource_names(container, f"{where}.resources")
     for index, port in enumerate(container.ports):
         _port(port, f"{where}.ports[{index}]", on_host=spec.host_network)
+
+
+def _resource_names(container: Container, where: str) -> None:
+    """Check that resources without a domain are those of Kubernetes."""
+    parts = (("requests", container.resources.requests), ("limits", container.resources.limits))
+    for part, amounts in parts:
+        for name in amounts:
+            if "/" not in name and name not in _NATIVE and not name.startswith(_HUGE):
+                expected = f"{', '.join(_NATIVE)}, {_HUGE}SIZE, or DOMAIN/NAME"
+                hint = "an extended resource has a domain, such as nvidia.com/gpu"
+                raise InputError(f"{where}.{part}", name, expected, hint)
 
 
 def _port(port: ContainerPort, where: str, *, on_host: bool) -> None:
@@ -110,7 +134,8 @@ def _host_ports(spec: PodSpec, path: str) -> None:
 
 
 def _rank(spec: PodSpec, path: str) -> None:
-    """Check priority, preemption policy, class and node name."""
+    """Check priority, preemption policy, class, node name and restart policy."""
+    rules.one_of(spec.restart_policy, RESTARTS, f"{path}.restartPolicy")
     rules.within(spec.priority, LOWEST_PRIORITY, HIGHEST_PRIORITY, f"{path}.priority")
     rules.one_of(spec.preemption_policy, PREEMPTION, f"{path}.preemptionPolicy")
     if spec.priority_class_name:

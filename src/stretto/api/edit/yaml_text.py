@@ -45,6 +45,8 @@ _REAL: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _INTEGERS: Final = range(-(2**63), 2**64)
 """Range of integers that JSON readers keep exactly; larger ones become floats, as in Go."""
+_WHOLE_REALS: Final = 1e21
+"""Below this, Go writes a real number without a fraction as an integer: 30.0 becomes 30."""
 
 _LONGEST_WHOLE: Final = 64
 """Characters of the longest integer that is read digit by digit."""
@@ -292,7 +294,10 @@ def plain(text: str) -> Any:
     if len(text) <= _LONGEST_WHOLE and _WHOLE.fullmatch(text):
         number = _whole(text)
         return number if number in _INTEGERS else float(number)
-    return float(text) if _REAL.fullmatch(text) else text
+    if not _REAL.fullmatch(text):
+        return text
+    real = float(text)
+    return int(real) if abs(real) < _WHOLE_REALS and real.is_integer() else real
 
 
 def _whole(text: str) -> int:

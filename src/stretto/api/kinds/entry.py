@@ -13,6 +13,8 @@ KEEP_ALL: Final = ("*",)
 """The value of ``KindEntry.kept`` that keeps every field."""
 READERS: Final = ("scheduler", "reads", "reader")
 """ClusterRoles that list and watch every kind with ``examined``."""
+PLANNERS: Final = ("reader",)
+"""ClusterRoles that list and watch every kind with ``admits``."""
 DEFAULT_RANK: Final = 50
 """Rank of kinds that need no particular order."""
 
@@ -93,6 +95,8 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
     status_computed: bool = False
     #: Whether explain and what-if list the kind in a live cluster.
     examined: bool = False
+    #: Whether the admission of other objects reads the kind, so that a plan lists it too.
+    admits: bool = False
     #: Whether a recording holds the kind.
     recorded: bool = False
     #: Paths of the fields that a recording keeps besides metadata; all others are redacted.
@@ -118,7 +122,7 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     def all_grants(self) -> tuple[Grant, ...]:
         """Every right that Stretto needs on this kind."""
-        reads = READERS if self.examined else ()
+        reads = READERS if self.examined else PLANNERS * self.admits
         return (*(Grant(role, ("list", "watch")) for role in reads), *self.grants)
 
 

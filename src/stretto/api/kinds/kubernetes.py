@@ -127,6 +127,7 @@ KUBERNETES: Final = (
         columns=(AGE,),
         struct=policies.LimitRange,
         rank=6,
+        admits=True,
     ),
     KindEntry(
         kind=kinds.RESOURCE_QUOTA,
@@ -135,12 +136,14 @@ KUBERNETES: Final = (
         columns=(AGE,),
         struct=policies.ResourceQuota,
         rank=7,
+        admits=True,
     ),
     KindEntry(
         kind=kinds.RUNTIME_CLASS,
         columns=(Column("Handler", ".handler"), AGE),
         struct=policies.RuntimeClass,
         rank=4,
+        admits=True,
     ),
     KindEntry(kind=kinds.CONFIG_MAP, short_names=("cm",), columns=(AGE,), struct=core.ConfigMap),
     KindEntry(
@@ -396,5 +399,20 @@ KUBERNETES: Final = (
         kept=KEEP_ALL,
         grants=grant("scheduler controller", "patch", "status"),
     ),
+    *(
+        KindEntry(
+            kind=kind,
+            qualified=True,
+            subresources=_STATUS,
+            columns=(Column("MinMember", ".spec.minMember", "integer"), AGE),
+            struct=struct,
+            rank=24,
+            examined=True,
+        )
+        for kind, struct in (
+            (kinds.PLUGINS_POD_GROUP, workload_groups.PluginsPodGroup),
+            (kinds.VOLCANO_POD_GROUP, workload_groups.VolcanoPodGroup),
+        )
+    ),
 )
-"""All of them, core first."""
+"""All of them, core first; the PodGroups of other schedulers last."""

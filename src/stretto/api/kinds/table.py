@@ -113,8 +113,8 @@ def recorded_kinds() -> tuple[Kind, ...]:
 
 
 def examined_kinds() -> tuple[Kind, ...]:
-    """The kinds that explain and what-if list in a live cluster, pods first and nodes last."""
-    return TABLE.where(lambda entry: entry.examined)[::-1]
+    """The kinds that plan and explain list in a live cluster, pods first and nodes last."""
+    return TABLE.where(lambda entry: entry.examined or entry.admits)[::-1]
 
 
 def manifest_use(kind: Kind) -> ManifestUse:

@@ -1,16 +1,86 @@
-"""PodGroup of Kubernetes (scheduling.k8s.io, alpha in 1.36): the fields that the scheduler reads.
+"""PodGroups of Kubernetes (scheduling.k8s.io, alpha in 1.36), scheduler-plugins and Volcano.
 
-It has the same name as the PodGroup of Gödel, in another API group. A pod names it in
-``spec.schedulingGroup``; ``heads`` rewrites that as the annotation of Gödel, with the API group
-after the name, so that the two kinds cannot be confused.
+They have the same name as the PodGroup of Gödel, in other API groups; only the fields that the
+scheduler reads are typed. Wherever several kinds occur, the name of a group ends with the API group
+of its kind, so that the kinds cannot be confused. A pod names its group in ``spec.schedulingGroup``
+(Kubernetes), or in a label or annotation.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from stretto.api.wire.kinds import PLUGINS_POD_GROUP, VOLCANO_POD_GROUP, Kind
 from stretto.api.wire.meta import Condition, ObjectMeta, Wire
 
 MARK: Final = "@scheduling.k8s.io"
 """Suffix of the names of groups of this kind, wherever both kinds occur."""
+
+
+class PodGroupForm(NamedTuple):
+    """How pods name a PodGroup of another scheduler."""
+
+    #: Suffix of the names of its groups, wherever several kinds occur.
+    mark: str
+    #: Labels or annotations of a pod with the name of its group.
+    keys: tuple[str, ...]
+
+
+FORMS: Final[Mapping[Kind, PodGroupForm]] = {
+    PLUGINS_POD_GROUP: PodGroupForm(
+        f"@{PLUGINS_POD_GROUP.group}",
+        (
+            "scheduling.x-k8s.io/pod-group",
+            "pod-group.scheduling.sigs.k8s.io",
+            "pod-group.scheduling.sigs.k8s.io/name",
+        ),
+    ),
+    VOLCANO_POD_GROUP: PodGroupForm(
+        f"@{VOLCANO_POD_GROUP.group}",
+        ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
+    ),
+}
+"""PodGroups of other schedulers that are read in a cluster whose API server serves them."""
+
+
+class ForeignPodGroupSpec(Wire, frozen=True):
+    """Desired state of a PodGroup of scheduler-plugins or Volcano; the raw fields are not read."""
+
+    #: Least number of pods that run together.
+    min_member: int = 1
+    #: Seconds to wait for the pods (scheduler-plugins); absent for no limit.
+    schedule_timeout_seconds: int | None = None
+    #: The PriorityClass of the group (Volcano).
+    priority_class_name: str = ""
+    #: Least amounts of the whole group.
+    min_resources: dict[str, Any] = msgspec.field(default_factory=dict)
+    #: Queue of Volcano.
+    queue: str = ""
+    #: Least number of pods of each task (Volcano).
+    min_task_member: dict[str, Any] = msgspec.field(default_factory=dict)
+    #: Network topology (Volcano).
+    network_topology: dict[str, Any] = msgspec.field(default_factory=dict)
+    #: Sub-groups (Volcano).
+    sub_group_policy: list[Any] = msgspec.field(default_factory=list)
+
+
+class PluginsPodGroup(Wire, frozen=True):
+    """A PodGroup of scheduler-plugins."""
+
+    #: Identity.
+    metadata: ObjectMeta
+    #: Desired state.
+    spec: ForeignPodGroupSpec = ForeignPodGroupSpec()
+
+
+class VolcanoPodGroup(Wire, frozen=True):
+    """A PodGroup of Volcano."""
+
+    #: Identity.
+    metadata: ObjectMeta
+    #: Desired state.
+    spec: ForeignPodGroupSpec = ForeignPodGroupSpec()
 
 
 class GangPolicy(Wire, frozen=True):

@@ -68,6 +68,8 @@ VOLUME_ATTACHMENT: Final = Kind(
     _STORAGE, "v1", "VolumeAttachment", "volumeattachments", namespaced=False
 )
 WORKLOAD_POD_GROUP: Final = Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups")
+PLUGINS_POD_GROUP: Final = Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups")
+VOLCANO_POD_GROUP: Final = Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups")
 POD_GROUP: Final = Kind(_GODEL, "v1alpha1", "PodGroup", "podgroups")
 SCHEDULER: Final = Kind(_GODEL, "v1alpha1", "Scheduler", "schedulers", namespaced=False)
 MOVEMENT: Final = Kind(_GODEL, "v1alpha1", "Movement", "movements", namespaced=False)

@@ -89,7 +89,8 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     """
     import msgspec
 
-    from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_with_notes
+    from stretto.inputs.objects.admission import InputContext
+    from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.file_kinds import FileKind, expect_kind
     from stretto.sim.history.plan import SCHEMA

@@ -13,6 +13,7 @@ from stretto.cli import options
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.checks import manifests_content, profile_content, scenario_content
 from stretto.explain.words.amounts import format_count
+from stretto.inputs.objects.checked import CheckedObject
 from stretto.sim.history.file_kinds import FileKind, kind_of_file
 
 STDIN: Final = "-"
@@ -41,6 +42,8 @@ class CheckedFile(msgspec.Struct, frozen=True):
     content: str = ""
     #: What is wrong; empty for a valid file.
     error: str = ""
+    #: The objects of manifests, each with its pods and everything that is wrong with it.
+    objects: tuple[CheckedObject, ...] = ()
 
 
 class ValidationReport(msgspec.Struct, frozen=True):
@@ -72,8 +75,9 @@ class ValidationReport(msgspec.Struct, frozen=True):
 def validate(common: CommandContext, opts: ValidateOptions) -> None:
     """Check scenarios, profiles, manifests, recordings, traces, stores and run records.
 
-    The kind of each file is recognised by its content; a folder holds manifests. Every file is
-    checked, and the first error of each is reported. Exits with 2 if a file cannot be used.
+    The kind of each file is recognised by its content; a folder holds manifests. Every file and
+    every object of manifests is checked. Workloads become their pods, as in ``stretto plan``; the
+    other files report their first error. Exits with 2 if a file cannot be used.
     """
     results = tuple(_checked(path, opts.plugin) for path in opts.files)
     console = common.console
@@ -82,10 +86,11 @@ def validate(common: CommandContext, opts: ValidateOptions) -> None:
     report = ValidationReport(not wrong, results)
     console.json("stretto.validate/v1", msgspec.to_builtins(report))
     console.table(["file", "kind", "content"], rows)
-    for each in wrong[1:]:
-        console.warn(each.error)
-    if wrong:
-        raise InvalidFilesError(wrong[0].error)
+    errors = [text for each in wrong for text in _errors(each)]
+    for text in errors[1:]:
+        console.warn(text)
+    if errors:
+        raise InvalidFilesError(errors[0])
 
 
 class InvalidFilesError(InputError):
@@ -100,6 +105,12 @@ class InvalidFilesError(InputError):
         return self._message
 
 
+def _errors(file: CheckedFile) -> list[str]:
+    """Everything that is wrong with a file: its own error, then those of its objects."""
+    found = [text for each in file.objects for text in each.errors]
+    return [file.error, *(text for text in found if text != file.error)]
+
+
 def _checked(path: Path, plugins: tuple[Path, ...]) -> CheckedFile:
     """Check one file."""
     kind = None
@@ -110,10 +121,26 @@ def _checked(path: Path, plugins: tuple[Path, ...]) -> CheckedFile:
         if kind is None:
             known = ", ".join(each.value for each in FileKind)
             raise InputError(str(path), "another kind of file", f"one of: {known}")
+        if kind is FileKind.MANIFESTS:
+            return _manifests(path)
         content = _CHECKS[kind](path, plugins)
     except StrettoError as error:
         return CheckedFile(str(path), kind.value if kind else "", False, error=str(error))
     return CheckedFile(str(path), kind.value, True, content)
+
+
+def _manifests(path: Path) -> CheckedFile:
+    """Check each object of some manifests."""
+    from stretto.inputs.objects.checked import ObjectChecks
+
+    checks = ObjectChecks()
+    content = manifests_content(path, checks)
+    objects = checks.objects()
+    wrong = [text for each in objects for text in each.errors] + checks.errors
+    name = FileKind.MANIFESTS.value
+    if wrong:
+        return CheckedFile(str(path), name, False, error=wrong[0], objects=objects)
+    return CheckedFile(str(path), name, True, content, objects=objects)
 
 
 def _recording(path: Path, _plugins: tuple[Path, ...]) -> str:
@@ -152,7 +179,6 @@ def _run(path: Path, _plugins: tuple[Path, ...]) -> str:
 _CHECKS: Final[Mapping[FileKind, Callable[[Path, tuple[Any, ...]], str]]] = {
     FileKind.SCENARIO: scenario_content,
     FileKind.PROFILE: profile_content,
-    FileKind.MANIFESTS: manifests_content,
     FileKind.RECORDING: _recording,
     FileKind.TRACE: _trace,
     FileKind.STORE: _store,

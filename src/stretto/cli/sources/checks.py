@@ -1,8 +1,12 @@
 """Checks of scenarios, profiles and manifests without a run."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stretto.explain.words.amounts import format_count
+
+if TYPE_CHECKING:
+    from stretto.inputs.objects.checked import ObjectChecks
 
 
 def scenario_content(path: Path, plugins: tuple[Path, ...]) -> str:
@@ -37,14 +41,23 @@ def profile_content(path: Path, plugins: tuple[Path, ...]) -> str:
     return f"scheduler names: {', '.join(n for each in found for n in each.scheduler_names)}"
 
 
-def manifests_content(path: Path, _plugins: tuple[Path, ...]) -> str:
-    """Number of objects of some manifests.
+def manifests_content(path: Path, checks: "ObjectChecks") -> str:
+    """Number of objects of some manifests, and of the pods that they become.
+
+    Workloads become their pods, as in a plan. ``checks`` receives what is wrong with each object;
+    what admission forbids is a note, because the cluster may hold the missing objects.
 
     Raises:
-        InputError: it cannot be used.
+        InputError: a file cannot be read.
     """
+    from stretto.inputs.objects.admission import InputContext
     from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
 
-    settings = ManifestOptions(keep_missing_owners=True, expand_controllers=False)
-    found, notes = load_with_notes([path], settings)
-    return "; ".join((format_count(len(found), "object"), *notes))
+    settings = ManifestOptions(keep_missing_owners=True)
+    context = InputContext((), checks.refused, checks)
+    _, notes = load_with_notes([path], settings, (), context)
+    objects = checks.objects()
+    pods = sum(each.pods for each in objects)
+    counts = [format_count(len(objects), "object")]
+    counts += [format_count(pods, "pod")] if pods else []
+    return "; ".join((", ".join(counts), *notes, *checks.refused))

@@ -46,6 +46,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
         "resumed": job.resumed,
         "arrived": sample.arrived,
         "ended": sample.ended,
+        "refused": len(job.live.refused),
     }
     fields: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
     record = _record(console, job, fields)  # first: stdout may be closed early
@@ -72,6 +73,10 @@ def _show(console: Console, report: "RunReport", job: "FinishedRun", sample: "Ru
         f"{job.scenario.name}: {head}: {arrived} arrived, {report.placed:,} on {nodes}, "
         f"{ended}{report.pending:,} pending"
     )
+    refused = job.live.refused
+    if refused:
+        first = next(iter(refused.values()))
+        console.data(f"{format_count(len(refused), 'pod')} refused, for example: {first}")
     for table in tables(report):
         console.table(table.columns, table.rows, table.title)
     if report.waiting:

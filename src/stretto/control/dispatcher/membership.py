@@ -6,12 +6,13 @@ bytes. Inconsistent input is returned as a fault text; the pod stays pending unt
 
 from collections.abc import Hashable
 from math import inf
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from stretto.api.types.godel import PodGroup, PodGroupPhase
 from stretto.api.types.heads import GROUP_NOTE, MetaHead
+from stretto.api.types.workload_groups import FORMS
 from stretto.api.wire.meta import OwnerReference
 from stretto.control.queues.config import ALL, DispatcherConfig
 from stretto.state.work.units import DEFAULT_QUEUE, NO_GROUP, UnitKind
@@ -128,6 +129,10 @@ class MembershipReader:
         """Start with empty caches."""
         self._min_members = config.min_members
         self._each_alone = config.each_alone
+        self._marks = {
+            key: FORMS[form].mark for form in config.group_forms for key in FORMS[form].keys
+        }
+        self._keys = [key.encode() for key in self._marks]
         self._notes: dict[bytes, MembershipNotes] = {}
         self._owners: dict[bytes, Owner] = {}
         self._memberships: dict[tuple[str, MembershipNotes, Owner], Membership] = {}
@@ -223,8 +228,19 @@ class MembershipReader:
 
     def _read_notes(self, text: bytes) -> MembershipNotes:
         found = _parse_notes(text)
+        if not found.group and any(key in text for key in self._keys):
+            found = found._replace(group=self._foreign_group(text))
         _remember(self._notes, text, found)
         return found
+
+    def _foreign_group(self, text: bytes) -> str:
+        """The PodGroup of another scheduler that labels or annotations name; empty for none."""
+        try:
+            notes = msgspec.json.decode(text, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+        found = ((str(notes.get(key) or ""), mark) for key, mark in self._marks.items())
+        return next((f"{name}{mark}" for name, mark in found if name), "")
 
     def _read_owner(self, text: bytes) -> Owner:
         found = self._owners.get(text)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from stretto.api.types.godel import Queue, QueuePolicy
+from stretto.api.wire.kinds import Kind
 from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.control.load_policies import LEAST_LOADED
@@ -97,6 +98,8 @@ class DispatcherConfig:
     blocking_window: int = 64
     #: Whether the usage of queues is counted even if no policy needs it, for reports.
     always_counts: bool = False
+    #: PodGroups of other schedulers that pods may name: keys of ``workload_groups.FORMS``.
+    group_forms: tuple[Kind, ...] = ()
 
     def __post_init__(self) -> None:
         for kind, number in self.min_members.items():

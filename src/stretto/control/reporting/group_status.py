@@ -62,6 +62,8 @@ class GroupStatuses:
             if name.endswith(MARK):
                 yield from self._workload(group, facts, stamp)
                 continue
+            if "@" in name:
+                continue  # the PodGroups of other schedulers have controllers of their own
             state = state_of(group.status.phase)
             path = list(moves(state, facts))
             state = path[-1] if path else state

@@ -19,7 +19,7 @@ from stretto.inputs.conversion.alibaba import translated
 from stretto.inputs.conversion.timeline import Timeline, TimelineCounts
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
-from stretto.inputs.objects.reading import read_manifests
+from stretto.inputs.objects.reading import ReadSettings, read_manifests
 
 HORIZON_S: Final = 3600.0
 """Seconds that the recording of a dump covers: time for pending pods and for what-if options."""
@@ -89,7 +89,7 @@ def _read(path: Path, skipped: SkippedObjects) -> tuple[_Objects, dict[str, int]
     objects: _Objects = {}
     ignored: dict[str, int] = {}
     doubles = 0
-    for each in read_manifests(path, skipped=skipped, lenient=True):
+    for each in read_manifests(path, ReadSettings(lenient=True), skipped):
         if each.kind not in kept:
             ignored[each.kind.kind] = ignored.get(each.kind.kind, 0) + 1
             continue

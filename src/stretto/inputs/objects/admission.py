@@ -1,8 +1,8 @@
 """Admission of the objects of an input: each becomes what a cluster would hold, or is refused."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,7 @@ from stretto.api.admission.request import (
     ForbiddenError,
     JsonObject,
     ObjectSet,
+    ObjectView,
 )
 from stretto.api.admission.schema import UnknownField, check_fields
 from stretto.api.admission.selectors import has_label_keys
@@ -30,6 +31,7 @@ from stretto.api.wire.kinds import (
     Kind,
 )
 from stretto.inputs.neutral.strict import inside
+from stretto.inputs.objects.checked import ObjectChecks
 from stretto.inputs.objects.relations import InputObject
 
 
@@ -37,32 +39,60 @@ class UnknownFieldWarning(UserWarning):
     """A field of a manifest that its kind does not have, which is ignored."""
 
 
+class InputContext(NamedTuple):
+    """The objects to which an input is added."""
+
+    #: All objects, which admission reads: classes, LimitRanges, quotas and what counts in them.
+    objects: Sequence[tuple[Kind, bytes]] = ()
+    #: Receives what admission forbids; ``None`` raises the first refusal.
+    refused: list[str] | None = None
+    #: Receives the pods and errors of each object; ``None`` raises the first error.
+    checks: ObjectChecks | None = None
+    #: Whether quotas count pods now; a run charges each pod when it arrives.
+    charges_pods: bool = True
+
+
+NO_CONTEXT: Final = InputContext()
+"""An input on its own."""
+
+
+class WithoutQuotas(NamedTuple):
+    """A view of objects without ResourceQuotas."""
+
+    #: All objects.
+    objects: ObjectView
+
+    def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """One object, or ``None``."""
+        return None if kind == RESOURCE_QUOTA else self.objects.get(kind, namespace, name)
+
+    def list(self, kind: Kind, namespace: str = "") -> Iterable[JsonObject]:
+        """The objects of a kind; of one namespace unless it is empty."""
+        return () if kind == RESOURCE_QUOTA else self.objects.list(kind, namespace)
+
+
 class InputAdmission:
     """Admits the objects of one input against one another and the objects of a state."""
 
     def __init__(
-        self,
-        objects: Iterable[InputObject],
-        others: Iterable[tuple[Kind, bytes]] = (),
-        refused: list[str] | None = None,
+        self, objects: Iterable[tuple[Kind, bytes]], context: InputContext = NO_CONTEXT
     ) -> None:
-        """Prepare the view.
-
-        Args:
-            objects: the objects of the input.
-            others: the objects of the state that the input is added to.
-            refused: receives what admission forbids; ``None`` raises the first refusal.
-        """
-        known = [*others, *((each.kind, each.body) for each in objects if each.kind != POD)]
+        """Prepare the view of the objects of an input, and of those that it is added to."""
+        #: Receives the pods and errors of each object.
+        self.checks = context.checks
+        known = [*context.objects, *(each for each in objects if each[0] != POD)]
         counted = any(kind == RESOURCE_QUOTA for kind, _ in known)
         self._view = ObjectSet(
             (kind, _parsed(body))
             for kind, body in known
-            if kind in _READ or (counted and kind == POD)
+            if kind in ADMISSION_KINDS or (counted and kind == POD)
         )
         for quota in list(self._view.list(RESOURCE_QUOTA)):
             self._view.add(RESOURCE_QUOTA, with_usage(quota, used_by(quota, self._view)))
-        self._refused = refused
+        self._for_pods: ObjectView = self._view
+        if not context.charges_pods:
+            self._for_pods = WithoutQuotas(self._view)
+        self._refused = context.refused
 
     def admitted(self, item: InputObject) -> InputObject | None:
         """An object as the cluster would hold it; ``None`` if it is refused.
@@ -84,7 +114,8 @@ class InputAdmission:
         """A decoded object as the cluster would hold it; ``None`` if it is refused."""
         try:
             with inside(where):
-                found = admit(AdmissionRequest(kind, body), self._view)
+                view = self._for_pods if kind == POD else self._view
+                found = admit(AdmissionRequest(kind, body), view)
         except ForbiddenError as error:
             message = ForbiddenError(
                 f"{where}: {error.what}", error.reason, error.hint, error.field
@@ -111,15 +142,62 @@ class InputAdmission:
                 yield {**first, "metadata": pod["metadata"], "spec": spec}
                 continue
             found = self.admit_body(POD, pod, where)
-            if found is None:
-                continue
-            yield found
-            if not has_label_keys(pod["spec"]) and not self._counts(pod["metadata"]["namespace"]):
-                first = found
+            equal = not self._counts(pod["metadata"]["namespace"])
+            if found is not None:
+                yield found
+                if equal and not has_label_keys(pod["spec"]):
+                    first = found
+            elif equal:
+                return  # without quotas, each of the pods is refused for the same reason
 
     def _counts(self, namespace: str) -> bool:
-        """Whether the namespace of a pod has quotas."""
-        return any(True for _ in self._view.list(RESOURCE_QUOTA, namespace))
+        """Whether a pod of a namespace is charged to quotas."""
+        return any(True for _ in self._for_pods.list(RESOURCE_QUOTA, namespace))
+
+    @property
+    def reads_namespaces(self) -> bool:
+        """Whether pods of different namespaces can be admitted differently."""
+        kinds = (LIMIT_RANGE, RESOURCE_QUOTA)
+        return any(True for kind in kinds for _ in self._for_pods.list(kind))
+
+
+class PodTemplateAdmission:
+    """Admits encoded pods that have few different specs: each spec once.
+
+    A pod of a known spec gets its defaults as text. This changes nothing: no step of admission
+    reads the metadata of a pod, except label keys of terms, LimitRanges and quotas, for which every
+    pod is admitted on its own.
+    """
+
+    def __init__(
+        self, admit: Callable[[JsonObject], JsonObject | None], *, apart: bool = False
+    ) -> None:
+        """Admit pods with ``admit``; ``apart`` if pods of different namespaces differ."""
+        self._admit = admit
+        self._is_apart = apart
+        self._known: dict[bytes, bytes] = {}
+
+    def body(self, body: bytes) -> bytes | None:
+        """A pod as the cluster would hold it; ``None`` if it is refused.
+
+        Raises:
+            InputError: a field is invalid.
+            ForbiddenError: the pod is refused, and refusals are not collected.
+        """
+        head, mark, spec = body.partition(_SPEC)
+        known = self._known.get(spec)
+        if known is not None:
+            return head + mark + known
+        found = self._admit(_parsed(body))
+        if found is None:
+            return None
+        ready = msgspec.json.encode(found)
+        new_head, _, new_spec = ready.partition(_SPEC)
+        if new_head == head and not self._is_apart and not has_label_keys(found["spec"]):
+            if len(self._known) >= _SPECS:
+                self._known.clear()
+            self._known[spec] = new_spec
+        return ready
 
 
 def admitted_late(kind: Kind) -> bool:
@@ -147,7 +225,7 @@ def check_object(kind: Kind, body: bytes, where: str, *, lenient: bool) -> None:
         validate(decode(kind, body))
 
 
-_READ: Final = (
+ADMISSION_KINDS: Final = (
     LIMIT_RANGE,
     PERSISTENT_VOLUME_CLAIM,
     PRIORITY_CLASS,
@@ -156,6 +234,10 @@ _READ: Final = (
     STORAGE_CLASS,
 )
 """Kinds that admission reads; pods only where quotas count them."""
+_SPEC: Final = b',"spec":'
+"""The begin of the spec in an encoded object: texts before it have escaped quotes."""
+_SPECS: Final = 10_000
+"""Specs that are remembered; a full table is cleared."""
 _OWN: Final = ("hostname", "affinity", "volumes")
 """Members of a pod's spec that a controller sets for each pod."""
 

@@ -2,29 +2,51 @@
 
 An embedded run has no controller manager. This module creates the pods as the controllers do: from
 the template, owned by the controller (for a Deployment by its ReplicaSet), with its labels and
-names, and with the PVCs of StatefulSets and of ephemeral volumes. A controller whose pods or
-ReplicaSets are in the input, as in a dump of a live cluster, creates none.
+names, and with the PVCs of StatefulSets; the PVCs of ephemeral volumes are made when the pods exist
+(``sim.submission.ephemeral``). A controller whose pods or ReplicaSets are in the input, as in a
+dump of a live cluster, creates none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from stretto.api.admission.pvcs import ephemeral_pvcs
 from stretto.api.admission.request import JsonObject
 from stretto.api.admission.workloads import stable_uid
-from stretto.api.codec import decode, parse_object, without_nulls
+from stretto.api.codec import decode, decode_as, parse_object, without_nulls
 from stretto.api.types.core import Node
 from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.inputs.neutral.strict import inside
-from stretto.inputs.objects.admission import InputAdmission
+from stretto.inputs.objects.admission import InputAdmission, admitted_late
+from stretto.inputs.objects.checked import checking
 from stretto.inputs.objects.made_pods import MAKERS, Controller, template_spec
 from stretto.inputs.objects.relations import InputObject, Key, owner_key
 
 
-def expand(
+def held_objects(
+    found: Sequence[InputObject], nodes: Sequence[Node], admission: InputAdmission
+) -> list[InputObject]:
+    """The objects after admission, with controllers replaced by their pods."""
+    held: dict[Key, InputObject] = {}
+    for each in found:
+        with checking(admission.checks, each.label):
+            ready = None if admitted_late(each.kind) else admission.admitted(each)
+            if ready is not None:
+                held[each.key] = ready
+    every = {each.metadata.name: each for each in (*nodes, *_nodes_of(held.values()))}
+    kept = [each for each in found if each.key in held or admitted_late(each.kind)]
+    later = [held.get(each.key, each) for each in kept]
+    return _expanded(later, list(every.values()), admission)
+
+
+def _nodes_of(objects: Iterable[InputObject]) -> list[Node]:
+    """The Nodes among some objects as structs."""
+    return [decode_as(Node, each.body) for each in objects if each.kind is kinds.NODE]
+
+
+def _expanded(
     manifests: Sequence[InputObject], nodes: Sequence[Node], admission: InputAdmission
 ) -> list[InputObject]:
     """The manifests with controllers replaced by their pods; a DaemonSet gets one pod per node.
@@ -34,28 +56,33 @@ def expand(
     owned = _owned(manifests)
     result: list[InputObject] = []
     for each in manifests:
-        if each.kind == kinds.POD:
-            pod = admission.admitted(each)
-            if pod is not None:
-                result += _pvcs(pod, admission)
-                result.append(pod)
-        elif each.kind not in MAKERS:
+        if each.kind not in MAKERS and each.kind != kinds.POD:
             result.append(each)
-        elif each.key not in owned:
-            admitted = admission.admitted(each)
-            if admitted is not None:
-                result.extend(_made(admitted, nodes, admission))
+        elif each.kind == kinds.POD or each.key not in owned:
+            with checking(admission.checks, each.label):
+                made = _held(each, nodes, admission)
+                result += made
+                if admission.checks is not None:
+                    pods = sum(one.kind == kinds.POD for one in made)
+                    admission.checks.made(each.label, pods)
     return result
 
 
+def _held(item: InputObject, nodes: Sequence[Node], admission: InputAdmission) -> list[InputObject]:
+    """A pod or the pods of a controller, each after its PVCs; empty if it is refused."""
+    admitted = admission.admitted(item)
+    if admitted is None:
+        return []
+    if item.kind == kinds.POD:
+        return [admitted]
+    return list(_made(admitted, nodes, admission))
+
+
 def _pvcs(
-    pod: InputObject, admission: InputAdmission, made: Sequence[JsonObject] = ()
+    pod: InputObject, admission: InputAdmission, made: Sequence[JsonObject]
 ) -> Iterator[InputObject]:
-    """The PVCs that controllers make for a pod, except those that exist."""
-    pvcs = list(made)
-    if b'"ephemeral"' in pod.body:
-        pvcs += ephemeral_pvcs(parse_object(pod.body, pod.title))
-    for pvc in pvcs:
+    """The PVCs that a controller makes for a pod, except those that exist."""
+    for pvc in made:
         item = _object(kinds.PERSISTENT_VOLUME_CLAIM, pvc, pod.where)
         ready = None if admission.holds(item) else admission.admitted(item)
         if ready is not None:

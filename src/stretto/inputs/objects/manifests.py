@@ -12,15 +12,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.api.codec import decode_as, set_fields
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.types.core import Node
-from stretto.api.types.heads import decode_pod_head
-from stretto.api.wire.kinds import NODE, POD, Kind
-from stretto.inputs.objects.admission import InputAdmission, admitted_late
-from stretto.inputs.objects.controllers import expand
-from stretto.inputs.objects.objects import NAMESPACE, SCHEDULER_NAME
-from stretto.inputs.objects.reading import read_manifests
+from stretto.api.wire.kinds import POD
+from stretto.inputs.objects.admission import NO_CONTEXT, InputAdmission, InputContext
+from stretto.inputs.objects.checked import checking
+from stretto.inputs.objects.controllers import held_objects
+from stretto.inputs.objects.objects import NAMESPACE, adopted_pod
+from stretto.inputs.objects.reading import ReadSettings, read_manifests
 from stretto.inputs.objects.relations import (
     InputObject,
     check_groups,
@@ -29,9 +28,6 @@ from stretto.inputs.objects.relations import (
 )
 from stretto.inputs.workloads.expand import expand_workloads
 from stretto.inputs.workloads.gangs import translate_groups
-
-_NOT_OURS: Final = ("", "default-scheduler")
-"""Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
 
 
 class ManifestOptions(msgspec.Struct, frozen=True):
@@ -51,15 +47,6 @@ DEFAULTS: Final = ManifestOptions()
 """Options of an embedded run."""
 
 
-class InputContext(NamedTuple):
-    """The objects to which an input is added."""
-
-    #: All objects, which admission reads: classes, LimitRanges, quotas and what counts in them.
-    objects: Sequence[tuple[Kind, bytes]] = ()
-    #: Receives what admission forbids; ``None`` raises the first refusal.
-    refused: list[str] | None = None
-
-
 class LoadedObjects(NamedTuple):
     """The objects of an input."""
 
@@ -73,7 +60,7 @@ def load_with_notes(
     paths: Iterable[Path],
     options: ManifestOptions = DEFAULTS,
     nodes: Sequence[Node] = (),
-    context: InputContext = InputContext(),  # noqa: B008  (immutable)
+    context: InputContext = NO_CONTEXT,
 ) -> LoadedObjects:
     """``load_objects``, with the sentences about the objects and files that are left out."""
     skipped = SkippedObjects()
@@ -86,7 +73,7 @@ def load_objects(
     options: ManifestOptions = DEFAULTS,
     nodes: Sequence[Node] = (),
     skipped: SkippedObjects | None = None,
-    context: InputContext = InputContext(),  # noqa: B008  (immutable)
+    context: InputContext = NO_CONTEXT,
 ) -> list[InputObject]:
     """All objects of some files as the cluster would hold them, checked as a whole.
 
@@ -100,46 +87,26 @@ def load_objects(
         InputError: an object is invalid.
         ForbiddenError: admission refuses an object, and ``context`` does not collect refusals.
     """
-    left_out = SkippedObjects() if skipped is None else skipped
-    found = [
-        each
-        for path in paths
-        for each in read_manifests(path, options.namespace, left_out, lenient=options.lenient)
-    ]
-    check_names(found)
-    check_owners(found, keep_missing=options.keep_missing_owners)
-    if options.expand_controllers:
-        found = _as_held(expand_workloads(found, left_out), nodes, context)
-        found = [_adopted(each) for each in translate_groups(found)]
+    left_out, checks = SkippedObjects() if skipped is None else skipped, context.checks
+    settings = ReadSettings(options.namespace, options.lenient, checks)
+    found = [each for path in paths for each in read_manifests(path, settings, left_out)]
+    with checking(checks, ""):
         check_names(found)
-    check_groups(found)
+        check_owners(found, keep_missing=options.keep_missing_owners)
+    if options.expand_controllers:
+        admission = InputAdmission(((each.kind, each.body) for each in found), context)
+        found = held_objects(expand_workloads(found, left_out, checks), nodes, admission)
+        with checking(checks, ""):
+            found = [_adopted(each) for each in translate_groups(found)]
+            check_names(found)
+    if checks is None or checks.is_clean:
+        with checking(checks, ""):
+            check_groups(found)
     return found
 
 
-def _as_held(
-    found: Sequence[InputObject], nodes: Sequence[Node], context: InputContext
-) -> list[InputObject]:
-    """The objects after admission, with controllers replaced by their pods."""
-    admission = InputAdmission(found, context.objects, context.refused)
-    first = [admission.admitted(each) for each in found if not admitted_late(each.kind)]
-    held = {each.key: each for each in first if each is not None}
-    every = {each.metadata.name: each for each in (*nodes, *nodes_of(held.values()))}
-    kept = [each for each in found if each.key in held or admitted_late(each.kind)]
-    later = [held.get(each.key, each) for each in kept]
-    return expand(later, list(every.values()), admission)
-
-
-def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
-    """The Nodes among some objects as structs."""
-    return [decode_as(Node, each.body) for each in objects if each.kind is NODE]
-
-
 def _adopted(item: InputObject) -> InputObject:
-    """A pod with the default scheduler, assigned to Stretto for an embedded run."""
+    """A pod of the default scheduler, assigned to Stretto for an embedded run."""
     if item.kind is not POD:
         return item
-    spec = decode_pod_head(item.body).spec
-    if spec.scheduler_name not in _NOT_OURS:
-        return item
-    body = set_fields(item.body, {("spec", "schedulerName"): SCHEDULER_NAME})
-    return msgspec.structs.replace(item, body=body)
+    return msgspec.structs.replace(item, body=adopted_pod(item.body))

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.codec import set_fields
+from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.names import is_dns_subdomain
 from stretto.api.wire.quantity import format_milli
 from stretto.inputs.neutral.fleet import WHOLE_GPU, FleetNode, FleetPod
@@ -50,6 +52,8 @@ SCHEDULER_NAME: Final = "stretto"
 """The ``schedulerName`` of Stretto's pods."""
 NAMESPACE: Final = "default"
 """Namespace of pods without one."""
+_NOT_OURS: Final = ("", "default-scheduler")
+"""Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
 
 JsonObject = dict[str, Any]
 """A JSON object before it is encoded."""
@@ -159,6 +163,13 @@ def priority_class_object(name: str, value: int) -> JsonObject:
         "metadata": {"name": name},
         "value": value,
     }
+
+
+def adopted_pod(body: bytes) -> bytes:
+    """A pod that names no scheduler or the default one, assigned to Stretto."""
+    if decode_pod_head(body).spec.scheduler_name not in _NOT_OURS:
+        return body
+    return set_fields(body, {("spec", "schedulerName"): SCHEDULER_NAME})
 
 
 def pod_group_body(

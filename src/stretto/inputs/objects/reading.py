@@ -7,12 +7,15 @@ renders it.
 from pathlib import Path
 from typing import Final
 
-from stretto.api.codec import decode_as, set_fields
+import msgspec
+
+from stretto.api.codec import decode_as, parse_object, set_fields
 from stretto.api.edit.manifests import Manifest, load_manifests
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
 from stretto.inputs.objects.admission import check_object
+from stretto.inputs.objects.checked import ObjectChecks, checking
 from stretto.inputs.objects.folders import (
     NO_OBJECTS,
     TEMPLATE,
@@ -33,33 +36,50 @@ _RAW: Final = RAW_KINDS | POD_GROUPS
 """Groups and kinds of other systems that become pods and PodGroups."""
 
 
+class ReadSettings(msgspec.Struct, frozen=True):
+    """How manifests are read."""
+
+    #: Namespace of objects without one.
+    namespace: str = NAMESPACE
+    #: Whether unknown fields are reported as warnings instead of errors.
+    lenient: bool = False
+    #: Collects the errors of single objects; ``None`` raises the first.
+    checks: ObjectChecks | None = None
+
+
+DEFAULTS: Final = ReadSettings()
+"""The first error is raised."""
+
+
 def read_manifests(
-    path: Path,
-    namespace: str = NAMESPACE,
-    skipped: SkippedObjects | None = None,
-    *,
-    lenient: bool = False,
+    path: Path, settings: ReadSettings = DEFAULTS, skipped: SkippedObjects | None = None
 ) -> list[InputObject]:
-    """The objects of a file, of the files below a folder by path, or of standard input."""
+    """The objects of a file, of the files below a folder by path, or of standard input.
+
+    ``skipped`` counts the objects that are left out.
+
+    Raises:
+        InputError: a file cannot be read, or an object is invalid and errors are not collected.
+    """
     left_out = SkippedObjects() if skipped is None else skipped
     if str(path) == STDIN:
-        return _objects(read_stdin(), "standard input", namespace, left_out, lenient=lenient)
+        return _objects(read_stdin(), "standard input", settings, left_out)
     if not path.is_dir():
         why = tool_of(path)
         if why:
             tool, _, command = why.partition(": ")
             raise InputError(str(path), f"a file of {tool}", "Kubernetes objects", command)
-        return _objects(read_text(path), str(path), namespace, left_out, lenient=lenient)
+        return _objects(read_text(path), str(path), settings, left_out)
     found: list[InputObject] = []
     for file in manifest_files(path, left_out):
-        found.extend(_objects_of_folder(file, namespace, left_out, lenient=lenient))
+        found.extend(_objects_of_folder(file, settings, left_out))
     if not found and not left_out:
         raise InputError(str(path), None, "at least one Kubernetes object", "check the files")
     return found
 
 
 def _objects_of_folder(
-    file: Path, namespace: str, skipped: SkippedObjects, *, lenient: bool
+    file: Path, settings: ReadSettings, skipped: SkippedObjects
 ) -> list[InputObject]:
     """The objects of one file of a folder; a file of another format is named and left out."""
     if not file.stat().st_size:
@@ -67,7 +87,7 @@ def _objects_of_folder(
         return []
     text = read_text(file)
     try:
-        return _objects(text, str(file), namespace, skipped, lenient=lenient)
+        return _objects(text, str(file), settings, skipped)
     except InputError:
         if has_no_objects(text, str(file)):
             skipped.add_file(str(file), NO_OBJECTS)
@@ -79,21 +99,34 @@ def _objects_of_folder(
 
 
 def _objects(
-    text: str, where: str, namespace: str, skipped: SkippedObjects, *, lenient: bool
+    text: str, where: str, settings: ReadSettings, skipped: SkippedObjects
 ) -> list[InputObject]:
     """The objects of one text, each with a namespace and a unique name."""
     try:
         found = load_manifests(text, where, skipped=skipped, raw=_RAW)
-        for kind, body in found:
-            check_object(kind, body, where, lenient=lenient)
-        result = [_placed(each, index, where, namespace) for index, each in enumerate(found)]
+        result: list[InputObject] = []
+        for index, each in enumerate(found):
+            label = _label(each, settings.namespace) if settings.checks else ""
+            with checking(settings.checks, label):
+                check_object(*each, where, lenient=settings.lenient)
+                result.append(_placed(each, index, where, settings.namespace))
     except InputError as error:
         if has_template(text) and not has_no_objects(text, where):
             raise template_error(where, error) from error
         raise
-    if not result and not skipped:
+    if not found and not skipped:
         raise InputError(where, None, "at least one Kubernetes object", "check the file")
     return result
+
+
+def _label(manifest: Manifest, namespace: str) -> str:
+    """Kind and name of an object that is not checked yet, as ``InputObject.label``."""
+    kind, body = manifest
+    meta = parse_object(body, "object").get("metadata")
+    known = meta if isinstance(meta, dict) else {}
+    name = str(known.get("name") or f"{known.get('generateName') or ''}...")
+    space = f"{known.get('namespace') or namespace}/" if kind.namespaced else ""
+    return f"{kind.kind} {space}{name}"
 
 
 def _placed(manifest: Manifest, index: int, where: str, namespace: str) -> InputObject:

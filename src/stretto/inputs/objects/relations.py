@@ -39,9 +39,14 @@ class InputObject(msgspec.Struct, frozen=True):
         return self.kind.kind, self.namespace, self.name
 
     @property
+    def label(self) -> str:
+        """Its kind and name: ``Pod default/web``."""
+        return _title(self.key)
+
+    @property
     def title(self) -> str:
         """Its name in messages: ``app.yaml: Pod default/web``."""
-        return f"{self.where}: {_title(self.key)}"
+        return f"{self.where}: {self.label}"
 
     def meta(self) -> ObjectMeta:
         """Its metadata."""

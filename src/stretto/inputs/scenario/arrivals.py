@@ -49,6 +49,8 @@ class WorkloadArrivals(msgspec.Struct, frozen=True):
     arrivals: Sequence[ObjectArrival]
     #: Sentences about the objects and files of its manifests that are left out.
     notes: Sequence[str] = ()
+    #: Whether its pods have passed admission.
+    admitted: bool = False
 
 
 class WorkContext(msgspec.Struct, frozen=True):

@@ -3,31 +3,22 @@
 ``stretto run`` and the copies of a scenario read this one form, for all sources.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from stretto.api.codec import decode
 from stretto.api.types.godel import QueueSpec
-from stretto.api.types.heads import decode_object_head
 from stretto.api.wire.kinds import POD, QUEUE, Kind
-from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.neutral.strict import inside, strict
-from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext
+from stretto.inputs.scenario.admission import admitted, check_unique, missing_namespaces
+from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, WorkloadArrivals
 from stretto.inputs.scenario.fleets import make_fleet
 from stretto.inputs.scenario.schema import Scenario
 from stretto.inputs.scenario.work import make_work
-
-_RENAME: Final = {
-    "Node": "give shapes a name: their nodes then begin with it",
-    "Queue": "rename one of the two queues",
-}
-"""Advice for two objects of one name, by kind; others come from workloads."""
-_Key = tuple[str, str, str]
-"""Kind, namespace and name."""
 
 
 class Feed(msgspec.Struct, frozen=True):
@@ -54,7 +45,7 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
         fleet = make_fleet(scenario, rng.child("fleet"))
     objects = [*(_queue(each, index, scenario) for index, each in enumerate(scenario.queues))]
     objects.extend(fleet.objects)
-    arrivals: list[ObjectArrival] = []
+    works: list[WorkloadArrivals] = []
     notes: list[str] = []
     for index, spec in enumerate(scenario.workloads):
         chance = rng.child("workload", spec.name or index)
@@ -64,9 +55,11 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
         with inside(f"{scenario.where}: workloads[{index}]"):
             work = make_work(spec, context)
         objects.extend(work.objects)
-        arrivals.extend(work.arrivals)
+        works.append(work)
         notes.extend(f"workloads[{index}]: {line}" for line in work.notes)
-    _check_names(objects, arrivals, scenario)
+    arrivals = list(admitted(works, objects, scenario.where))
+    objects.extend(missing_namespaces(objects, arrivals))
+    check_unique(objects, arrivals, scenario.where)
     arrivals.sort(key=lambda each: each.time_s)
     return Feed(objects, arrivals, fleet.nodes, notes)
 
@@ -86,28 +79,3 @@ def _queue(fields: Mapping[str, Any], index: int, scenario: Scenario) -> tuple[K
     with inside(f"{scenario.where}: queues[{index}]"):
         decode(QUEUE, body)
     return QUEUE, body
-
-
-def _check_names(
-    objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[ObjectArrival], scenario: Scenario
-) -> None:
-    """Refuse two objects of one kind and name (workloads without names, or a repeated file)."""
-    seen: set[_Key] = set()
-    for key in _keys(objects, arrivals):
-        if key in seen:
-            kind, namespace, name = key
-            found = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-            hint = _RENAME.get(kind, "give workloads a name: their objects then begin with it")
-            raise InputError(scenario.where, found, "a unique name", hint)
-        seen.add(key)
-
-
-def _keys(
-    objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[ObjectArrival]
-) -> Iterable[_Key]:
-    """The keys of all objects."""
-    for kind, body in objects:
-        meta = decode_object_head(body).metadata
-        yield kind.kind, meta.namespace, meta.name
-    for each in arrivals:
-        yield each.kind.kind, each.namespace, each.name

@@ -4,7 +4,8 @@ from typing import Final
 
 from stretto.api.types.heads import decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
-from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_with_notes
+from stretto.inputs.objects.admission import InputContext
+from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.objects.relations import InputObject
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, WorkloadArrivals, times_of
@@ -33,7 +34,7 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
     scenario = context.scenario
     options = ManifestOptions(scenario.namespace, spec.missing_owners == "keep")
     paths = [scenario.path(path) for path in spec.manifests or ()]
-    before = InputContext(context.objects)
+    before = InputContext(context.objects, charges_pods=False)
     found, notes = load_with_notes(paths, options, context.node_objects, before)
     waiting = [each for each in found if _waits(each)]
     times = times_of(spec.arrival, len(waiting), context.rng).tolist()
@@ -44,6 +45,7 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
             for time, each in zip(times, waiting, strict=True)
         ],
         notes,
+        admitted=True,
     )
 
 

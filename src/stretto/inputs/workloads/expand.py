@@ -11,6 +11,7 @@ from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.validation import validate
 from stretto.api.wire.kinds import JOB, POD, POD_GROUP, Kind
 from stretto.inputs.neutral.strict import inside
+from stretto.inputs.objects.checked import ObjectChecks, checking
 from stretto.inputs.objects.objects import GROUP, JsonObject, pod_group_body
 from stretto.inputs.objects.relations import InputObject
 from stretto.inputs.workloads.jobs import KUEUE_QUEUE, kueue_job
@@ -26,13 +27,16 @@ RAW_KINDS: Final = frozenset((*READERS, *TEMPLATES, *NO_PODS))
 _NOTES: Final = ("labels", "annotations")
 
 
-def expand_workloads(objects: Sequence[InputObject], skipped: SkippedObjects) -> list[InputObject]:
+def expand_workloads(
+    objects: Sequence[InputObject], skipped: SkippedObjects, checks: ObjectChecks | None = None
+) -> list[InputObject]:
     """The objects with custom workloads replaced by their pods, and PodGroups for their gangs.
 
-    A workload whose pods are not known is counted as skipped, with the reason.
+    A workload whose pods are not known is counted as skipped, with the reason. ``checks`` receives
+    the errors of each workload, and which pods belong to it.
 
     Raises:
-        InputError: a field of a workload is malformed.
+        InputError: a field of a workload is malformed, and there are no ``checks``.
     """
     others = {
         (each.kind.kind, each.name): parse_object(each.body, each.title)
@@ -47,7 +51,11 @@ def expand_workloads(objects: Sequence[InputObject], skipped: SkippedObjects) ->
         elif name in TEMPLATES:
             skipped.add(each.kind)
         elif name in READERS or _is_of_kueue(each):
-            result.extend(_expanded(each, others, skipped))
+            with checking(checks, each.label):
+                made = _expanded(each, others, skipped)
+                result += made
+                if checks is not None:
+                    checks.belongs((one.label for one in made), each.label)
         else:
             result.append(each)
     return result

@@ -13,7 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.codec import parse_object, set_fields
-from stretto.api.wire.kinds import POD, POD_GROUP
+from stretto.api.types.workload_groups import FORMS as POD_GROUP_FORMS
+from stretto.api.wire.kinds import PLUGINS_POD_GROUP, POD, POD_GROUP, VOLCANO_POD_GROUP
 from stretto.base.errors import InputError
 from stretto.inputs.objects.objects import GROUP, pod_group_body
 from stretto.inputs.objects.relations import InputObject
@@ -38,16 +39,12 @@ _TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
 FORMS: Final = (
     GangForm(
         "scheduler-plugins",
-        (
-            "scheduling.x-k8s.io/pod-group",
-            "pod-group.scheduling.sigs.k8s.io",
-            "pod-group.scheduling.sigs.k8s.io/name",
-        ),
+        POD_GROUP_FORMS[PLUGINS_POD_GROUP].keys,
         ("pod-group.scheduling.sigs.k8s.io/min-available",),
     ),
     GangForm(
         "Volcano",
-        ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
+        POD_GROUP_FORMS[VOLCANO_POD_GROUP].keys,
         ("volcano.sh/group-min-member", "scheduling.volcano.sh/group-min-member"),
         ("volcano.sh/pod-group-version",),
     ),

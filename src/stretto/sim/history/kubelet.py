@@ -1,7 +1,8 @@
 """Pods that name their node themselves and that the node would not run.
 
 The scheduler does not see them: no kubelet starts a pod of a node that does not exist, and a
-kubelet rejects a pod beyond the allocatable amounts of its node.
+kubelet rejects a pod that its node does not match, does not tolerate or has no capacity for. The
+reasons and messages are those of the kubelet's admission (Kubernetes 1.36).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,17 +10,26 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.codec import decode_as
-from stretto.api.types.effective_requests import requests
+from stretto.api.codec import decode_as, parse_object
+from stretto.api.types.core import Node
+from stretto.api.types.effective_requests import HostPort, host_ports, requests
 from stretto.api.types.heads import decode_pod_head
-from stretto.api.types.pod import Pod
-from stretto.api.wire.kinds import POD
+from stretto.api.types.pod import Pod, PodSpec
+from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.selectors import node_terms
 from stretto.inputs.objects.relations import InputObject
-from stretto.plane.plane import Plane
+from stretto.plane.copy import PlaneCopy
+from stretto.state.nodes.taints import NO_EXECUTE, untolerated
 
 NO_NODE: Final = "NoSuchNode"
 """Reason of a pod whose node does not exist."""
 _PODS: Final = "pods"
+_OS: Final = "kubernetes.io/os"
+_NATIVE: Final = ("cpu", "memory", "ephemeral-storage", _PODS)
+_HUGE: Final = "hugepages-"
+
+Amounts = dict[str, int]
+"""Amounts by resource."""
 
 
 class KubeletRefusal(msgspec.Struct, frozen=True):
@@ -29,59 +39,151 @@ class KubeletRefusal(msgspec.Struct, frozen=True):
     pod: str
     #: The node that the pod names.
     node: str
-    #: Reason: ``NoSuchNode``, or that of the kubelet, such as ``OutOfcpu``.
+    #: Reason: ``NoSuchNode``, or that of the kubelet, such as ``OutOfcpu`` or ``NodeAffinity``.
     reason: str
     #: The reason as a sentence.
     message: str
 
 
-def kubelet_refusals(plane: Plane, objects: Sequence[InputObject]) -> Iterator[KubeletRefusal]:
-    """The submitted pods that name a node which does not exist or is too full, in their order.
+class _Named(msgspec.Struct, frozen=True):
+    """A pod that names its node."""
 
-    The other pods of the node count first, then the submitted ones until one does not fit.
+    #: ``namespace/name``.
+    key: str
+    #: The pod.
+    pod: Pod
+    #: Operating system that it names; empty for any.
+    system: str
+    #: Its requests, and itself as one of ``pods``.
+    requested: Amounts
+
+
+class _NodeUse(msgspec.Struct, frozen=True):
+    """A node with what its pods use; changes while pods are admitted."""
+
+    #: The node.
+    node: Node
+    #: Allocatable amounts.
+    offered: Amounts
+    #: Amounts of the admitted pods.
+    used: Amounts
+    #: Host ports of the admitted pods.
+    ports: list[HostPort]
+
+    def add(self, named: _Named) -> None:
+        """Count an admitted pod."""
+        for name, amount in named.requested.items():
+            self.used[name] = self.used.get(name, 0) + amount
+        self.ports.extend(host_ports(named.pod.spec))
+
+
+def kubelet_refusals(copy: PlaneCopy, objects: Sequence[InputObject]) -> Iterator[KubeletRefusal]:
+    """The submitted pods that name a node which does not exist or rejects them, by node.
+
+    The other pods of the node count first, then the submitted ones that the kubelet admits, in
+    their order.
     """
-    named: dict[str, list[InputObject]] = {}
+    named: dict[str, list[_Named]] = {}
     for each in objects:
         node = decode_pod_head(each.body).spec.node_name if each.kind == POD else ""
         if node:
-            named.setdefault(node, []).append(each)
+            named.setdefault(node, []).append(_named(each))
     for node, pods in named.items():
-        slot = plane.cluster.nodes.by_name.get(node)
-        if slot is None:
-            for each in pods:
+        record = copy.store.get(NODE, "", node)
+        if record is None:
+            for pod in pods:
                 message = f"no such node: {node!r}; no kubelet starts the pod"
-                yield KubeletRefusal(f"{each.namespace}/{each.name}", node, NO_NODE, message)
-        else:
-            yield from _too_many(plane, slot, node, pods)
+                yield KubeletRefusal(pod.key, node, NO_NODE, message)
+            continue
+        use = _use_of(copy, decode_as(Node, record.body), pods)
+        for pod in pods:
+            reason, message = _rejection(pod, use)
+            if reason:
+                yield KubeletRefusal(pod.key, node, reason, message)
+            else:
+                use.add(pod)
 
 
-def _too_many(
-    plane: Plane, slot: int, node: str, pods: Sequence[InputObject]
-) -> Iterator[KubeletRefusal]:
-    """The pods of one node that its kubelet would reject."""
-    ledger = plane.cluster.ledger
+def _named(item: InputObject) -> _Named:
+    """A submitted pod."""
+    pod = decode_as(Pod, item.body)
+    system = (parse_object(item.body, item.title)["spec"].get("os") or {}).get("name") or ""
+    requested = {_PODS: 1, **requests(pod.spec)}
+    return _Named(f"{item.namespace}/{item.name}", pod, system, requested)
+
+
+def _use_of(copy: PlaneCopy, node: Node, submitted: Sequence[_Named]) -> _NodeUse:
+    """A node with what its pods use, without the submitted ones."""
+    slot = copy.plane.cluster.nodes.by_name[node.metadata.name]
+    ledger = copy.plane.cluster.ledger
     offered = dict(zip(ledger.resources.names, ledger.alloc[slot].tolist(), strict=False))
     used = dict(zip(ledger.resources.names, ledger.used[slot].tolist(), strict=False))
-    requested = [{**requests(decode_as(Pod, each.body).spec), _PODS: 1} for each in pods]
-    for amounts in requested:
-        for name, amount in amounts.items():
+    for each in submitted:
+        for name, amount in each.requested.items():
             used[name] = used.get(name, 0) - amount
-    for each, amounts in zip(pods, requested, strict=True):
-        short = _short(amounts, used, offered)
-        if short:
-            message = (
-                f"Node didn't have enough resource: {short}, requested: {amounts[short]}, "
-                f"used: {used[short]}, capacity: {offered.get(short, 0)}"
-            )
-            key = f"{each.namespace}/{each.name}"
-            yield KubeletRefusal(key, node, f"OutOf{short}", message)
+    ports: list[HostPort] = []
+    if any(host_ports(each.pod.spec) for each in submitted):
+        keys = {each.key for each in submitted}
+        for record in copy.store.list(POD).records:
+            own = record.node == node.metadata.name and b"ontainerPort" in record.body
+            if own and f"{record.namespace}/{record.name}" not in keys:
+                ports.extend(host_ports(decode_as(Pod, record.body).spec))
+    return _NodeUse(node, offered, used, ports)
+
+
+def _rejection(named: _Named, use: _NodeUse) -> tuple[str, str]:
+    """Reason and message with which a kubelet rejects a pod; empty if it admits it.
+
+    The order is that of the kubelet: operating system, resources, node affinity, ports, taints.
+    """
+    spec, labels = named.pod.spec, named.pod.metadata.labels
+    system = use.node.metadata.labels.get(_OS, "linux")
+    if labels.get(_OS, system) != system:
+        text = "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
+        return "PodOSSelectorNodeLabelDoesNotMatch", text
+    if named.system not in ("", system):
+        return "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
+    short = _short(named.requested, use)
+    if short:
+        message = (
+            f"Node didn't have enough resource: {short}, requested: {named.requested[short]}, "
+            f"used: {use.used.get(short, 0)}, capacity: {use.offered.get(short, 0)}"
+        )
+        return f"OutOf{short}", message
+    if not _matches(spec, use.node):
+        return _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+    if any(port.conflicts(other) for port in host_ports(spec) for other in use.ports):
+        return _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+    if untolerated(use.node.spec.taints, spec.tolerations, {NO_EXECUTE}):
+        return _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+    return "", ""
+
+
+def _failed(predicate: str, why: str) -> tuple[str, str]:
+    """Reason and message of a predicate."""
+    return predicate, f"Predicate {predicate} failed: {why}"
+
+
+def _short(amounts: Mapping[str, int], use: _NodeUse) -> str:
+    """The first resource that does not suffice; empty if all do.
+
+    A kubelet ignores extended resources that its node does not have.
+    """
+    for name, amount in amounts.items():
+        extended = name not in _NATIVE and not name.startswith(_HUGE)
+        if extended and not use.offered.get(name):
             continue
-        for name, amount in amounts.items():
-            used[name] += amount
+        if amount and use.used.get(name, 0) + amount > use.offered.get(name, 0):
+            return name
+    return ""
 
 
-def _short(amounts: Mapping[str, int], used: Mapping[str, int], offered: Mapping[str, int]) -> str:
-    """The first resource that does not suffice; empty if all do."""
-    return next(
-        (n for n, amount in amounts.items() if amount and used[n] + amount > offered.get(n, 0)), ""
-    )
+def _matches(spec: PodSpec, node: Node) -> bool:
+    """Whether a node has the labels of the selector and matches the required affinity."""
+    name, labels = node.metadata.name, node.metadata.labels
+    if not spec.node_selector.items() <= labels.items():
+        return False
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    if affinity is None or affinity.required is None:
+        return True
+    return any(each.matches(name, labels) for each in node_terms(affinity.required, "affinity"))

@@ -24,7 +24,7 @@ from stretto.sim.submission.applied import PlannedChange, apply_objects
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import PODS
-from stretto.stores.store import Record
+from stretto.stores.store import Patch, Record
 
 SCHEMA: Final = "stretto.plan/v1"
 """Version of ``PlanReport`` as JSON."""
@@ -139,25 +139,22 @@ def plan(
     copy.settle()
     before = _snapshot(copy)
     applied = apply_objects(copy.store, objects)
-    fresh = applied.fresh
+    copy.look()
+    unrunnable = tuple(kubelet_refusals(copy, objects))
+    _fail(copy, unrunnable)
+    bad = {each.pod for each in unrunnable}
+    fresh = {uid: each for uid, each in applied.fresh.items() if _key(each) not in bad}
     copy.settle()
     after = _snapshot(copy)
-    unrunnable = tuple(kubelet_refusals(copy.plane, objects))
-    bad = {each.pod for each in unrunnable}
+    also = [uid for uid in after.nodes if uid not in before.nodes | applied.fresh]
     return PlanReport(
         state=state.title,
         objects=dict(Counter(each.kind.kind for each in objects)),
-        pods=len(fresh),
-        placed=tuple(
-            each
-            for each in _placements(copy.plane, [uid for uid in fresh if uid in after.nodes])
-            if each.pod not in bad
-        ),
+        pods=len(applied.fresh),
+        placed=tuple(_placements(copy.plane, [uid for uid in fresh if uid in after.nodes])),
         pending=tuple(_unplaced(copy, fresh)),
         victims=tuple(_victims(before, after, applied.deleted)),
-        also_placed=tuple(
-            _placements(copy.plane, [u for u in after.nodes if u not in before.nodes | fresh])
-        ),
+        also_placed=tuple(_placements(copy.plane, also)),
         refused=applied.refused,
         use=tuple(
             PlannedUse(name, before.use.get(name, 0.0), pct)
@@ -166,6 +163,14 @@ def plan(
         changes=applied.changes,
         kubelet_refused=unrunnable,
     )
+
+
+def _fail(copy: PlaneCopy, refusals: Sequence[KubeletRefusal]) -> None:
+    """End the pods that a kubelet rejects, so that they take nothing from their node."""
+    for each in refusals:
+        space, _, name = each.pod.partition("/")
+        status = {"phase": "Failed", "reason": each.reason, "message": each.message}
+        copy.store.patch_status(POD, [Patch(space, name, {"status": status})])
 
 
 def _snapshot(copy: PlaneCopy) -> _PlanSnapshot:

@@ -1,1 +1,1 @@
-"""What a submission changes: objects that exist, and the pods of their controllers."""
+"""What a submission changes: existing objects, the pods of controllers, the use of quotas."""

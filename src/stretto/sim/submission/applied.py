@@ -14,11 +14,13 @@ import msgspec
 
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
-from stretto.api.wire.kinds import NODE, POD, Kind
+from stretto.api.types.pod import Pod
+from stretto.api.wire.kinds import DAEMON_SET, NODE, POD, Kind
 from stretto.api.wire.meta import ObjectMeta
 from stretto.base.errors import InputError
 from stretto.inputs.objects.relations import HeadedObject, InputObject
 from stretto.sim.submission.differences import FieldChange, field_changes
+from stretto.sim.submission.ephemeral import create_ephemeral_pvcs
 from stretto.stores.store import Deletion, Patch, Record, Store, WriteOutcome
 
 REVISION: Final = "pod-template-hash"
@@ -169,18 +171,15 @@ class _Applying:
             made = self._create(wanted)
             return PlannedChange(title, ChangeKind.CREATE, 0, len(wanted), made)
         counts = (len(current), len(wanted))
-        names = {each.name for each in current}
-        like = next((each for each in wanted if each.name in names), wanted[0])
-        old = next((each for each in current if each.name == like.name), current[0])
-        fields = tuple(field_changes(_parsed(old.body), _parsed(like.body)))
+        pair = _pair(owner, current, wanted)
+        fields = tuple(field_changes(*map(_parsed, pair))) if pair else ()
         if fields:
             gone = self._delete(current)
             made = self._create(wanted)
             return PlannedChange(title, ChangeKind.REPLACE, *counts, made, gone, fields)
-        surplus = len(current) - len(wanted)
-        gone = self._delete(_last(current, {each.name for each in wanted}, max(0, surplus)))
-        made = self._create([each for each in wanted if each.name not in names][: max(0, -surplus)])
-        kind = ChangeKind.SCALE if surplus else ChangeKind.UNCHANGED
+        old_pods, new_pods = _scaled(owner, current, wanted)
+        gone, made = self._delete(old_pods), self._create(new_pods)
+        kind = ChangeKind.SCALE if old_pods or new_pods else ChangeKind.UNCHANGED
         return PlannedChange(title, kind, *counts, made, gone)
 
     # ------------------------------------------------------------ writes
@@ -193,6 +192,7 @@ class _Applying:
             if reply.outcome is not WriteOutcome.OK:
                 self._refused.append(f"{each.title}: {reply.message or reply.code.value}")
             elif each.kind is POD and reply.record is not None:
+                create_ephemeral_pvcs(self._store, [reply])
                 self._fresh[reply.record.uid] = reply.record
                 made.append(_name(each.namespace, each.name))
         return tuple(made)
@@ -222,6 +222,50 @@ def _owner(kind: Kind, namespace: str, body: bytes) -> _Owner | None:
         if base and suffix == meta.labels.get(REVISION):
             return _Owner("Deployment", namespace, base)
     return _Owner(reference.kind, namespace, name)
+
+
+def _pair(
+    owner: _Owner, current: Sequence[Record], wanted: Sequence[InputObject]
+) -> tuple[bytes, bytes] | None:
+    """An existing pod and the submitted one that it is compared with; a DaemonSet's of one node."""
+    if owner.kind == DAEMON_SET.kind:
+        there = {_target(each.body): each.body for each in current}
+        both = ((there.get(_target(each.body)), each.body) for each in wanted)
+        return next(((old, new) for old, new in both if old is not None), None)
+    named = {each.name: each.body for each in current}
+    like = next((each for each in wanted if each.name in named), wanted[0])
+    return named.get(like.name, current[0].body), like.body
+
+
+def _scaled(
+    owner: _Owner, current: Sequence[Record], wanted: Sequence[InputObject]
+) -> tuple[list[Record], list[InputObject]]:
+    """The pods that a controller deletes and creates; a DaemonSet has one pod for each node."""
+    if owner.kind == DAEMON_SET.kind:
+        there = {_target(each.body) for each in current}
+        nodes = {_target(each.body) for each in wanted}
+        return (
+            [each for each in current if _target(each.body) not in nodes],
+            [each for each in wanted if _target(each.body) not in there],
+        )
+    names, new_names = {each.name for each in current}, {each.name for each in wanted}
+    surplus = len(current) - len(wanted)
+    missing = [each for each in wanted if each.name not in names]
+    return _last(current, new_names, max(0, surplus)), missing[: max(0, -surplus)]
+
+
+def _target(body: bytes) -> str:
+    """The node of a DaemonSet's pod: the one that it is on, or that its affinity names."""
+    spec = decode_as(Pod, body).spec
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required if affinity else None
+    fields = [
+        rule.values[0]
+        for term in (required.node_selector_terms if required else ())
+        for rule in term.match_fields
+        if rule.values
+    ]
+    return spec.node_name or next(iter(fields), "")
 
 
 def _last(current: Sequence[Record], wanted: set[str], count: int) -> list[Record]:

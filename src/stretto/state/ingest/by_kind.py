@@ -6,6 +6,7 @@ Kinds that only the rules of some profiles read are applied by ``whole_objects.a
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from stretto.api.types.workload_groups import FORMS
 from stretto.api.wire.kinds import (
     CUSTOM_NODE_RESOURCE,
     MOVEMENT,
@@ -21,7 +22,7 @@ from stretto.api.wire.kinds import (
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.node_reports import apply_movements, apply_reports
-from stretto.state.ingest.nodes_and_groups import apply_workload_groups
+from stretto.state.ingest.nodes_and_groups import apply_foreign_groups, apply_workload_groups
 from stretto.state.ingest.queues import apply_queues
 from stretto.stores.store import WatchEvent
 
@@ -40,3 +41,14 @@ APPLY: Final[Mapping[Kind, Apply]] = {
     POD: lambda _, ingest, events, now: ingest.pods(events, now),
 }
 """The function of each kind whose entry in the table of kinds has ``watched``."""
+
+
+def _applying(mark: str) -> Apply:
+    """The function of the PodGroups of another scheduler."""
+    return lambda cluster, _, events, __: apply_foreign_groups(cluster, mark, events)
+
+
+APPLY_FORMS: Final[Mapping[Kind, Apply]] = {
+    kind: _applying(form.mark) for kind, form in FORMS.items()
+}
+"""The function of each kind of PodGroups that is watched where the store has it."""

@@ -3,7 +3,7 @@
 An unreadable object is recorded in ``cluster.abnormal`` and fails alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -17,7 +17,11 @@ from stretto.api.types.godel import (
     PodGroupSpec,
     PodGroupTerm,
 )
-from stretto.api.types.workload_groups import MARK, WorkloadPodGroup
+from stretto.api.types.workload_groups import (
+    MARK,
+    PluginsPodGroup,
+    WorkloadPodGroup,
+)
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest import whole_objects
@@ -25,7 +29,7 @@ from stretto.state.ingest.node_reports import record_placement_rules
 from stretto.state.ingest.second_managers import NodeManagers
 from stretto.state.work.changes import GroupChange
 from stretto.state.work.units import Cure
-from stretto.stores.store import EventType, WatchEvent
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _NODE: Final = msgspec.json.Decoder(Node)
 NO_TIMEOUT: Final = (1 << 31) - 1
@@ -69,8 +73,23 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> Non
 
     They have no schedule timeout.
     """
+    _apply_marked(cluster, events, MARK, _workload_group)
+
+
+def apply_foreign_groups(cluster: Cluster, mark: str, events: Iterable[WatchEvent]) -> None:
+    """Apply events of the PodGroups of another scheduler, translated to Gödel's."""
+    _apply_marked(cluster, events, mark, _foreign_group)
+
+
+def _apply_marked(
+    cluster: Cluster,
+    events: Iterable[WatchEvent],
+    mark: str,
+    translated: Callable[[Record], PodGroup],
+) -> None:
+    """Apply events of PodGroups whose names get a mark."""
     for event in events:
-        key = f"{event.record.namespace}/{event.record.name}{MARK}"
+        key = f"{event.record.namespace}/{event.record.name}{mark}"
         if event.type is EventType.DELETED:
             cluster.abnormal.pop(f"podgroup {key}", None)
             cluster.groups.pop(key, None)
@@ -78,11 +97,10 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> Non
             cluster.changes.groups.append(GroupChange(key, None))
             continue
         try:
-            found = decode_as(WorkloadPodGroup, event.record.body, "podgroup")
+            group = translated(event.record)
         except InputError as error:
             _refuse_group(cluster, key, error)
             continue
-        group = _translated(found, event.record.uid)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group
         record_placement_rules(cluster, key, group)
@@ -90,8 +108,26 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> Non
         cluster.changes.add_cures(Cure.GROUP_CHANGED)
 
 
-def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
+def _foreign_group(record: Record) -> PodGroup:
+    """Translate a PodGroup of another scheduler to Gödel's; zero members are one.
+
+    Those of Volcano have the same spec as those of scheduler-plugins.
+    """
+    group = decode_as(PluginsPodGroup, record.body, "podgroup")
+    spec = group.spec
+    return PodGroup(
+        metadata=msgspec.structs.replace(group.metadata, uid=record.uid),
+        spec=PodGroupSpec(
+            min_member=max(1, spec.min_member),
+            priority_class_name=spec.priority_class_name,
+            schedule_timeout_seconds=spec.schedule_timeout_seconds or NO_TIMEOUT,
+        ),
+    )
+
+
+def _workload_group(record: Record) -> PodGroup:
     """Translate a Kubernetes PodGroup to Gödel's."""
+    group, uid = decode_as(WorkloadPodGroup, record.body, "podgroup"), record.uid
     spec = group.spec
     gang, places = spec.scheduling_policy.gang, spec.scheduling_constraints
     topology = places.topology if places is not None else ()
@@ -135,7 +171,7 @@ def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
 
 def _refuse_group(cluster: Cluster, key: str, error: InputError) -> None:
     """Keep the last readable version of a group; if there is none, report to its pods."""
-    name = key.removesuffix(MARK)
+    name = key.partition("@")[0]
     message = str(error).removeprefix(f"podgroup {name}: ").removeprefix("podgroup: ")
     cluster.abnormal[f"podgroup {key}"] = message
     if key not in cluster.groups:

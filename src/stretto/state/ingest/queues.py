@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from stretto.api.types.godel import Queue
-from stretto.api.types.heads import GROUP_NOTE, MetaHead, decode_pod_head
+from stretto.api.types.heads import MetaHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
@@ -16,8 +16,8 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, Record, WatchEvent
 
 _ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
-UNIT_MARKS: Final = (GROUP_NOTE.encode(), b"stretto.dev/queue", b'"schedulingGroup"')
-"""Marks in the JSON of pods that name a group or queue."""
+UNIT_MARKS: Final = (b"pod-group", b"stretto.dev/queue", b'"schedulingGroup"', b"/group-name")
+"""Marks in the JSON of pods that name a group, in the form of any scheduler, or a queue."""
 _QUEUE: Final = msgspec.json.Decoder(Queue)
 
 

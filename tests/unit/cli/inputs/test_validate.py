@@ -126,12 +126,97 @@ def test_a_file_of_another_kind_names_the_verb_that_reads_it(words: list[str], s
     assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
 
 
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: %s
+metadata: {name: %s}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: %s}}
+    spec: {containers: [{name: main, image: work, resources: {limits: {cpu: %s}}}]}
+"""
+
+
+def objects_of(*texts: str) -> list[dict[str, object]]:
+    """The reported objects of one file with these documents."""
+    Path("app.yaml").write_text("---\n".join(texts))
+    report = json.loads(run_of("validate", "app.yaml", "--json", "-", "-q").stdout)
+    return list(report["files"][0]["objects"])
+
+
+def test_the_pods_that_an_object_becomes_are_counted() -> None:
+    assert objects_of(DEPLOYMENT % ("Deployment", "web", "web", 1), POD) == [
+        {"object": "Deployment default/web", "pods": 3, "errors": []},
+        {"object": "Pod default/a", "pods": 1, "errors": []},
+    ]
+    assert "2 objects, 4 pods" in run_of("validate", "app.yaml").stdout
+
+
+def test_every_wrong_object_of_a_file_is_reported() -> None:
+    texts = (
+        DEPLOYMENT % ("Deployment", "other", "api", 1),
+        DEPLOYMENT % ("StatefulSet", "amount", "web", "lots"),
+        DEPLOYMENT % ("Deployment", "good", "web", 1),
+        POD.replace("spec:", "spek:"),
+    )
+    found = {each["object"]: len(list(each["errors"])) for each in objects_of(*texts)}
+    assert found == {
+        "Deployment default/other": 1,
+        "StatefulSet default/amount": 1,
+        "Deployment default/good": 0,
+        "Pod default/a": 1,
+    }
+    done = run_of("validate", "app.yaml")
+    assert done.exit_code == 2
+    for said in (
+        "labels that spec.selector matches",
+        "expected a quantity",
+        "unknown field 'spek'",
+    ):
+        assert said in done.stderr
+
+
+def test_a_gang_without_its_size_is_refused() -> None:
+    gang = POD.replace("{name: a}", "{name: a, labels: {scheduling.x-k8s.io/pod-group: g}}")
+    Path("app.yaml").write_text(gang)
+    done = run_of("validate", "app.yaml")
+    assert (done.exit_code, "the PodGroup in the input" in done.stderr) == (2, True)
+
+
+def test_a_wrong_workload_has_one_error_for_all_its_pods() -> None:
+    job = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 4
+      template: {spec: {restartPolicy: Perhaps, containers: [{name: pytorch, image: work}]}}
+"""
+    (found,) = objects_of(job)
+    assert (found["object"], len(list(found["errors"]))) == ("PyTorchJob default/train", 1)
+
+
+def test_a_class_that_the_cluster_may_have_is_a_note() -> None:
+    pod = POD.replace("spec: {", "spec: {priorityClassName: gold, ")
+    Path("app.yaml").write_text(pod)
+    done = run_of("validate", "app.yaml")
+    assert done.exit_code == 0
+    assert "no PriorityClass with name gold was found" in " ".join(done.stdout.split())
+
+
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n"
 
 
 def test_what_a_command_leaves_out_is_named() -> None:
     Path("manifests/secret.yaml").write_text(SECRET)
-    assert "1 object; skipped: 1 Secret (not scheduled)" in run_of("validate", "manifests").output
+    assert (
+        "1 object, 1 pod; skipped: 1 Secret (not scheduled)"
+        in run_of("validate", "manifests").output
+    )
     done = run_of("plan", "manifests", "--on", "scenario.yaml", "--json", "plan.json")
     assert "skipped: 1 Secret (not scheduled)\n" in done.output
     assert json.loads(Path("plan.json").read_text())["skipped"] == [

@@ -232,7 +232,8 @@ def test_terms_that_cannot_be_read_hold_back_that_pod_alone() -> None:
         "topologyKey": HOST,
         "labelSelector": {"matchExpressions": [{"key": "a", "operator": "x"}]},
     }
-    harness.submit(pod("bad", "web", {"podAffinity": {REQUIRED: [bad]}}), pod("good", "web"))
+    bad_pod = pod("bad", "web", {"podAffinity": {REQUIRED: [bad]}})
+    harness.put(POD, bad_pod, pod("good", "web"))
     assert nodes_of(harness, "bad", "good") == ["", "n0"]
 
 

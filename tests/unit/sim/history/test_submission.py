@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from stretto.api.wire.kinds import POD
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
 from stretto.cli.main import cli
+from stretto.inputs.objects.relations import InputObject
+from stretto.sim.submission.applied import ChangeKind, apply_objects
 from stretto.sim.submission.differences import field_changes
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.testing import make_pod
 
 NODES = "\n---\n".join(
     f"""apiVersion: v1
@@ -203,3 +210,38 @@ def test_the_fields_that_differ_are_named(
 ) -> None:
     found = field_changes(before, after)
     assert sorted(f.path.removeprefix("metadata.metadata") for f in found) == sorted(paths)
+
+
+OWNER = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "name": "agent",
+    "uid": "u",
+    "controller": True,
+}
+
+
+def daemon(name: str, target: str, **more: Any) -> bytes:
+    """A pod of a DaemonSet for one node."""
+    field = {"key": "metadata.name", "operator": "In", "values": [target]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return make_pod(name, owner=OWNER, spec={"affinity": affinity}, **more)
+
+
+def test_a_daemon_set_is_compared_node_by_node() -> None:
+    store = MemoryStore(ManualClock(), Rng(0))
+    store.create(POD, [daemon("old-b", "b", node="b"), daemon("old-d", "d", node="d")])
+    wanted = [InputObject(POD, "default", n, daemon(n, n), "test") for n in "abc"]
+    (change,) = apply_objects(store, wanted).changes
+    assert (change.change, change.fields) == (ChangeKind.SCALE, ())
+    assert (change.created, change.deleted) == (("default/a", "default/c"), ("default/old-d",))
+
+
+def test_a_daemon_set_with_a_changed_template_replaces_its_pods() -> None:
+    store = MemoryStore(ManualClock(), Rng(0))
+    store.create(POD, [daemon("old-a", "a", node="a")])
+    wanted = [InputObject(POD, "default", "a", daemon("a", "a", cpu="2"), "test")]
+    (change,) = apply_objects(store, wanted).changes
+    assert change.change is ChangeKind.REPLACE
+    assert [each.path for each in change.fields] == ["spec.containers[0].resources.requests.cpu"]

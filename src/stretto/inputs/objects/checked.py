@@ -1,0 +1,76 @@
+"""The check of an input object by object: what each becomes, and everything that is wrong with it.
+
+Readers stop at the first error unless they have such a check.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import msgspec
+
+from stretto.base.errors import InputError
+
+
+class CheckedObject(msgspec.Struct, frozen=True):
+    """One object of an input, checked."""
+
+    #: ``Kind namespace/name``.
+    object: str
+    #: Pods that it becomes: of a controller those that it makes, of a pod itself.
+    pods: int = 0
+    #: What is wrong with it; empty for a valid object.
+    errors: tuple[str, ...] = ()
+
+
+class ObjectChecks:
+    """Collects the pods and the errors of each object."""
+
+    def __init__(self) -> None:
+        """Start without objects."""
+        #: What is wrong with the input as a whole, such as a cycle of owners.
+        self.errors: list[str] = []
+        #: What admission forbids; it depends on objects that may exist in the cluster.
+        self.refused: list[str] = []
+        self._pods: dict[str, int] = {}
+        self._errors: dict[str, list[str]] = {}
+        self._workloads: dict[str, str] = {}
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Collect an input error of an object, or of the whole input for the empty name.
+
+        The pods of a workload have one template, so the first error of a workload counts.
+        """
+        workload = self._workloads.get(name, name)
+        errors = self._errors.setdefault(workload, []) if name else self.errors
+        try:
+            yield
+        except InputError as error:
+            if workload == name or not errors:
+                errors.append(str(error))
+
+    def belongs(self, pods: Iterable[str], workload: str) -> None:
+        """Count pods, and their errors, for the workload that makes them."""
+        self._workloads.update(dict.fromkeys(pods, workload))
+
+    def made(self, name: str, pods: int) -> None:
+        """Count pods of an object."""
+        workload = self._workloads.get(name, name)
+        self._pods[workload] = self._pods.get(workload, 0) + pods
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong or refused so far."""
+        return not (self.errors or self.refused or any(self._errors.values()))
+
+    def objects(self) -> tuple[CheckedObject, ...]:
+        """The objects, in the order in which they were read."""
+        return tuple(
+            CheckedObject(name, self._pods.get(name, 0), tuple(errors))
+            for name, errors in self._errors.items()
+        )
+
+
+def checking(checks: ObjectChecks | None, name: str) -> AbstractContextManager[None]:
+    """Collect the errors of an object; without ``checks`` they are raised."""
+    return nullcontext() if checks is None else checks.of(name)

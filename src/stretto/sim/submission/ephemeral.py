@@ -1,0 +1,44 @@
+"""PVCs of ephemeral volumes, made for created pods as the controller of Kubernetes makes them."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from stretto.api.admission.pvcs import ephemeral_pvcs
+from stretto.api.admission.request import ForbiddenError, JsonObject
+from stretto.api.codec import parse_object
+from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM
+from stretto.sim.submission.admission import StoreAdmission
+from stretto.stores.store import Record, Replies, Store, WriteOutcome
+
+_MARK: Final = b'"ephemeral"'
+
+
+def create_ephemeral_pvcs(store: Store, replies: Replies) -> None:
+    """Create the PVCs of new pods, owned by them; existing PVCs stay.
+
+    A PVC that admission forbids is not created: its pod stays pending and names it.
+
+    Args:
+        store: the store of the pods.
+        replies: its answers to the creation of pods.
+    """
+    records = (each.record for each in replies if each.outcome is WriteOutcome.OK)
+    admission = StoreAdmission(store)
+    for pvc in _pvcs(each for each in records if each is not None and _MARK in each.body):
+        meta = pvc["metadata"]
+        if store.get(PERSISTENT_VOLUME_CLAIM, meta["namespace"], meta["name"]) is None:
+            with suppress(ForbiddenError):
+                body = msgspec.json.encode(pvc)
+                held = admission.admitted(PERSISTENT_VOLUME_CLAIM, [body])
+                store.create(PERSISTENT_VOLUME_CLAIM, held)
+
+
+def _pvcs(records: Iterable[Record]) -> Iterator[JsonObject]:
+    """The PVCs of some pods."""
+    for record in records:
+        pod = parse_object(record.body, record.name)
+        own = {"namespace": record.namespace, "name": record.name, "uid": record.uid}
+        yield from ephemeral_pvcs({**pod, "metadata": {**pod["metadata"], **own}})
