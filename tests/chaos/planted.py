@@ -13,6 +13,8 @@ import pytest
 from stretto.control.binder import binder as binder_module
 from stretto.control.binder.binder import Binder, Refusals, SentBind
 from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.controllers.move_plan import MovePlanner
+from stretto.control.controllers.overcommit_eviction import OvercommitEviction
 from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.waiting.timers import UnitTimers
 from stretto.control.eviction.judge import PreemptionJudge
@@ -63,6 +65,8 @@ FOUND: dict[str, int] = {
     "node_deletions_are_missed": 12,
     "the_store_binds_a_bound_pod_again": 4,
     "reclaim_ignores_priority_where_it_comes_first": 213,
+    "an_over_committed_node_loses_its_most_important_pods": 97,
+    "pods_are_moved_to_empty_nodes": 13,
 }
 
 
@@ -304,6 +308,19 @@ def reclaim_ignores_priority_where_it_comes_first(patch: pytest.MonkeyPatch) -> 
         return original(self, row)._replace(priority=UNPROTECTED)
 
     wrap(patch, ReclaimTerms, "preemptor", preemptor)
+
+
+@plant
+def an_over_committed_node_loses_its_most_important_pods(patch: pytest.MonkeyPatch) -> None:
+    def candidates(original: Any, self: OvercommitEviction, slot: int) -> list[int]:
+        return list(reversed(original(self, slot)))
+
+    wrap(patch, OvercommitEviction, "_candidates", candidates)
+
+
+@plant
+def pods_are_moved_to_empty_nodes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MovePlanner, "_exclude_targets", lambda self, goal: {})
 
 
 @plant

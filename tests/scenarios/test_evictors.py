@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import NODE
+from stretto.control.dispatcher.reclaimer import Reclaimer
 from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Deletion
 from stretto.testing import make_node, make_pod
@@ -226,12 +227,16 @@ def test_borrowers_do_not_take_reclaimed_capacity_from_each_other() -> None:
     assert (harness.placed_of("g"), harness.ended) == (4, {"b": 2, "c": 2})
 
 
-def broken_pair(**more: Any) -> RecreatingHarness:
-    """Two gangs of four have lost a node, and each waits for capacity that the other one holds."""
-    harness = RecreatingHarness(nodes(4, "2"))
+def broken_pair(**guarantee: str) -> RecreatingHarness:
+    """Two gangs of four have lost a node, and each waits for capacity that the other one holds.
+
+    The guarantee is that of the queue of the second gang.
+    """
+    queues = [queue_object("first"), queue_object("second", guarantee=guarantee)]
+    harness = RecreatingHarness(nodes(4, "2"), *queues)
     for name in ("first", "second"):
         harness.group(name, 4)
-        harness.work(name, lambda pod, name=name: make_pod(pod, group=name, **more), 4)
+        harness.work(name, lambda pod, name=name: queue_pod(pod, name, group=name), 4)
         harness.run(2)
     assert (harness.placed_of("first"), harness.placed_of("second")) == (4, 4)
     on = Counter(node for node in harness.placements().values())
@@ -248,11 +253,22 @@ def broken_pair(**more: Any) -> RecreatingHarness:
 def test_of_two_broken_gangs_that_block_each_other_one_is_released_and_the_other_completed() -> (
     None
 ):
-    harness = broken_pair(cpu="1")
+    harness = broken_pair()
     lost = sum(harness.ended.values())
     assert sorted([harness.placed_of("first"), harness.placed_of("second")]) == [2, 2]
     harness.run(120)
     assert (harness.placed_of("first"), harness.placed_of("second")) == (4, 0)
+    assert sum(harness.ended.values()) == lost + 2
+
+
+def test_of_two_broken_gangs_the_one_within_a_guarantee_is_completed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Reclaimer, "orders", lambda *_: [])  # otherwise it reclaims before that
+    harness = broken_pair(cpu="4")
+    lost = sum(harness.ended.values())
+    harness.run(120)
+    assert (harness.placed_of("first"), harness.placed_of("second")) == (0, 4)
     assert sum(harness.ended.values()) == lost + 2
 
 

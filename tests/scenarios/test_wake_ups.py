@@ -1,5 +1,6 @@
 """A pending pod is tried when its cure arrives: binds in flight, protections, back-off, order."""
 
+from math import inf
 from typing import Any
 
 import msgspec
@@ -11,7 +12,9 @@ from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.framework.profile.profile import load_profile
+from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
+from tests.support.recreating_harness import queue_object, queue_pod
 
 PROFILES = pytest.mark.parametrize("profile", ["default", "kube-parity"])
 SHARDS = pytest.mark.parametrize("shards", [1, 2])
@@ -67,6 +70,34 @@ def test_a_preemptor_is_tried_again_when_the_protection_of_its_victim_ends() -> 
     world.submit(*pods("high", 1, 100))
     world.settle(25)
     assert placed(world, "high") == 0
+    world.settle(10)
+    assert placed(world, "high") == 1
+
+
+@pytest.mark.parametrize("free", [0, 1])
+def test_a_gang_that_needs_several_evictions_is_tried_when_a_protection_ends(free: int) -> None:
+    protect = {"protect": {"startedWithinSeconds": 30}}
+    profile = load_profile({"profiles": [{"stretto": {"preemption": protect}}]})
+    world = world_of(3, profile, dispatcher=DispatcherConfig(safety_net=inf))
+    world.submit(*pods("low", 3 - free, 0))
+    world.group("g", 3)
+    world.submit(*pods("high", 3, 100, group="g"))
+    world.settle(40)
+    assert placed(world, "high") == 3
+
+
+@PROFILES
+def test_a_preemptor_is_tried_when_the_queue_of_its_victim_loses_its_guarantee(
+    profile: str,
+) -> None:
+    world = world_of(1, profile, dispatcher=DispatcherConfig(safety_net=inf))
+    world.create(QUEUE, queue_object("owner", guarantee={"cpu": "1"}))
+    world.submit(queue_pod("low", "owner"))
+    world.settle()
+    world.submit(queue_pod("high", "other", priority=9))
+    world.settle(10)
+    assert placed(world, "high") == 0
+    world.store.patch(QUEUE, [Patch("", "owner", {"spec": {"guarantee": None}})])
     world.settle(10)
     assert placed(world, "high") == 1
 

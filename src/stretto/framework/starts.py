@@ -99,13 +99,17 @@ class NodeGround:
         #: Expected ends of running pods, each once.
         self.ends: Sequence[int] = np.unique(self._times).tolist()
 
+    def may_hold(
+        self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
+    ) -> bool:
+        """Whether the amounts that are free at an instant suffice for a job."""
+        return self._may_hold(self._state(instant, reservations), job)
+
     def place(
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> StartPlacement | None:
         """Where the rules of the profile place a job on what is free at every instant."""
         state = self._state(instants[0], reservations)
-        if not self._may_hold(state, job):
-            return None
         for instant in instants[1:]:
             state = _least(state, self._state(instant, reservations))
             if not self._may_hold(state, job):

@@ -7,7 +7,7 @@ its parts and its stages by a ``Wiring``. The same plane runs in real time, in v
 under the fault simulator: clock, randomness, store and failpoints are arguments.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -43,7 +43,7 @@ from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.claims import Plan, Verdict
-from stretto.state.work.units import Cure, Units
+from stretto.state.work.units import Cure, Dispatch, Units
 from stretto.stores.store import Store
 
 
@@ -69,6 +69,9 @@ class Wiring(NamedTuple):
     evicts: bool = True
     #: Makes the loop of a shard for a sub-cluster; ``None`` for the plane's own.
     make_loop: Callable[["Plane", int, str], SchedulingLoop] | None = None
+    #: Adds the nodes that another process has planned to the work of a shard; ``None`` where the
+    #: plane itself plans.
+    add_planned: Callable[["Plane", Sequence[Dispatch]], Sequence[Dispatch]] | None = None
     #: Clock times at which the role has work although no event comes.
     timers: tuple[Callable[[], float], ...] = ()
 
@@ -172,17 +175,21 @@ class Plane:
         #: Ends reservations that are out of time.
         self.reservations = Reservations(cluster, self.store)
         #: Moves pods so that whole GPUs or nodes become free.
-        planner = PackingPlanner(cluster, self.units, self.store, self.budgets)
+        planner = PackingPlanner(cluster, self.units, self.store, self.budgets, self.is_protected)
         movements = Movements(cluster, self.units, self.store)
         self.rescheduler = Rescheduler(cluster, self.store, planner, movements)
         moves = profile.rescheduling if Part.RESCHEDULER in parts else None
         self.rescheduler.run(moves, lambda: self.evictor, self.clock, self.config.tier)
         #: Evicts pods that do not run yet from over-committed nodes.
         self.overcommit_eviction = OvercommitEviction(
-            cluster, self.store, self.clock, lambda: self.evictor
+            cluster, self.store, self.clock, lambda: self.evictor, self.factory.usage
         )
         after = profile.evict_over_committed_after if Part.OVERCOMMIT_EVICTION in parts else None
-        self.overcommit_eviction.run(after, self.clock.monotonic())
+        self.overcommit_eviction.run(
+            after,
+            self.clock.monotonic(),
+            guarantees_first=profile.preemption.guarantees_first,
+        )
         self._controllers = (self.reservations, self.rescheduler, self.overcommit_eviction)
 
     def _begin_reports(self) -> None:
@@ -374,7 +381,8 @@ class Plane:
         dispatched = self.dispatcher.sender.dispatch(work.now, capacity)
         for shard, units in zip(self.shards, dispatched, strict=True):
             if units:
-                shard.accept(units)
+                add = self._wiring.add_planned
+                shard.accept(units if add is None else add(self, units))
         self._failpoint("dispatcher.handed-out")
         work.plans = [plan for shard in self.shards for plan in shard.cycle(self.config.batch)]
         self._failpoint("shard.planned")
@@ -401,7 +409,9 @@ class Plane:
 
     def reclaim(self, work: StepWork) -> None:
         """Order evictions for queues below their guarantee and for broken gangs."""
-        for order in self.dispatcher.reclaim(self.reclaim_search, work.now):
+        by_guarantee = Part.RECLAIM in self._wiring.parts
+        search = self.reclaim_search
+        for order in self.dispatcher.reclaim(search, work.now, by_guarantee=by_guarantee):
             self.evictor.order(order, work.now)
 
     def evict(self, work: StepWork) -> bool:
@@ -438,6 +448,10 @@ class Plane:
         """Write the next batch of statuses."""
         if self.statuses is not None:
             self.statuses.report(work.now, self.clock)
+
+    def is_protected(self, row: int) -> bool:
+        """Whether a rule of the profile protects a pod from evictions for another reason."""
+        return self.evictor.is_protected(row, self.clock.monotonic())
 
     def capacity(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's current snapshot."""

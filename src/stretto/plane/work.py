@@ -19,6 +19,7 @@ class Part(Enum):
     OVERCOMMIT_EVICTION = auto()
     REPORTER = auto()
     STATUSES = auto()
+    RECLAIM = auto()
 
 
 ALL_PARTS: Final = frozenset(Part)

@@ -17,6 +17,7 @@ from stretto.base.errors import WentBackError
 from stretto.base.failpoints import Crash
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.claims import ConflictCause
+from stretto.state.work.units import Cure
 from stretto_lab.chaos.draws.faults import Fault
 from stretto_lab.chaos.environment import START, ChaosEnvironment
 from stretto_lab.chaos.laws.liveness import check_rest
@@ -28,6 +29,8 @@ HEALED_WITHIN: Final = 60.0
 STABLE_FOR: Final = 20.0
 """Virtual seconds at the end of the heal in which no claim may be refused: a refused unit is
 retried at least every ten seconds."""
+AWAKE_FOR: Final = 10.0
+"""Seconds after waking all units in which none of them may get a node."""
 BUSY: Final = 3000
 """Plane steps at one instant that count as an endless loop."""
 
@@ -178,7 +181,16 @@ class ChaosRun:
         """Stop all faults: every pod that fits must be placed within a bounded time."""
         environment = self._environment
         environment.heal(step)
-        end, refused = environment.clock.monotonic() + HEALED_WITHIN, -1
+        end = environment.clock.monotonic() + HEALED_WITHIN
+        found = self._settle(step, end - STABLE_FOR)
+        if found:
+            return found
+        refused = self._refusals()
+        return self._settle(step, end) or self._check_rest(refused) or self._wake_all(step)
+
+    def _settle(self, step: int, end: float) -> list[InvariantBreach]:
+        """Run the plane until a clock time."""
+        environment = self._environment
         while True:
             for _ in range(BUSY):
                 before = environment.plane.binder.counts["granted"]
@@ -190,11 +202,26 @@ class ChaosRun:
             else:
                 return [InvariantBreach(3, f"the plane is not idle after {BUSY} steps")]
             now = environment.clock.monotonic()
-            if refused < 0 and now >= end - STABLE_FOR:
-                refused = self._refusals()
             if now >= end:
-                return self._check_rest(refused)
+                return []
             environment.clock.set(min(end, max(environment.plane.next_due(), now + 0.05)))
+
+    def _wake_all(self, step: int) -> list[InvariantBreach]:
+        """Try every unit, as if every event had come: no pod gets a node that it could have had.
+
+        A missed cure of a state in transit (a bind, an eviction, a back-off) shows here.
+        """
+        environment, laws = self._environment, self._environment.laws
+        plane, now = environment.plane, environment.clock.monotonic()
+        pending = {pod.uid: pod.name for pod in environment.truth.wanted()}
+        plane.dispatcher.timers.wake(Cure.ANY, lambda _: 1 << 30, now)
+        plane.wake()
+        found = self._settle(step, now + AWAKE_FOR)
+        laws.checked["3 no pending pod has missed its cure"] += len(pending)
+        for uid in pending.keys() - {pod.uid for pod in environment.truth.wanted()}:
+            text = f"pod {pending[uid]} gets a node once it is tried, and no event woke it"
+            found.append(InvariantBreach(3, text))
+        return sorted(found)
 
     def _check_rest(self, refused: int) -> list[InvariantBreach]:
         """Check the final state; ``refused`` is the number of refusals at the start of the wait."""
@@ -213,6 +240,7 @@ class ChaosRun:
 
     def _healing_step(self, step: int) -> tuple[bool, list[InvariantBreach]]:
         environment = self._environment
+        environment.world.recreate_evicted()
         try:
             moved = environment.plane.step()
         except Exception as error:  # noqa: BLE001  (any exception of the plane is a finding)

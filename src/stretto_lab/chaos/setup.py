@@ -5,12 +5,15 @@ kind masks another.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from math import inf
 from typing import Final
 
 import msgspec
 
 from stretto.base.rng import Rng
+from stretto.control.queues.config import DispatcherConfig, dispatcher_config
 from stretto.framework.profile.profile import Profile, load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.state.work.claims import CommitMode, ConflictMode
@@ -102,6 +105,8 @@ SQLITE_SHARE: Final = 0.06
 POD_BY_POD_SHARE: Final = 0.5
 """Share of seeds with late answers whose store has no transactions, like an API server. Gangs are
 then bound pod by pod."""
+WITHOUT_NET_SHARE: Final = 0.7
+"""Share of seeds in which no unschedulable unit is retried without an event."""
 MODELS: Final = ("A100", "T4")
 
 
@@ -161,16 +166,25 @@ class ChaosSetup(msgspec.Struct, frozen=True):
             commit=self.commit,
             preemption=preemption.rules,
             rescheduling=preemption.moving.rules,
+            evict_over_committed_after=preemption.relief,
         )
         return PlaneConfig(
             profile=profile,
             shards=self.shards,
+            dispatcher=self._dispatcher(profile),
             seed=self.seed,
             tier=self.tier,
             batch=self.batch,
             partition=self.partition,
             compare_every=self.compare_every,
         )
+
+    def _dispatcher(self, profile: Profile) -> DispatcherConfig:
+        """The dispatcher; in some seeds without periodic retries, so that a missed event shows."""
+        config = dispatcher_config(profile)
+        if Rng(self.seed).child("safety net").random() < WITHOUT_NET_SHARE:
+            return replace(config, safety_net=inf)
+        return config
 
 
 def draw(seed: int) -> ChaosSetup:

@@ -2,7 +2,8 @@
 
 It creates and changes nodes and pods, and binds some pods itself. Its changes depend on the seed
 and on its earlier changes, never on the plane; it reads from the store only whether a pod has a
-node. It writes to the store behind the faults.
+node. In some seeds controllers also recreate the pods that the plane evicts. It writes to the store
+behind the faults.
 """
 
 from collections.abc import Callable
@@ -79,6 +80,8 @@ class ChaosWorld:
         self.pods: dict[str, str] = {}
         #: PodGroups by name.
         self.groups: dict[str, WorldGroup] = {}
+        #: Name of the first pod of each line of recreated pods, by uid of every pod.
+        self.origins: dict[str, str] = {}
         #: Uids of pods that other clients bound.
         self.foreign_bound: set[str] = set()
         #: Draws of preemption: rules, budgets, and pods with finalizers.
@@ -113,6 +116,7 @@ class ChaosWorld:
     def turn(self, step: int) -> float:
         """Apply the changes of a step; return the seconds that pass before it."""
         rng = Rng(self._setup.seed).child("turn", step)
+        self.recreate_evicted()
         seconds = rng.choice(self._setup.ticks)
         pace = self._setup.pace
         number = int(pace) + (rng.random() < pace - int(pace)) if self._kinds else 0
@@ -137,6 +141,18 @@ class ChaosWorld:
     def _pick(self) -> str:
         drawn = self._rng.random() * self._sums[-1]
         return next(k for k, top in zip(self._kinds, self._sums, strict=True) if drawn <= top)
+
+    def recreate_evicted(self) -> None:
+        """Recreate the evicted pods that have a controller, if the seed has controllers."""
+        for name, uid in list(self.pods.items()) if self.preemption.recreates else ():
+            record = self.store.get(POD, "default", name)
+            former = self.members[uid]
+            made = former.role.owner or former.role.group
+            if (record is not None and record.uid == uid) or not made or former.role.foreign:
+                continue
+            del self.pods[name]
+            role = msgspec.structs.replace(former.role, node="")
+            self._create_pod(self._name("r"), former.request, role, self.origins[uid])
 
     # ------------------------------------------------------------ pods are created
 
@@ -353,10 +369,13 @@ class ChaosWorld:
         if not role.queue and not role.foreign:
             queue = self.queues.queue_of(role.group or role.owner or name)
             role = msgspec.structs.replace(role, queue=queue)
-        role = self.preemption.add_extras(role)
+        self._create_pod(name, request, self.preemption.add_extras(role))
+
+    def _create_pod(self, name: str, request: PodRequest, role: PodRole, origin: str = "") -> None:
         uid = self._made(self.store.create(POD, [pod_json(name, request, role)])).uid
         self.pods[name] = uid
         self.members[uid] = WorldPod(name, request, role)
+        self.origins[uid] = origin or name
         self.preemption.made(name, uid, role)
         if role.node:
             self.foreign_bound.add(uid)
@@ -369,7 +388,10 @@ class ChaosWorld:
 
     def _grow(self, name: str, group: WorldGroup) -> None:
         group.made += 1
-        self._make_pod(f"{name}-{group.made}", group.request, PodRole(group=name))
+        priority = self.preemption.priority_of_gang(name)
+        self._make_pod(
+            f"{name}-{group.made}", group.request, PodRole(group=name, priority=priority)
+        )
 
     def _delete(self, name: str) -> None:
         self._disturb(name)

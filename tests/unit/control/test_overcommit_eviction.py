@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET
+from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.errors import StrettoError
 from stretto.daemons.scheduler import EVICT_OVER_COMMITTED_AFTER, plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
+from tests.support.recreating_harness import queue_object
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
 AFTER = 10
@@ -60,6 +61,19 @@ def test_the_least_important_are_evicted_before_the_youngest() -> None:
     put(at, "high", "higher", priority=2)
     at.settle(2 * AFTER)
     assert left(at) == {"high", "higher"}
+
+
+@pytest.mark.parametrize(("across", "stays"), [("guarantee", "owner"), ("priority", "guest")])
+def test_guarantees_and_priorities_decide_as_between_all_evictors(across: str, stays: str) -> None:
+    rules = {"evictOverCommitted": {"afterSeconds": AFTER}, "preemption": {"acrossQueues": across}}
+    at = Harness(
+        [make_node("n", cpu="1")], profile=load_profile({"profiles": [{"stretto": rules}]})
+    )
+    at.create(QUEUE, queue_object("owner", guarantee={"cpu": "1"}), queue_object("guest"))
+    for name, priority in (("guest", 5), ("owner", 1)):
+        put(at, name, priority=priority, annotations={"stretto.dev/queue": name})
+    at.settle(2 * AFTER)
+    assert left(at) == {stays}
 
 
 def test_no_more_pods_are_evicted_than_the_excess() -> None:

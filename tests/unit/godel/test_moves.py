@@ -90,6 +90,17 @@ def test_budgets_hold() -> None:
     assert (at.placements(), at.plane.rescheduler.counts["requested"]) == ({"p": "a", "q": "b"}, 0)
 
 
+@pytest.mark.parametrize("spared", ["p", "q"])
+def test_no_pod_leaves_a_node_that_a_protected_pod_keeps_in_use(spared: str) -> None:
+    at = harness(moves=4)
+    for name in ("p", "q"):
+        keep = {"godel.bytedance.com/can-be-preempted": "false"} if name == spared else {}
+        at.submit(pod(f"{name}2", node="ab"["pq".index(name)], annotations=keep))
+    at.settle(300)
+    node = "ab"["pq".index(spared)]
+    assert at.placements() == {spared: node, f"{spared}2": node}
+
+
 def test_no_new_move_starts_while_pods_move_and_an_unused_one_expires() -> None:
     at = harness(moves=1)
     at.create_nodes(make_node("c", cpu="8"))

@@ -155,7 +155,9 @@ def fragmented() -> Harness:
 
 def planner(harness: Harness) -> PackingPlanner:
     plane = harness.plane
-    return PackingPlanner(plane.cluster, plane.units, harness.store, plane.budgets)
+    return PackingPlanner(
+        plane.cluster, plane.units, harness.store, plane.budgets, plane.is_protected
+    )
 
 
 def rescheduler(harness: Harness) -> Rescheduler:

@@ -31,8 +31,10 @@ LAUNCHER: Final = f"{PREFIX}pod-launcher"
 HANDLED: Final = f"{PREFIX}initial-handled-timestamp"
 INDEX: Final = f"{PREFIX}scheduled-index-in-scheduling-unit"
 TRIED: Final = f"{PREFIX}e2e-excluded"
+PLANNED_NODE: Final = "stretto.dev/planned-node"
+"""The node that backfill has planned for a pod; only Stretto's shards read it."""
 TRACE: Final = "trace-context"
-"""The only key without a prefix; always empty in Stretto."""
+"""The only key without a domain; always empty in Stretto."""
 OWNER: Final = f"{PREFIX}scheduler-name"
 """On a node: the shard to whose partition it belongs."""
 LOCK: Final = f"{PREFIX}podgroup-final-op-lock"
@@ -49,7 +51,7 @@ BEST_EFFORT: Final = "best-effort"
 RESOURCE_TYPES: Final = ("guaranteed", BEST_EFFORT)
 """Pools from which a pod takes capacity: the node (the default) or its reclaimed pool."""
 
-_DECISION: Final = (SELECTED, ASSUMED_NODE, CROSS_NODE, NOMINATED_NODE)
+_DECISION: Final = (SELECTED, ASSUMED_NODE, CROSS_NODE, NOMINATED_NODE, PLANNED_NODE)
 _KINDS: Final = {
     RESOURCE_TYPE: RESOURCE_TYPES,
     LAUNCHER: LAUNCHERS,
@@ -109,6 +111,11 @@ class HandoverState(msgspec.Struct, frozen=True, gc=False):
     def scheduler(self) -> str:
         """The selected shard; empty for none."""
         return self.notes.get(SELECTED, "")
+
+    @property
+    def planned(self) -> str:
+        """The node that backfill has planned; empty for any."""
+        return self.notes.get(PLANNED_NODE, "")
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -175,9 +182,10 @@ def read(notes: Mapping[str, str]) -> HandoverState:
 # ---------------------------------------------------------------- bodies
 
 
-def dispatched(standing: HandoverState, shard: str, at: str) -> dict[str, Any]:
-    """The dispatcher assigns a pod to a shard, at an RFC 3339 time."""
-    return _changed(standing, {**_handled(at), POD_STATE: "dispatched", SELECTED: shard})
+def dispatched(standing: HandoverState, shard: str, at: str, planned: str = "") -> dict[str, Any]:
+    """The dispatcher assigns a pod to a shard, at an RFC 3339 time, perhaps with a planned node."""
+    notes = {POD_STATE: "dispatched", SELECTED: shard, PLANNED_NODE: planned or None}
+    return _changed(standing, {**_handled(at), **notes})
 
 
 def reset(standing: HandoverState) -> dict[str, Any]:
@@ -217,7 +225,8 @@ def nominated(
 def given_back(standing: HandoverState, shard: str) -> dict[str, Any]:
     """A shard has no node for a pod and returns it to the dispatcher."""
     failed = ",".join(dict.fromkeys([*standing.failed, shard]))
-    notes = {TRIED: "true", FAILED: failed, POD_STATE: "pending", SELECTED: None}
+    gone = dict.fromkeys((SELECTED, PLANNED_NODE))
+    notes = {TRIED: "true", FAILED: failed, POD_STATE: "pending", **gone}
     return _changed(standing, notes)
 
 

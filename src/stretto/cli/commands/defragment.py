@@ -76,7 +76,9 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     copy = PlaneCopy(state)
     copy.settle()
     plane = copy.plane
-    planner = PackingPlanner(plane.cluster, plane.units, copy.store, plane.budgets)
+    planner = PackingPlanner(
+        plane.cluster, plane.units, copy.store, plane.budgets, plane.is_protected
+    )
     plan = planner.plan(ReschedulingGoal(opts.goal), opts.budget, tier)
     _show(common.console, plan, state.title)
     document = DefragmentDocument(

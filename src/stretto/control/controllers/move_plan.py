@@ -5,7 +5,7 @@ node (or GPU) in use, those with the fewest pods first, the planner tests whethe
 on other nodes (or GPUs) in use, packed by the ``packing`` profile on a snapshot of its own. If they
 do, it moves them in that snapshot and continues. It does not move pods that no controller
 recreates, members of a gang, pods bound to NUMA nodes, pods with inter-pod rules, and pods that a
-disruption budget or the caller's limit protects.
+rule of the profile, a disruption budget or the limit of the caller protects.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,6 +52,8 @@ class MoveLimits(NamedTuple):
     budgets: BudgetLedger
     #: The units, to recognise gangs.
     units: Units
+    #: Whether a rule of the profile protects a row's pod from evictions.
+    is_protected: Callable[[int], bool]
     #: Owner of a row's pod, ``Kind/namespace/name``; empty if no controller recreates it.
     owner_of: Callable[[int], str]
 
@@ -144,6 +146,8 @@ class MovePlanner:
             if (unit is not None and unit.is_gang) or pod.annotations.staged:
                 return False
             if cluster.classes.with_terms[pod.id] or not self._owner(row):
+                return False
+            if limits.is_protected(row):
                 return False
         return not limits.budgets.violating(rows)
 

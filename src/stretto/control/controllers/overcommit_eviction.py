@@ -2,25 +2,29 @@
 
 An API server accepts any binding: two leaders at the same moment, or another scheduler, may use the
 same capacity twice. Usually the kubelet rejects the surplus. If no kubelet has done so for some
-time, pods of this scheduler that no kubelet has accepted are evicted, lowest priority and youngest
-first, and their controllers recreate them. Running pods and pods without a controller stay.
+time, pods of this scheduler that no kubelet has accepted are evicted, and their controllers
+recreate them. Running pods and pods without a controller stay. The lowest priority is evicted
+first, then the youngest pod. A pod that could evict one of those that stay by the guarantee of its
+queue comes last, so no pair of pods is decided twice.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from math import inf
 from typing import Final
 
-import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from stretto.api.wire.kinds import EVENT, POD
-from stretto.api.wire.meta import OwnerReference
+from stretto.api.wire.kinds import EVENT
 from stretto.base.clock import Clock
 from stretto.control.controllers.evictions import EvictionOrdersOf
-from stretto.control.controllers.owners import recreating_owner
+from stretto.control.controllers.unstarted import unstarted_pod
 from stretto.control.reporting.wording import overcommit_event
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import amounts_of
+from stretto.state.queues.guarantees import GuaranteeBalance
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.stores.store import Record, Store
@@ -29,48 +33,16 @@ LOOKS: Final = 3
 """Number of checks before an eviction, so that a short over-commitment causes none."""
 
 
-class _EvictableMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """The owners of a pod."""
-
-    #: Its owner references.
-    owner_references: tuple[OwnerReference, ...] = ()
-
-
-class _EvictableSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """The scheduler of the pod."""
-
-    #: Name of its scheduler.
-    scheduler_name: str = ""
-
-
-class _EvictableStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """The status of the pod."""
-
-    #: Phase; empty is pending.
-    phase: str = ""
-    #: Time at which a kubelet accepted it.
-    start_time: str | None = None
-
-
-class _EvictablePod(msgspec.Struct, frozen=True):
-    """The fields that decide whether a pod may be evicted."""
-
-    #: Metadata.
-    metadata: _EvictableMeta = _EvictableMeta()
-    #: The scheduler of the pod.
-    spec: _EvictableSpec = _EvictableSpec()
-    #: The status of the pod.
-    status: _EvictableStatus = _EvictableStatus()
-
-
-_DECODER: Final = msgspec.json.Decoder(_EvictablePod)
-
-
 class OvercommitEviction:
     """Finds over-committed nodes and evicts pods from them."""
 
     def __init__(
-        self, cluster: Cluster, store: Store, clock: Clock, lane_of: EvictionOrdersOf
+        self,
+        cluster: Cluster,
+        store: Store,
+        clock: Clock,
+        lane_of: EvictionOrdersOf,
+        usage_of: Callable[[], QueueUsage | None] = lambda: None,
     ) -> None:
         """It is inactive before ``run``.
 
@@ -79,6 +51,7 @@ class OvercommitEviction:
             store: pods are read from it before their eviction.
             clock: gives the time of events.
             lane_of: returns the receiver of eviction orders.
+            usage_of: returns the usage of queues; ``None`` if no queue has a guarantee.
         """
         #: Number of evicted pods (``requested``), and of checks without an evictable pod
         #: (``no_victims``).
@@ -87,12 +60,18 @@ class OvercommitEviction:
         self._store = store
         self._wall = clock.now
         self._lane_of = lane_of
+        self._usage_of = usage_of
+        self._guarantees_first = True
         self._every, self._due = inf, inf
         #: Consecutive over-committed checks of each slot, with the name of its node.
         self._seen: dict[int, tuple[str, int]] = {}
 
-    def run(self, after: float | None, now: float) -> None:
-        """Evict after ``after`` seconds of over-commitment; infinity or ``None`` disables it."""
+    def run(self, after: float | None, now: float, *, guarantees_first: bool = True) -> None:
+        """Evict after ``after`` seconds of over-commitment; infinity or ``None`` disables it.
+
+        ``guarantees_first`` lets a guarantee count before the priority of pods of other queues.
+        """
+        self._guarantees_first = guarantees_first
         self._every = inf if after is None else after / (LOOKS - 1)
         self._due = now + self._every
 
@@ -119,7 +98,22 @@ class OvercommitEviction:
         """Over-committed slots, except those with evictions in progress."""
         ledger, registry = self._cluster.ledger, self._cluster.evictions
         over = np.flatnonzero((ledger.used > ledger.alloc).any(axis=1) & ledger.slots.live)
-        return [s for s in over.tolist() if not (registry.on_slot(s) or registry.nominated_on(s))]
+        return [
+            slot
+            for slot in over.tolist()
+            if not (registry.on_slot(slot) or registry.nominated_on(slot))
+            and (self._excess(slot) > 0).any()
+        ]
+
+    def _excess(self, slot: int) -> npt.NDArray[np.int64]:
+        """int64[resource]: what the pods of a node request above its allocatable amounts.
+
+        Reserved capacity does not count: no pod uses it yet.
+        """
+        ledger, places = self._cluster.ledger, self._cluster.reservations.places.values()
+        reserved = [place.pod.id for place in places if place.slot == slot]
+        excess: npt.NDArray[np.int64] = ledger.used[slot] - ledger.alloc[slot]
+        return excess - amounts_of(self._cluster, reserved)
 
     def _evict_surplus(self, slot: int, now: float) -> None:
         """Evict the surplus pods of a node."""
@@ -139,16 +133,23 @@ class OvercommitEviction:
 
     def _chosen(self, slot: int) -> dict[int, Record]:
         """Pods to evict from a node: rows with their records, no more than the surplus."""
-        pods, ledger = self._cluster.pods, self._cluster.ledger
-        excess = ledger.used[slot] - ledger.alloc[slot]
+        pods, excess = self._cluster.pods, self._excess(slot)
+        waiting = self._candidates(slot)
+        usage = self._usage_of()
+        leaving = self._cluster.evictions.in_progress
+        balance = None if usage is None else GuaranteeBalance(usage, leaving)
         chosen: dict[int, Record] = {}
-        for row in self._candidates(slot):
+        while waiting and (excess > 0).any():
+            row = self._next(waiting, balance)
+            waiting.remove(row)
             given = amounts_of(self._cluster, [int(pods.class_id[row])])
-            if (given[excess > 0] > 0).any() and (record := self._is_evictable(row)) is not None:
+            helps = (given[excess > 0] > 0).any()
+            record = unstarted_pod(self._store, self._cluster, row) if helps else None
+            if record is not None:
                 chosen[row] = record
                 excess = excess - given
-            if not (excess > 0).any():
-                break
+                if balance is not None:
+                    balance.leave([row])
         for row in list(reversed(chosen)):  # a later pod may suffice by itself
             given = amounts_of(self._cluster, [int(pods.class_id[row])])
             if not (excess + given > 0).any():
@@ -156,23 +157,26 @@ class OvercommitEviction:
                 del chosen[row]
         return chosen
 
+    def _next(self, rows: list[int], balance: GuaranteeBalance | None) -> int:
+        """The first of some pods that may evict none of the others by its guarantee."""
+        if balance is None:
+            return rows[0]
+        priority = self._cluster.pods.priority
+        for row in rows:
+            others = (
+                other
+                for other in rows
+                if other != row and (self._guarantees_first or priority[other] <= priority[row])
+            )
+            if not balance.reclaimable_by(row, others):
+                return row
+        return rows[0]
+
     def _candidates(self, slot: int) -> list[int]:
         """Rows of the pods bound there: lowest priority first, then the youngest."""
         pods = self._cluster.pods
         rows = [r for r in pods.on_slot(slot).tolist() if int(pods.state[r]) == PodState.BOUND]
         return sorted(rows, key=lambda r: (int(pods.priority[r]), -int(pods.serial[r])))
-
-    def _is_evictable(self, row: int) -> Record | None:
-        """The record of a row's pod if the pod is ours, not running and recreated elsewhere."""
-        pods = self._cluster.pods
-        record = self._store.get(POD, pods.namespace[row], pods.name[row])
-        if record is None or record.uid != pods.uid[row]:
-            return None
-        pod = _DECODER.decode(record.body)
-        begun = pod.status.phase not in ("", "Pending") or pod.status.start_time
-        ours = pod.spec.scheduler_name in self._cluster.config.scheduler_names
-        is_recreated = recreating_owner(pod.metadata.owner_references) is not None
-        return record if ours and is_recreated and not begun else None
 
     def _write_events(self, records: list[Record], node: str) -> None:
         """Write an event on each evicted pod."""

@@ -1,5 +1,7 @@
 """Plans moves with the ``packing`` profile, which is compiled once for each cluster."""
 
+from collections.abc import Callable
+
 from stretto.control.controllers.move_plan import DefragPlan, MoveLimits, MovePlanner
 from stretto.control.controllers.owners import owner_of
 from stretto.framework.engine.engine import CompiledProfile
@@ -24,17 +26,28 @@ def packing_engine(cluster: Cluster) -> CompiledProfile:
 class PackingPlanner:
     """Plans moves for one cluster, as often as needed."""
 
-    def __init__(self, cluster: Cluster, units: Units, store: Store, budgets: BudgetLedger) -> None:
-        """Use a plane's cluster, units, store and budgets; the profile is compiled at first use."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        units: Units,
+        store: Store,
+        budgets: BudgetLedger,
+        is_protected: Callable[[int], bool],
+    ) -> None:
+        """Use a plane's cluster, units, store and budgets; the profile is compiled at first use.
+
+        ``is_protected`` tells whether a rule of the profile protects a row's pod from evictions.
+        """
         self._cluster = cluster
         self._units = units
         self._store = store
         self._budgets = budgets
+        self._is_protected = is_protected
         self._engine: CompiledProfile | None = None
 
     def plan(self, goal: ReschedulingGoal, moves: int, tier: str = "auto") -> DefragPlan:
         """Plan up to ``moves`` moves for a goal; nothing is written."""
-        limits = MoveLimits(moves, self._budgets, self._units, self.owner_of)
+        limits = MoveLimits(moves, self._budgets, self._units, self._is_protected, self.owner_of)
         if self._engine is None:
             self._engine = packing_engine(self._cluster)
         return MovePlanner(self._engine, limits, tier).plan(goal)

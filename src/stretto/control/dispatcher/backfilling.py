@@ -50,6 +50,10 @@ class BackfillPlanner:
         """Plan on nodes."""
         self._nodes = nodes
 
+    def is_used_by(self, unit: Unit) -> bool:
+        """Whether the queue of a unit backfills."""
+        return self._states.queues.get(unit.queue).backfills
+
     def timetable(self, queue: UnitQueue, now: float) -> Timetable | None:
         """The empty timetable of a queue; ``None`` where the sums of the pool suffice."""
         usage, ground = self._usage(), None

@@ -75,10 +75,15 @@ class Dispatcher:
         """The next batch reports pods on nodes again: ``absorb`` no longer requires it."""
         self._places.uncounted = False
 
-    def reclaim(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
-        """Evictions for late incomplete gangs and for queues below their guarantee."""
+    def reclaim(
+        self, search: ReclaimSearch, now: float, *, by_guarantee: bool = True
+    ) -> list[EvictionOrder]:
+        """Evictions for late incomplete gangs, and for queues below their guarantee.
+
+        ``by_guarantee`` is false where another process reclaims.
+        """
         orders = self._broken_gangs.orders(search, now) if self._broken_gangs else []
-        if self._places.usage is not None:
+        if by_guarantee and self._places.usage is not None:
             orders += self.reclaimer.orders(search, now)
         return orders
 

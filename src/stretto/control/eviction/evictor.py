@@ -143,7 +143,7 @@ class Evictor:
             if row not in order.beyond and budgets.violating([row]):
                 continue
             budgets.spend([row])
-            self._request(row, order.cause, order.reason, row in order.beyond)
+            self._request(row, order)
             evicted.append(row)
         self._note(order.cause, order.reason, evicted, order.beneficiaries)
         return tuple(evicted)
@@ -179,6 +179,10 @@ class Evictor:
         serials = tuple(int(pods.serial[row]) for row in beneficiaries)
         self._started.append(StartedEvictions(cause, reason, facts, serials))
 
+    def is_protected(self, row: int, now: float) -> bool:
+        """Whether a rule forbids to evict a pod for another reason than preemption."""
+        return self._judge.is_protected(row, now)
+
     def _grant(self, plan: Plan, wanted: UnitPreemption, now: float) -> None:
         """Charge the claims and queue the evictions of their victims."""
         claims, pods = plan.units[wanted.claims], self._cluster.pods
@@ -188,10 +192,19 @@ class Evictor:
                 self._give_up(nomination, ConflictCause.DISPLACED)
         rows = plan.rows[claims.start : claims.stop]
         preemptor = int(rows[0])
-        reason = f"preempted by {pods.key(preemptor)} (priority {int(pods.priority[preemptor]):,})"
+        order = EvictionOrder(
+            rows=wanted.victims,
+            serials=wanted.serials,
+            cause=EvictionCause.PREEMPTION,
+            reason=(
+                f"preempted by {pods.key(preemptor)} (priority {int(pods.priority[preemptor]):,})"
+            ),
+            beyond=wanted.beyond,
+            beneficiaries=tuple(rows.tolist()),
+        )
         for row in wanted.victims:
-            self._request(row, EvictionCause.PREEMPTION, reason, row in wanted.beyond)
-        self._note(EvictionCause.PREEMPTION, reason, wanted.victims, rows.tolist())
+            self._request(row, order)
+        self._note(order.cause, order.reason, order.rows, order.beneficiaries)
         if self._judge.budgets:
             self._judge.budgets.spend(wanted.victims)
         for i in range(claims.start, claims.stop):
@@ -219,9 +232,16 @@ class Evictor:
         self._cluster.changes.add_cures(Cure.POD_EVICTABLE)  # it may be displaced from now on
         self._nominees.add(nomination)
 
-    def _request(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
+    def _request(self, row: int, order: EvictionOrder) -> None:
         pods = self._cluster.pods
-        why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
+        why = PendingEviction(
+            serial=int(pods.serial[row]),
+            slot=int(pods.slot[row]),
+            cause=order.cause,
+            reason=order.reason,
+            beyond=row in order.beyond,
+            beneficiaries=order.beneficiaries,
+        )
         self._registry.begin(row, why)
         self._requests.add(row, why)
         pods.log.add(row)

@@ -5,7 +5,7 @@ in order (Mu'alem and Feitelson 2001). A unit starts now if it fits during its w
 time beside the running pods and all reservations made before it.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -61,16 +61,22 @@ class PoolGround:
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> StartPlacement | None:
         """An empty placement if the sums suffice at every instant."""
-        for instant in instants:
-            count = bisect_right(self._times, instant.time) if instant.is_later else 0
-            free = self._free[count].copy()
-            for each in active(reservations, instant.time):
-                self._charge(free, each.job.amounts)
-            for column, amount in job.amounts:
-                at = self._column_of.get(column)
-                if amount and (at is None or free[at] < amount):
-                    return None
-        return StartPlacement()
+        holds = all(self.may_hold(job, instant, reservations) for instant in instants)
+        return StartPlacement() if holds else None
+
+    def may_hold(
+        self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
+    ) -> bool:
+        """Whether the sums suffice at an instant."""
+        count = bisect_right(self._times, instant.time) if instant.is_later else 0
+        free = self._free[count].copy()
+        for each in active(reservations, instant.time):
+            self._charge(free, each.job.amounts)
+        for column, amount in job.amounts:
+            at = self._column_of.get(column)
+            if amount and (at is None or free[at] < amount):
+                return False
+        return True
 
     def _charge(self, free: np.ndarray[tuple[int], np.dtype[np.int64]], amounts: Amounts) -> None:
         for column, amount in amounts:
@@ -90,6 +96,12 @@ class Timetable:
         self.reservations: list[StartReservation] = []
         self._ground = ground
         self._instants: list[Instant] | None = None
+        #: Starts of the reservations in order, each once.
+        self._starts: list[int] = []
+        #: By form of job: the instants at which too little is free, and the number of reservations
+        #: with which enough was free. Reservations are only added.
+        self._short: dict[tuple[tuple[int, ...], int], set[Instant]] = {}
+        self._enough: dict[tuple[tuple[int, ...], int], dict[Instant, int]] = {}
         #: (run time, earliest start) found for each form of job.
         self._found: dict[tuple[tuple[int, ...], int], list[tuple[int, int]]] = {}
 
@@ -103,6 +115,9 @@ class Timetable:
         """Record a reservation."""
         self.reservations.append(reservation)
         self._instants = None
+        at = bisect_left(self._starts, reservation.start)
+        if self._starts[at : at + 1] != [reservation.start]:
+            self._starts.insert(at, reservation.start)
 
     def starts_now(self, job: StartJob) -> StartReservation | None:
         """The reservation of a job that may start now; ``None`` if it would delay another."""
@@ -175,15 +190,35 @@ class Timetable:
 
     def _at(self, job: StartJob, instant: Instant) -> StartReservation | None:
         """The reservation of a job from an instant on, if it fits during its run time."""
-        end = _end(instant.time, job.duration)
-        starts = {r.start for r in self.reservations if instant.time < r.start < end}
-        if not instant.is_later and any(r.start == self.now for r in self.reservations):
-            starts.add(self.now)
-        dips = [Instant(time, True) for time in sorted(starts)]
-        placement = self._ground.place(job, [instant, *dips], self.reservations)
+        end, starts = _end(instant.time, job.duration), self._starts
+        first = (
+            bisect_right(starts, instant.time)
+            if instant.is_later
+            else bisect_left(starts, self.now)
+        )
+        dips = [Instant(time, True) for time in starts[first : bisect_left(starts, end)]]
+        instants = [instant, *dips]
+        if not self._may_hold(job, instants):
+            return None
+        placement = self._ground.place(job, instants, self.reservations)
         if placement is None:
             return None
         return StartReservation(instant.time, end, job, placement, not instant.is_later)
+
+    def _may_hold(self, job: StartJob, instants: Sequence[Instant]) -> bool:
+        """Whether enough is free at each instant alone; a shortage is remembered for its form."""
+        short = self._short.setdefault(job.form, set())
+        if not short.isdisjoint(instants):
+            return False
+        enough, count = self._enough.setdefault(job.form, {}), len(self.reservations)
+        for each in instants:
+            if enough.get(each) == count:
+                continue
+            if not self._ground.may_hold(job, each, self.reservations):
+                short.add(each)
+                return False
+            enough[each] = count
+        return True
 
     def _all_instants(self) -> list[Instant]:
         """The present, and every later time at which capacity becomes free."""

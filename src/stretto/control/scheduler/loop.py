@@ -21,7 +21,7 @@ from stretto.framework.placers import Placer
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import Pods
 from stretto.state.work.claims import AwaitedNode, Plan, UnitClaims, UnitPreemption
-from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit
+from stretto.state.work.units import BY_EVICTION, Cure, Dispatch, Setback, SetbackReason, Unit
 
 BATCH: Final = 1024
 """Pods placed in one cycle: large enough to amortise a kernel call, small enough for a fast answer.
@@ -82,15 +82,15 @@ class SchedulingLoop:
         self._serials: list[int] = []
 
     def capacity(self, class_id: int) -> int:
-        """Upper bound of the pods of a class that fit now or by preemption; 0 for none."""
+        """Upper bound of the pods of a class that fit now, plus ``BY_EVICTION`` if more may."""
         self.runtime.sync()
         capacity = self.runtime.capacity(class_id)
-        return capacity if capacity or self.preempting is None else self.preempting.chance(class_id)
+        return capacity + BY_EVICTION if self.chance(class_id) else capacity
 
-    def chance(self, class_id: int) -> int:
-        """1 if preemption may help pods of a class that was refused, else 0."""
+    def chance(self, class_id: int) -> bool:
+        """Whether preemption may help pods of a class that was refused."""
         if self.preempting is None:
-            return 0
+            return False
         self.runtime.sync()
         return self.preempting.chance(class_id)
 

@@ -82,6 +82,10 @@ class PreemptionFinder(Protocol):
     def chance(self, class_id: int, priority: int) -> int:
         """1 if preemption may help pods of a class now, else 0."""
 
+    def is_guarding(self) -> bool:
+        """Whether guarantees of queues may protect pods."""
+        ...
+
     def protection_ends(self) -> float:
         """Clock time at which the next protected pod becomes evictable; infinity for none."""
 
@@ -140,15 +144,15 @@ class ShardPreemption:
             return plan._replace(setbacks=left)
         return self._with(plan._replace(setbacks=left), helped)
 
-    def chance(self, class_id: int) -> int:
-        """1 if preemption may help pods of a refused class, else 0.
+    def chance(self, class_id: int) -> bool:
+        """Whether preemption may help pods of a refused class.
 
         An upper bound, read after an event that may cure a refusal.
         """
         priority = self._refused.priority_of(class_id)
         if priority is None:
-            return 0
-        found = self._finder.chance(class_id, priority)
+            return False
+        found = self._finder.chance(class_id, priority) > 0
         if not found:
             self._note_protection()
         return found
@@ -174,8 +178,9 @@ class ShardPreemption:
         """Record that no eviction helps these pods now; returns the events that may change that.
 
         A refusal depends on pods that cannot be evicted *yet*: their binds are not confirmed, they
-        are being evicted, or they are protected for a time. The end of each of these states wakes
-        the refused pods; so does a pod of lower priority that takes capacity later.
+        are being evicted, or they are protected for a time or by the guarantee of a queue. The end
+        of each of these states wakes the refused pods; so does a pod of lower priority that takes
+        capacity later.
         """
         pods, cures = self._cluster.pods, Cure.NONE
         for row in rows:
@@ -185,6 +190,8 @@ class ShardPreemption:
                 cures = Cure.POD_EVICTABLE
         if cures:
             self._note_protection()
+            if self._finder.is_guarding():
+                cures |= Cure.QUEUE_CHANGED
         return cures
 
     def _note_protection(self) -> None:

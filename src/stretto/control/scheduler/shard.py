@@ -16,7 +16,7 @@ from stretto.base.clock import Clock
 from stretto.control.scheduler.loop import BATCH, SchedulingLoop
 from stretto.control.scheduler.sub_clusters import EVERYTHING, SubClusters
 from stretto.state.work.claims import Plan
-from stretto.state.work.units import Dispatch
+from stretto.state.work.units import BY_EVICTION, Dispatch
 
 MOST_LOOPS: Final = 31
 """Maximum number of additional loops, as in Gödel; further sub-clusters share the default loop.
@@ -65,13 +65,15 @@ class Shard:
         self.default.runtime.own_block = partition.astype(np.uint8)
 
     def capacity(self, class_id: int) -> int:
-        """Upper bound of the pods of a class that fit now or by preemption; 0 for none."""
+        """Upper bound of the pods of a class that fit now, plus ``BY_EVICTION`` if more may."""
         own = None
         if self._sub_clusters is not None and self._own:
             own = self._own.get(self._sub_clusters.of_class(class_id))
         if own is None:
             return self.default.capacity(class_id)
-        return own.capacity(class_id) or self.default.chance(class_id)
+        capacity = own.capacity(class_id)
+        by_eviction = capacity < BY_EVICTION and self.default.chance(class_id)
+        return capacity + BY_EVICTION if by_eviction else capacity
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
         """Send each unit to the loop of the sub-cluster that its pods name."""

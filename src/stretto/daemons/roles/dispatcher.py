@@ -18,6 +18,7 @@ from stretto.api.types.handover_annotations import (
     reset,
 )
 from stretto.base.clock import Clock, timestamp
+from stretto.daemons.roles.backfill import BackfillHeads
 from stretto.daemons.roles.fleet_liveness import DEAD_AFTER, ShardFleet
 from stretto.daemons.roles.reclaim import QueueReclaim
 from stretto.daemons.roles.share_writer import NodeShareWriter
@@ -67,6 +68,19 @@ class _UnansweredHandover(NamedTuple):
     until: float
 
 
+class _HandOver(NamedTuple):
+    """A pod on its way to a shard."""
+
+    #: Its unit.
+    unit: Unit
+    #: Its row.
+    row: int
+    #: Name of the shard.
+    shard: str
+    #: The node that backfill has planned; empty for any.
+    planned: str
+
+
 class DispatcherRole:
     """The dispatcher's plane: it forms and orders units and dispatches their pods to shards."""
 
@@ -97,6 +111,7 @@ class DispatcherRole:
         self.plane.dispatcher.remove_shard(0, 0.0)  # the shards are those of the fleet
         #: Serves the guarantees of queues.
         self.reclaim = QueueReclaim(self.plane, self.view, self.view.at)
+        self._heads = BackfillHeads(self.plane)
         self._shares = NodeShareWriter(self.plane.cluster, self.view) if wire.shares_nodes else None
 
     def _stages(self) -> tuple[Stage, ...]:
@@ -174,9 +189,12 @@ class DispatcherRole:
             has = len(self.view.at.get(name, ()))
             capacity[number] = max(0, WINDOW - has)
             self.plane.dispatcher.set_remote_load(number, has)
-        sent: list[tuple[Unit, int, str]] = []
+        sent: list[_HandOver] = []
         handed = self.plane.dispatcher.sender.dispatch(now, capacity)
-        setbacks = self.reclaim.setbacks(each for work in handed for each in work)
+        setbacks = [
+            *self.reclaim.setbacks(each for work in handed for each in work),
+            *self._heads.setbacks(each for work in handed for each in work),
+        ]
         stay = {each.unit for each in setbacks}
         for number, work in enumerate(handed):
             for dispatch in work:
@@ -188,7 +206,7 @@ class DispatcherRole:
             self._write(sent, now)
         return len(sent)
 
-    def _chosen(self, dispatch: Dispatch, name: str) -> list[tuple[Unit, int, str]]:
+    def _chosen(self, dispatch: Dispatch, name: str) -> list[_HandOver]:
         """Pods with their shard: a unit stays at one; a single pod prefers untried ones."""
         unit, pods = dispatch.unit, self.plane.cluster.pods
         if unit.kind is UnitKind.POD_GROUP:
@@ -205,20 +223,23 @@ class DispatcherRole:
             others = [m.name for m in self.fleet.alive() if m.name not in failed]
             if name in failed and others:
                 name = min(others, key=lambda each: len(self.view.at.get(each, ())))
-        return [(unit, row, name) for row in dispatch.rows]
+        nodes = self.plane.cluster.nodes.names
+        planned = [nodes[slot] for slot in dispatch.slots] or [""] * len(dispatch.rows)
+        rows = zip(dispatch.rows, planned, strict=True)
+        return [_HandOver(unit, row, name, node) for row, node in rows]
 
-    def _write(self, sent: Sequence[tuple[Unit, int, str]], now: float) -> None:
+    def _write(self, sent: Sequence[_HandOver], now: float) -> None:
         """Write the shard of each pod and process the replies."""
         pods, known = self.plane.cluster.pods, self.view.known
         at = timestamp(self.plane.clock.now())
-        there = [each for each in sent if pods.uid[each[1]] in known]
+        there = [each for each in sent if pods.uid[each.row] in known]
         bodies = {
-            pods.uid[row]: dispatched(known[pods.uid[row]].standing, name, at)
-            for _, row, name in there
+            pods.uid[row]: dispatched(known[pods.uid[row]].standing, name, at, planned)
+            for _, row, name, planned in there
         }
         placed: list[int] = []
-        lost = [(unit, row) for unit, row, _ in sent if pods.uid[row] not in known]
-        for (unit, row, _), reply in zip(there, self.view.hand(bodies), strict=True):
+        lost = [(each.unit, each.row) for each in sent if pods.uid[each.row] not in known]
+        for (unit, row, _, _), reply in zip(there, self.view.hand(bodies), strict=True):
             self.counts[f"dispatch {reply.outcome.value}"] += 1
             if reply.outcome is WriteOutcome.OK:
                 placed.append(row)

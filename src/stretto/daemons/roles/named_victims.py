@@ -72,6 +72,10 @@ class NamedVictimFinder:
         del class_id, priority
         return 0
 
+    def is_guarding(self) -> bool:
+        """Whether guarantees of queues may protect pods."""
+        return False
+
     def protection_ends(self) -> float:
         """Infinity: units are woken by new decisions only."""
         return inf

@@ -5,7 +5,10 @@ a nomination; the binder's daemon does both. Pods that other shards have decided
 their nodes, so that their capacity is taken.
 """
 
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from stretto.api.types.handover_annotations import (
     Hand,
@@ -23,7 +26,8 @@ from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import STEP, Plane, Stage, Wiring, insert_after, with_stage
 from stretto.plane.work import Part, StepWork
 from stretto.state.rows.lifecycle import UnitState
-from stretto.state.work.units import Setback, SetbackReason, Unit, UnitKind
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.units import Dispatch, Setback, SetbackReason, Unit, UnitKind
 from stretto.stores.store import (
     Store,
 )
@@ -51,13 +55,14 @@ class ShardRole:
             parts=frozenset({Part.REPORTER}),
             stages=insert_after(stages, "absorb", Stage("rejected", self._reopen_rejected)),
             evicts=False,
+            add_planned=self._add_planned,
             timers=(self.shard_heartbeat.next_due, self.view.next_due),
         )
         #: The part of the scheduler that the shard runs.
         self.plane = Plane(solo_plane_config(config, wire), self.view, clock, wiring=wiring)
         self._reasons = PlacementReasons(self.plane.cluster, self.plane.units)
-        if not config.profile.preemption.enabled:
-            self.plane.observers.append(self._note_unfit)
+        self._keeps_unfit = config.profile.preemption.enabled
+        self.plane.observers.append(self._note_unfit)
 
     def _beat(self, plane: Plane, work: StepWork) -> None:
         """Write the heartbeat."""
@@ -78,11 +83,17 @@ class ShardRole:
                 unit.scheduled = really >= unit.min_member
 
     def _note_unfit(self, step: Step) -> None:
+        """Note the pods to return: those with a planned node, and all others without preemption."""
         for plan in step.plans:
-            self._unfit_pods.extend(s for s in plan.setbacks if s.why is SetbackReason.NO_PLACE)
+            self._unfit_pods.extend(
+                each
+                for each in plan.setbacks
+                if each.why is SetbackReason.NO_PLACE
+                and not (self._keeps_unfit and all(slot < 0 for slot in self._planned(each.rows)))
+            )
 
     def _return_unfit(self, plane: Plane, work: StepWork) -> None:
-        """Return pods that fit nowhere if there is no preemption: another shard may place them."""
+        """Return pods that do not fit: another shard may place them, or backfill plans again."""
         misfits, self._unfit_pods = self._unfit_pods, []
         if not misfits:
             return
@@ -107,6 +118,26 @@ class ShardRole:
                 body = given_back(known.standing, self._name)
                 bodies[pods.uid[row]] = with_condition(body, [condition])
         self.view.hand(bodies)
+
+    # ------------------------------------------------------------ planned nodes
+
+    def _add_planned(self, plane: Plane, work: Sequence[Dispatch]) -> Sequence[Dispatch]:
+        """The work with the nodes that the dispatcher's backfill has planned."""
+        del plane
+        slots = [self._planned(each.rows) for each in work]
+        return [
+            msgspec.structs.replace(each, slots=mine) if max(mine) >= 0 else each
+            for each, mine in zip(work, slots, strict=True)
+        ]
+
+    def _planned(self, rows: Sequence[int]) -> tuple[int, ...]:
+        """The planned slot of each pod; -1 without one, or if the node does not exist any more."""
+        pods, by_name = self.plane.cluster.pods, self.plane.cluster.nodes.by_name
+        known = (self.view.known.get(pods.uid[row]) for row in rows)
+        return tuple(
+            by_name.get(each.standing.planned, NO_SLOT) if each is not None else NO_SLOT
+            for each in known
+        )
 
     # ------------------------------------------------------------ queries of the view
 

@@ -24,7 +24,6 @@ from stretto.daemons.roles.node_shares import NodeOwners
 from stretto.daemons.roles.views.unbound_pods import UnboundPod, read_unbound
 from stretto.daemons.roles.views.watches import (
     SCALE,
-    EmptyWatch,
     MappedWatch,
     deletion_of,
     widen,
@@ -64,8 +63,6 @@ _SHORTEST: Final = 1e-6
 class StoreView(StoreWrapper):
     """A store with pods as one role sees them; this base class shows them unchanged."""
 
-    #: Whether the role orders pods by queues; other roles see only admitted pods.
-    keeps_queues = True
     #: Whether the role writes Reservations and Movements.
     controls = False
 
@@ -99,6 +96,11 @@ class StoreView(StoreWrapper):
         del uid
         return standing.node
 
+    @staticmethod
+    def shown_queue(record: Record) -> Record:
+        """A Queue as the role sees it: roles that order no pods need less of it."""
+        return record
+
     def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
         """Handle a change of a pod's state; ``None`` before it is added or after it is deleted."""
 
@@ -131,8 +133,8 @@ class StoreView(StoreWrapper):
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind, as the role sees them."""
         listing = self._inner.list(kind, selection)
-        if kind is QUEUE and not self.keeps_queues:
-            return replace(listing, records=[])
+        if kind is QUEUE:
+            return replace(listing, records=[self.shown_queue(each) for each in listing.records])
         if kind is NODE and selection == EVERYTHING:
             self.owners.begin(listing.records)
         if kind is not POD:
@@ -166,9 +168,9 @@ class StoreView(StoreWrapper):
         """Changes of the selected objects of a kind after a version."""
         if kind is POD:
             return MappedWatch(self._inner.watch(kind, since // SCALE, selection), self.events)
-        if kind is QUEUE and not self.keeps_queues:
-            return EmptyWatch()
         watch = self._inner.watch(kind, since, selection)
+        if kind is QUEUE:
+            return MappedWatch(watch, self._queue_events)
         return MappedWatch(watch, self.owners.noted) if kind is NODE else watch
 
     def next_due(self) -> float:
@@ -310,6 +312,9 @@ class StoreView(StoreWrapper):
                 wide = replace(known.record, version=self._version, node=known.shown)
                 seen.append(WatchEvent(EventType.ADDED, wide))
         return seen
+
+    def _queue_events(self, events: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
+        return [replace(each, record=self.shown_queue(each.record)) for each in events]
 
     def _translated(self, event: WatchEvent, *, is_listed: bool = False) -> Events:
         """One change of a pod as the role sees it."""

@@ -149,6 +149,10 @@ class ParityVictimFinder:
         """Always 1: pods of one class may differ."""
         return 1
 
+    def is_guarding(self) -> bool:
+        """Whether guarantees of queues may protect pods."""
+        return self.terms.is_guarding()
+
     def protection_ends(self) -> float:
         """Clock time at which the next pod that a search spared becomes evictable."""
         return self._protection_ends

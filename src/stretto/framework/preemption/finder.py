@@ -154,6 +154,10 @@ class VictimFinder:
             return 0
         return int(self._search.has_chance(Preemptor(class_id, priority)))
 
+    def is_guarding(self) -> bool:
+        """Whether guarantees of queues may protect pods."""
+        return self.terms.is_guarding()
+
     def protection_ends(self) -> float:
         """Clock time at which the next protected pod becomes evictable; infinity for none."""
         return self.cycle.protection_ends()

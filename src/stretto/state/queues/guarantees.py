@@ -160,6 +160,18 @@ class GuaranteeBalance:
                     return False
         return False
 
+    def reclaimable_by(self, row: int, others: Iterable[int]) -> list[int]:
+        """The pods that a pod may evict by its guarantee once it is pending again."""
+        held = self._held.get(row)
+        if held is None:
+            return []
+        left = self.leave([row])
+        right = self.entitlement(held.queue, held.amounts)
+        self.come_back(left)
+        if right is None:
+            return []
+        return [other for other in others if self.may_reclaim(other, right, whole=True)]
+
     def shortfall(self, queue: str, amounts: Amounts) -> dict[QueueBranch, dict[int, int]]:
         """Amounts by which a demand exceeds the limits of its queues, by queue and column."""
         found: dict[QueueBranch, dict[int, int]] = {}

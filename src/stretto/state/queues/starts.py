@@ -65,6 +65,12 @@ class StartGround(Protocol):
     #: Expected ends of running pods in microseconds, ascending, each once, none in the past.
     ends: Sequence[int]
 
+    def may_hold(
+        self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
+    ) -> bool:
+        """A quick necessary condition for ``place`` at an instant; more reservations never help."""
+        ...
+
     def place(
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> StartPlacement | None:

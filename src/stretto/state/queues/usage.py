@@ -117,7 +117,7 @@ class QueueUsage:
         rows = [row for row in unit.bound if row in self._held and self._held[row].queue != queue]
         sent = self._sent.get(unit)
         headroom = self.tree.headroom(queue)
-        demand = _added(self._sum(rows), sent[1] if sent is not None else ())
+        demand = _added(self.total(rows), sent[1] if sent is not None else ())
         fresh = not self.tree.runs(queue, unit.key)
         if headroom is not None and not headroom.admits(demand, fresh):
             return
@@ -152,7 +152,7 @@ class QueueUsage:
             self.tree.refund(sent[0], unit.key, sent[1])
 
     def _promise(self, unit: Unit, queue: str) -> None:
-        sent = self._sent[unit] = (queue, self._sum(unit.away))
+        sent = self._sent[unit] = (queue, self.total(unit.away))
         self.promises.charge(*sent)
         self.tree.charge(queue, unit.key, sent[1])
 
@@ -186,9 +186,9 @@ class QueueUsage:
         """The demand of a pending unit."""
         pending = unit.pending
         least = pending[: max(unit.still_needed, 1)]
-        most = self._sum(pending)
+        most = self.total(pending)
         fresh = not self.tree.runs(unit.queue, unit.key)
-        return UnitDemand(most if len(least) == len(pending) else self._sum(least), most, fresh)
+        return UnitDemand(most if len(least) == len(pending) else self.total(least), most, fresh)
 
     def may_start(self, unit: Unit) -> bool:
         """Whether the limits of its queue admit a unit."""
@@ -244,7 +244,7 @@ class QueueUsage:
     def _requests(self, row: int) -> Amounts:
         return self.pool.requests_of(int(self._pods.class_id[row]))
 
-    def _sum(self, rows: Iterable[int]) -> Amounts:
+    def total(self, rows: Iterable[int]) -> Amounts:
         """The sum of the rows' requests, sorted by column."""
         rows = tuple(rows)
         if len(rows) == 1:

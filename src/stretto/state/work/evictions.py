@@ -165,6 +165,8 @@ class PendingEviction(msgspec.Struct):
     retry_at: float = 0.0
     #: Whether a response is outstanding: read the pod before the next request.
     in_doubt: bool = False
+    #: Rows of the pods that get the capacity; empty if it is for no pod.
+    beneficiaries: tuple[int, ...] = ()
 
     def acknowledge(self) -> None:
         """Record that the store has accepted the eviction, or shows the pod terminating."""

@@ -26,6 +26,9 @@ DEFAULT_QUEUE: Final = "default"
 NO_GROUP: Final = 1 << 30
 """``min_member`` of a unit with an unknown PodGroup: no number of pods is enough."""
 
+BY_EVICTION: Final = 1 << 40
+"""Added to the number of pods of a class that fit now, if evictions may help more of them."""
+
 _MOVES: Final = tuple(
     tuple(UNIT_LIFE.transitions.get((state, event)) for event in UnitEvent) for state in UnitState
 )

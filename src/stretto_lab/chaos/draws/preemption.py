@@ -17,6 +17,8 @@ from stretto_lab.chaos.draws.reservations import CHANGES as MOVES
 from stretto_lab.chaos.draws.reservations import ReservationDraw
 
 APPS: Final = ("red", "green", "blue")
+RECREATE_SHARE: Final = 0.5
+"""Share of seeds with controllers that recreate evicted pods."""
 CHANGES: Final = ("set_budget", "drop_budget", "finish_eviction", *MOVES)
 """Changes of the world that concern preemption."""
 
@@ -35,11 +37,16 @@ class PreemptionDraw:
         self.holding_share = rng.choice((0.0, 0.2, 0.6))
         #: Whether the seed has PodDisruptionBudgets.
         self.with_budgets = rng.random() < 0.6
+        #: Whether controllers recreate evicted pods.
+        self.recreates = Rng(seed).child("controllers").random() < RECREATE_SHARE
+        #: Seconds after which pods are evicted from over-committed nodes; ``None`` for never.
+        self.relief = Rng(seed).child("relief").choice((None, 1.0, 8.0))
         #: Draws of reservations and moves.
         self.moving = ReservationDraw(seed)
         #: Uids of pods with finalizers, by name.
         self.held: dict[str, str] = {}
         self._rng = rng
+        self._seed = seed
 
     def weights(self) -> dict[str, float]:
         """Weight of each change."""
@@ -53,6 +60,10 @@ class PreemptionDraw:
         if name in MOVES:
             return lambda: getattr(self.moving, name)(store())
         return lambda: getattr(self, f"_{name}")(store())
+
+    def priority_of_gang(self, name: str) -> int:
+        """Priority of the pods of a gang."""
+        return Rng(self._seed).child("gang", name).choice((0, 0, 5))
 
     def add_extras(self, role: PodRole) -> PodRole:
         """Add an app label, and perhaps an annotation and a finalizer."""

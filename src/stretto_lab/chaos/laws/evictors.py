@@ -1,27 +1,32 @@
-"""Law 4 in the simulator: all evictors follow one order, so no two evict each other in turn.
+"""Law 8 in the simulator: all evictors follow one order, so no two evict each other in turn.
 
-The law looks at every eviction for a pod: by priority and by a guarantee. It computes, with sums of
-its own, whether the victim, pending again, would have a right against the pod that it was evicted
-for. Such a pair would be decided again and again. Besides, no unit evicts pods by its guarantee a
-second time in vain while nothing else has changed.
+The law looks at every eviction that the plane starts: by priority, by a guarantee, from an
+over-committed node, of a broken gang, and for a move. It computes, with sums of its own, whether
+the victim, pending again, would have a right against the pods that it was evicted for. Such a pair
+would be decided again and again. A move must free its node or GPU, or the next plan moves the pod
+again. Besides, no unit evicts pods by its guarantee a second time in vain while nothing else has
+changed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from stretto.plane.config import Step
 from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.queues.tree import QueueBranch
 from stretto.state.queues.usage import QueueUsage
+from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.evictions import EvictionCause, EvictionState
 from stretto.state.work.units import Unit
+from stretto_lab.chaos.laws.moves import breaches_of_moves
+from stretto_lab.chaos.laws.started import StepEvictions
+from stretto_lab.chaos.world import ChaosWorld
 
 
 class Contender(NamedTuple):
-    """A pod that evicts another one, or the other one."""
+    """A pod or gang that evicts another one, or the other one."""
 
     #: Its name.
     name: str
@@ -36,91 +41,119 @@ class Contender(NamedTuple):
 class EvictorLaw:
     """Checks the evictions that the plane starts."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: ChaosWorld) -> None:
         """Start without any check."""
-        #: Number of pairs of a pod and its victim that were checked.
-        self.looks = 0
-        self._seen: set[int] = set()
+        #: Number of checks by evictor.
+        self.checked: Counter[str] = Counter()
+        self._world = world
         #: The state at the last reclaim of each unit, and its victims with their serials.
-        self._reclaimed: dict[Unit, tuple[int, list[tuple[int, int]]]] = {}
+        self._reclaimed: dict[str, tuple[int, list[tuple[int, int]]]] = {}
         self._granted = 0
 
     def follow_plane(self) -> None:
         """Reset for a new plane, which has no reclaim in flight."""
-        self._seen.clear()
         self._reclaimed.clear()
 
-    def look_at(self, plane: Plane, step: Step, changes: int) -> Iterator[InvariantBreach]:
-        """Breaches by the evictions of one step.
+    def count_grants(self, claims: int) -> None:
+        """Count claims that the binder granted."""
+        self._granted += claims
 
-        Args:
-            plane: the plane.
-            step: its plans and verdicts.
-            changes: number of changes of the world so far.
-        """
+    def breaches(
+        self, plane: Plane, started: StepEvictions, claimed: Collection[str]
+    ) -> Iterator[InvariantBreach]:
+        """Breaches by the evictions that one step started, and claimed these pods."""
         usage = plane.dispatcher.reclaimer.usage
-        self._granted += sum(len(v.granted) + len(v.nominated) for v in step.verdicts)
-        serials = plane.cluster.pods.serial
-        if usage is None:
-            return
-        for row, victims in _preemptions(step):
-            yield from self._pairs(plane, usage, row, victims)
-        for unit, gone_for in self._reclaims(plane):
-            state = self._granted + changes
-            before, gone = self._reclaimed.get(unit, (-1, []))
-            if before == state and all(serials[row] != serial for row, serial in gone):
-                text = f"unit {unit.key} evicts pods again, though nothing has changed"
-                yield InvariantBreach(4, text)
-            self._reclaimed[unit] = state, [(row, int(serials[row])) for row in gone_for]
-            for row in unit.pending[:1]:
-                yield from self._pairs(plane, usage, row, gone_for)
-
-    def _reclaims(self, plane: Plane) -> Iterator[tuple[Unit, list[int]]]:
-        """New reclaims with the rows that are evicted for them."""
-        evicted, now = plane.cluster.evictions.in_progress, set[int]()
-        for unit, reclaim in plane.dispatcher.reclaimer.in_flight.items():
-            now.add(id(reclaim.places))
-            if id(reclaim.places) in self._seen:
+        for (cause, winners), rows in started.by_evictor().items():
+            self.checked[f"8 evictions that were {cause.value}"] += len(rows)
+            if cause is EvictionCause.RESCHEDULE:
+                yield from breaches_of_moves(plane, rows, claimed)
+            elif cause is EvictionCause.OVER_COMMITTED and usage is not None:
+                yield from self._relieved(plane, usage, rows)
+            winner = plane.units.of_row(winners[0]) if winners else None
+            if winner is None or usage is None:
                 continue
-            rows = [
-                row
-                for row, serial in reclaim.leaving
-                if row in evicted
-                and evicted[row].serial == serial
-                and evicted[row].cause is EvictionCause.RECLAIM
-            ]
-            if rows:
-                yield unit, rows
-        self._seen = now
+            if cause is EvictionCause.RECLAIM:
+                yield from self._again(plane, winner.key, rows)
+            if cause is EvictionCause.GANG:
+                yield from _gang_pair(plane, usage, winner, rows)
+            else:
+                yield from self._pairs(plane, usage, winners[0], rows)
+
+    def _again(self, plane: Plane, key: str, rows: Sequence[int]) -> Iterator[InvariantBreach]:
+        """Check that a unit does not reclaim a second time in vain."""
+        serials = plane.cluster.pods.serial
+        state = self._granted + self._world.changes
+        before, gone = self._reclaimed.get(key, (-1, []))
+        if before == state and all(serials[row] != serial for row, serial in gone):
+            yield InvariantBreach(8, f"unit {key} evicts pods again, though nothing has changed")
+        self._reclaimed[key] = state, [(row, int(serials[row])) for row in rows]
 
     def _pairs(
-        self, plane: Plane, usage: QueueUsage, row: int, victims: Iterable[int]
+        self, plane: Plane, usage: QueueUsage, row: int, victims: Sequence[int]
     ) -> Iterator[InvariantBreach]:
         """Check that no victim has a right against the pod that it was evicted for."""
         used = _staying(plane, usage)
-        winner = _contender(plane, usage, row)
+        winner = _contender(plane, usage, [row])
         if int(plane.cluster.pods.slot[row]) == NO_SLOT:  # it counts from its claim on
             for branch in winner.queue.path:
                 used.setdefault(branch, Counter()).update(winner.amounts)
-        first = plane.config.profile.preemption.guarantees_first
         for each in victims:
-            self.looks += 1
-            loser = _contender(plane, usage, each)
-            why = _right(loser, winner, used, first)
-            if why:
-                text = f"pod {loser.name} is evicted for {winner.name}, which it may evict {why}"
-                yield InvariantBreach(4, text)
+            yield from _decided_twice(plane, _contender(plane, usage, [each]), winner, used)
+
+    def _relieved(
+        self, plane: Plane, usage: QueueUsage, victims: Sequence[int]
+    ) -> Iterator[InvariantBreach]:
+        """Check that those that stay on an over-committed node would not have sufficed.
+
+        Those against which a victim has a right would be evicted for it later.
+        """
+        pods, ledger = plane.cluster.pods, plane.cluster.ledger
+        used, first = _staying(plane, usage), plane.config.profile.preemption.guarantees_first
+        for each in victims:
+            slot, loser = int(pods.slot[each]), _contender(plane, usage, [each])
+            there = [
+                row
+                for row in pods.on_slot(slot).tolist()
+                if pods.eviction_state[row] == EvictionState.NONE
+                and int(pods.state[row]) == PodState.BOUND
+            ]
+            total = Counter(loser.amounts)
+            for row in there:
+                total.update(_contender(plane, usage, [row]).amounts)
+            for row in there:
+                other = _contender(plane, usage, [row])
+                if self._is_ours(pods.uid[row]) and _right(loser, other, used, first):
+                    total.subtract(other.amounts)
+            if all(n <= int(ledger.alloc[slot, column]) for column, n in total.items()):
+                text = f"pod {loser.name} leaves an over-committed node for pods that it may evict"
+                yield InvariantBreach(8, text)
+
+    def _is_ours(self, uid: str) -> bool:
+        """Whether a pod of this scheduler has a controller and may be evicted."""
+        role = self._world.members[uid].role
+        return bool(role.owner) and not role.foreign and role.agrees != "false"
 
 
-def _preemptions(step: Step) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Granted preemptions: a row of the preemptor, and its victims."""
-    for plan, verdict in zip(step.plans, step.verdicts, strict=True):
-        nominated = set(verdict.nominated.tolist())
-        for each in plan.preemptions:
-            claims = plan.units[each.claims]
-            rows = plan.rows[claims.start : claims.stop].tolist()
-            if rows and nominated.issuperset(rows):
-                yield rows[0], each.victims
+def _gang_pair(
+    plane: Plane, usage: QueueUsage, unit: Unit, victims: Sequence[int]
+) -> Iterator[InvariantBreach]:
+    """Check that a released gang has no right against the gang that it was released for."""
+    gang = plane.units.of_row(victims[0])
+    pending = gang.pending if gang is not None else ()
+    least = max(gang.min_member if gang is not None else 0, len(victims))
+    loser = _contender(plane, usage, [*victims, *pending][:least])
+    winner = _contender(plane, usage, list(unit.bound))
+    yield from _decided_twice(plane, loser, winner, _staying(plane, usage))
+
+
+def _decided_twice(
+    plane: Plane, loser: Contender, winner: Contender, used: dict[QueueBranch, Counter[int]]
+) -> Iterator[InvariantBreach]:
+    first = plane.config.profile.preemption.guarantees_first
+    why = _right(loser, winner, used, first)
+    if why:
+        text = f"pod {loser.name} is evicted for {winner.name}, which it may evict {why}"
+        yield InvariantBreach(8, text)
 
 
 def _staying(plane: Plane, usage: QueueUsage) -> dict[QueueBranch, Counter[int]]:
@@ -134,11 +167,14 @@ def _staying(plane: Plane, usage: QueueUsage) -> dict[QueueBranch, Counter[int]]
     return found
 
 
-def _contender(plane: Plane, usage: QueueUsage, row: int) -> Contender:
-    pods = plane.cluster.pods
-    amounts = dict(usage.pool.requests_of(int(pods.class_id[row])))
-    queue = usage.tree.leaf(usage.queue_of(row))
-    return Contender(pods.name[row], queue, int(pods.priority[row]), amounts)
+def _contender(plane: Plane, usage: QueueUsage, rows: Sequence[int]) -> Contender:
+    """Some pods of one unit as one contender."""
+    pods, amounts = plane.cluster.pods, Counter[int]()
+    for row in rows:
+        amounts.update(dict(usage.pool.requests_of(int(pods.class_id[row]))))
+    queue = usage.tree.leaf(usage.queue_of(rows[0]))
+    priority = max(int(pods.priority[row]) for row in rows)
+    return Contender(pods.name[rows[0]], queue, priority, dict(amounts))
 
 
 def _right(

@@ -87,9 +87,7 @@ class Laws:
     def _look_at(self, plane: Plane, step: Step) -> None:
         """Check that gangs are granted completely or not at all, and check preemptions."""
         self._broken.extend(self._preemption_law.look_at(plane, step))
-        self.checked["4 evictors follow one order"] = self._preemption_law.pairs
         self._affinity_law.look_at(step)
-        self.checked["4 preemptions are permitted"] = self._preemption_law.looks
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             self.checked["2 gangs are granted completely"] += 1
             self._broken.extend(gangs_are_complete(plan, verdict))
@@ -98,6 +96,9 @@ class Laws:
         """Check every law after one step; ``whole`` is False if a crash interrupted the step."""
         fresh = self._claimed(plane)
         confirmed_binds, found = self._truth.follow()
+        found += self._preemption_law.after_step(plane, {uid for uid, _ in fresh})
+        for law, looks in self._preemption_law.checked().items():
+            self.checked[law] = looks
         found += self._affinity_law.breaches(plane, fresh)
         self.checked["5 classes spread evenly and apart"] = self._affinity_law.looks
         for uid, slot in fresh:

@@ -1,20 +1,23 @@
-"""Law 4 in the simulator: which victims a preemption may evict.
+"""Laws 4 and 8 in the simulator: which pods may be evicted, and for whom.
 
 The reference knows priorities, annotations and sizes of pods from the world that made them. It
-checks every preemption that the binder grants.
+checks every preemption that the binder grants, and every eviction that the plane starts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
 from stretto.plane.config import Step
 from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
+from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.rules import UNPROTECTED, PreemptionRules
 from stretto.state.work.claims import UnitPreemption
 from stretto_lab.chaos.draws.pods import PodRequest, PodRole, admits, overruns
 from stretto_lab.chaos.laws.evictors import EvictorLaw
+from stretto_lab.chaos.laws.started import EvictionWatch
+from stretto_lab.chaos.laws.turns import TurnsLaw
 from stretto_lab.chaos.world import ChaosWorld
 
 
@@ -26,24 +29,40 @@ class PreemptionLaw:
         #: Number of preemptions that were checked.
         self.looks = 0
         self._world = world
-        self._evictors = EvictorLaw()
+        self._watch = EvictionWatch()
+        self._evictors = EvictorLaw(world)
+        self._turns = TurnsLaw(world)
 
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of a pod and its victim that were checked, for every evictor."""
-        return self._evictors.looks
+    def checked(self) -> dict[str, int]:
+        """Number of checks by law."""
+        turns = {"8 no pair is decided twice": self._turns.looks}
+        return {"4 preemptions are permitted": self.looks, **self._evictors.checked, **turns}
 
     def follow_plane(self) -> None:
         """Reset for a new plane."""
+        self._watch.follow_plane()
         self._evictors.follow_plane()
+        self._turns.reset()
+
+    def after_step(self, plane: Plane, claimed: Collection[str]) -> Iterator[InvariantBreach]:
+        """Breaches of law 8; ``claimed`` are the uids of new claims."""
+        started = self._watch.started(plane)
+        yield from self._evictors.breaches(plane, started, claimed)
+        yield from self._turns.breaches(plane, started, claimed)
 
     def look_at(self, plane: Plane, step: Step) -> list[InvariantBreach]:
-        """Return the breaches in the evictions of one step."""
-        found = list(self._evictors.look_at(plane, step, self._world.changes))
+        """Return the breaches in the preemptions of one step."""
+        found: list[InvariantBreach] = []
+        self._evictors.count_grants(
+            sum(len(each.granted) + len(each.nominated) for each in step.verdicts)
+        )
         for i, (plan, verdict) in enumerate(zip(step.plans, step.verdicts, strict=True)):
             # Under kube-scheduler's rules a later pod of higher priority may take nominated
             # capacity.
-            later = {row for each in step.verdicts[i + 1 :] for row in each.granted.tolist()}
+            after = step.verdicts[i + 1 :]
+            later = {
+                row for each in after for row in (*each.granted.tolist(), *each.nominated.tolist())
+            }
             nominated = set(verdict.nominated.tolist())
             for each in plan.preemptions:
                 claims = plan.units[each.claims]
@@ -51,7 +70,8 @@ class PreemptionLaw:
                 if nominated.issuperset(rows):
                     self.looks += 1
                     found += self._victims(plane, each, rows)
-                    found += self._fit(plane, rows, later if plane.config.profile.exact else set())
+                    exact = plane.config.profile.exact
+                    found += self._fit(plane, rows, later if exact else set())
         return found
 
     def _victims(
@@ -88,7 +108,7 @@ class PreemptionLaw:
             if shape is None or nodes.versions[slot] != str(self._world.node_versions[name]):
                 continue
             here = np.flatnonzero(pods.slot[: pods.length] == slot).tolist()
-            here = [other for other in here if other not in later]
+            here = [o for o in here if o not in later and not _is_weaker(plane, o, row)]
             stay = self._requests(plane, [other for other in here if other not in evicting])
             request = members[pods.uid[row]].request
             problem = overruns(shape, stay, request) or (
@@ -105,6 +125,14 @@ class PreemptionLaw:
 
     def _role(self, plane: Plane, row: int) -> PodRole:
         return self._world.members[plane.cluster.pods.uid[row]].role
+
+
+def _is_weaker(plane: Plane, other: int, row: int) -> bool:
+    """Whether kube-scheduler's rules ignore a nominated pod for one of higher priority."""
+    pods = plane.cluster.pods
+    nominated = int(pods.state[other]) == PodState.NOMINATED
+    lower = int(pods.priority[other]) < int(pods.priority[row])
+    return plane.config.profile.exact and nominated and lower
 
 
 def _forbidden_reason(role: PodRole, lowest: int, rules: PreemptionRules) -> str:

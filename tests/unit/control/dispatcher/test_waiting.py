@@ -296,3 +296,21 @@ def test_a_probe_puts_the_safety_net_off() -> None:
     assert desk.sent() == []
     desk.pass_time(100.0)
     assert desk.sent() == ["a"]
+
+
+def test_a_unit_that_wakes_out_of_turn_is_tried_once() -> None:
+    desk = Desk()
+    for gang in "gh":
+        desk.group(gang, 2)
+        desk.arrive(f"{gang}0", f"{gang}1", group=gang, priority=5)
+    for name in desk.sent():
+        desk.no_place(name)
+    asleep(desk, "low")
+    desk.wake(fits=1)
+    tried = []
+    for _ in range(9):
+        tried += (names := desk.sent())
+        for name in names:
+            desk.no_place(name)
+        desk.wake(Cure.NONE, fits=1)
+    assert Counter(tried).most_common(1)[0][1] == 1

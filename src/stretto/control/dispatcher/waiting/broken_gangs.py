@@ -5,21 +5,22 @@ member may be deleted or refused after others were bound. Until its deadline the
 by new pods; after it the placed pods are evicted, so that they hold no useless capacity.
 
 Two gangs that lost pods may block each other: each waits for capacity that the other one holds.
-The less important one is then released, and the other one is completed.
+One is then released, and the other one is completed. The guarantees of queues decide which, then
+priorities, so the released gang has no right to evict the other one afterwards.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import inf
-from typing import Final, Protocol
+from typing import Final
 
+from stretto.control.dispatcher.reclaimer import ReclaimSearch
 from stretto.control.dispatcher.states.containers import UnitStates
-from stretto.state.queues.guarantees import EvictionRight, ReleaseRight
+from stretto.state.queues.guarantees import GuaranteeBalance, ReclaimRight, ReleaseRight
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.evictions import (
     EvictionCause,
     EvictionOrder,
     EvictionState,
-    PlannedPlace,
     unit_name,
 )
 from stretto.state.work.units import NO_GROUP, Unit
@@ -28,19 +29,6 @@ AGAIN: Final = 10.0
 """Seconds between eviction retries; a disruption budget may have refused the last one."""
 BLOCKED_AFTER: Final = 30.0
 """Seconds for which two incomplete gangs wait before one is released; other pods may end first."""
-
-
-class PlaceSearch(Protocol):
-    """Finds places for units after evictions."""
-
-    def begin(self) -> None:
-        """Update the snapshot before a series of searches."""
-
-    def places(
-        self, unit: Unit, right: EvictionRight, ahead: Sequence[PlannedPlace]
-    ) -> Sequence[PlannedPlace]:
-        """Places for the pods that a unit needs, with their victims; empty for none."""
-        ...
 
 
 class BrokenGangs:
@@ -62,7 +50,7 @@ class BrokenGangs:
         """Add a gang whose deadline has passed while some of its pods hold nodes."""
         self._evict_after.setdefault(unit, now)
 
-    def orders(self, search: PlaceSearch, now: float) -> list[EvictionOrder]:
+    def orders(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
         """The evictions that are due, with their reasons."""
         self._forget_complete()
         found = []
@@ -110,8 +98,8 @@ class BrokenGangs:
 
     # ------------------------------------------------------------ gangs that block each other
 
-    def _release_one(self, search: PlaceSearch, now: float) -> list[EvictionOrder]:
-        """The eviction of the least important of several gangs that block each other."""
+    def _release_one(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
+        """The eviction of one of several gangs that block each other."""
         if len(self._states.incomplete) < 2 or now < self._look_at:
             return []
         self._look_at = now + AGAIN
@@ -125,9 +113,11 @@ class BrokenGangs:
             return []  # its capacity is on its way
         waiting.sort(key=lambda unit: (unit.priority, -unit.sequence))
         search.begin()
-        for at, unit in enumerate(waiting):
-            right = ReleaseRight(frozenset(self._running(unit)))
-            for other in reversed(waiting[at + 1 :]):
+        for at, less in enumerate(waiting):
+            for more in reversed(waiting[at + 1 :]):
+                entitled = self._may_reclaim(search, less, more, now)
+                unit, other = (more, less) if entitled else (less, more)
+                right = ReleaseRight(frozenset(self._running(unit)))
                 if any(place.victims for place in search.places(other, right, ())):
                     self._look_at = now + BLOCKED_AFTER
                     name = self._name(unit)
@@ -137,6 +127,19 @@ class BrokenGangs:
                     )
                     return self._order(unit, reason, tuple(other.pending))
         return []
+
+    def _may_reclaim(self, search: ReclaimSearch, unit: Unit, other: Unit, now: float) -> bool:
+        """Whether a gang, once it is released, may evict another one by its guarantee."""
+        usage = self._states.usage
+        if usage is None:
+            return False
+        balance = GuaranteeBalance(usage, {*self._running(unit), *search.leaving()})
+        amounts = usage.total([*unit.bound, *unit.pending][: unit.min_member])
+        entitlement = balance.entitlement(unit.queue, amounts)
+        if entitlement is None:
+            return False
+        right = ReclaimRight(entitlement, balance, whole=True)
+        return any(search.may_evict(unit, row, right, now) for row in self._running(other))
 
 
 def _count(unit: Unit) -> str:

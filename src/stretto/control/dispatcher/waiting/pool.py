@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from stretto.control.dispatcher.waiting.wait_groups import WaitGroup, WaitGroupKey
 from stretto.state.rows.lifecycle import UnitState
-from stretto.state.work.units import Cure, Unit
+from stretto.state.work.units import BY_EVICTION, Cure, Unit
 
 Probe = Callable[[int], int]
 """Class id to an upper bound of the pods of the class that fit now."""
@@ -264,10 +264,11 @@ class WaitingUnits:
         A unit that needs capacity for k pods either takes at least k or fails, which proves that
         there is capacity for fewer than k. So a unit is not woken if the woken units with equal or
         smaller needs would, once placed, leave too little capacity for it. Units of several classes
-        are all woken, because the probe of one class does not bound them.
+        are all woken, because the probe of one class does not bound them. If evictions may help,
+        the first unit of each wait group is woken, whatever it needs.
         """
         all_units = class_id == NO_CLASS or any(group.forced for group in groups)
-        capacity = 1 << 62 if all_units else probe(class_id)
+        capacity = BY_EVICTION - 1 if all_units else probe(class_id)
         for group in groups:
             if group.suspect:
                 group.suspect = group.forced = False
@@ -279,13 +280,17 @@ class WaitingUnits:
             self._wake_above(class_id, groups, above, woken)
             return
         self.closed.pop(class_id, None)
-        fitting = [group for group in groups if group.key.need <= capacity]
+        untried = set(groups) if capacity >= BY_EVICTION else set[WaitGroup]()
+        capacity %= BY_EVICTION
+        fitting = [group for group in groups if group.key.need <= capacity or group in untried]
         ahead, taken = self._ahead(class_id, fitting), dict[int, int]()
         while (first := _first_group(fitting, ahead)) is not None:
             need, mixed = first.key.need, first.key.mixed
-            if not mixed and need + sum(n for k, n in taken.items() if k <= need) > capacity:
+            needed = need + sum(n for k, n in taken.items() if k <= need)
+            if not mixed and needed > capacity and first not in untried:
                 fitting.remove(first)
                 continue
+            untried.discard(first)
             unit = self._take(first)
             if unit is None:
                 return
@@ -308,6 +313,7 @@ class WaitingUnits:
         ]
         if found:
             _, _, unit, group = min(found, key=lambda each: each[:2])
+            group.drop(unit)  # a left entry would be alive again once the unit returns
             self._remove(unit, group)
             woken.append(unit)
             self.woken_units[unit] = (class_id, False)

@@ -84,6 +84,11 @@ class WaitGroup:
         self.top = max([*(unit.priority for _, unit in alive), *tried], default=LOWEST)
         return [entry for entry in alive if entry[1].priority > priority]
 
+    def drop(self, unit: Unit) -> None:
+        """Drop the entries of a unit that wakes out of turn."""
+        self.entries = [entry for entry in self.entries if entry[1] is not unit]
+        heapq.heapify(self.entries)
+
     def reset(self) -> None:
         """Make all units eligible to wake after an event."""
         for entry in self.tried:

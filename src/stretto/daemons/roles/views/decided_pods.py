@@ -17,6 +17,7 @@ from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.base.clock import Clock
 from stretto.daemons.roles.delays import backoff_after
 from stretto.daemons.roles.store_view import StoreView
+from stretto.daemons.roles.views.guarantees import guarantee_of
 from stretto.daemons.roles.views.unbound_pods import UnboundPod
 from stretto.daemons.roles.views.watches import SCALE
 from stretto.stores.store import (
@@ -46,7 +47,7 @@ GroupAnnotations = Callable[[str], tuple[str, dict[str, str]] | None]
 class BinderView(StoreView):
     """Shows decided pods as pending and hides the others."""
 
-    keeps_queues = False
+    shown_queue = staticmethod(guarantee_of)
 
     def __init__(
         self, inner: Store, names: frozenset[str], clock: Clock, annotations_of: GroupAnnotations

@@ -21,6 +21,7 @@ from stretto.base.clock import Clock, timestamp
 from stretto.daemons.roles.delays import backoff_after
 from stretto.daemons.roles.links import PlacementReasons
 from stretto.daemons.roles.store_view import StoreView
+from stretto.daemons.roles.views.guarantees import guarantee_of
 from stretto.daemons.roles.views.unbound_pods import UnboundPod
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.store import (
@@ -63,7 +64,7 @@ class ShardQuestions(Protocol):
 class ShardView(StoreView):
     """Shows pods of this shard as pending, and decided ones on their nodes."""
 
-    keeps_queues = False
+    shown_queue = staticmethod(guarantee_of)
 
     def __init__(
         self,

@@ -38,11 +38,11 @@ class DispatcherView(StoreView):
         self.split: set[str] = set()
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """Show pods of shards and of the binder as placed."""
+        """Show pods of shards and of the binder as placed, with a planned node on that node."""
         if standing.hand is Hand.PENDING:
             return ""
         if standing.hand is Hand.DISPATCHED:
-            return f"shard/{standing.scheduler}"
+            return standing.planned or f"shard/{standing.scheduler}"
         return standing.node or None
 
     def delay(self, known: UnboundPod) -> float:

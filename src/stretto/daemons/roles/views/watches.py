@@ -33,18 +33,6 @@ class MappedWatch:
         self._inner.close()
 
 
-class EmptyWatch:
-    """A watch without events."""
-
-    def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """No events."""
-        del limit
-        return []
-
-    def close(self) -> None:
-        """Stop watching."""
-
-
 def widen(record: Record, node: str) -> Record:
     """A record with its view version, shown on a node."""
     return replace(record, version=record.version * SCALE, node=node)
