@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from stretto.base.errors import ExitCode
 from stretto.cli.main import cli
 from stretto.cli.verbs import known
+from stretto.explain.why.remedies.remedy import CureKind
 from stretto.explain.words.reasons import TIERS
 
 PAGES = (
@@ -95,5 +96,13 @@ def test_every_exit_code_is_documented(repo_root: Path) -> None:
 
 def test_codes_and_tiers_are_documented_in_the_order_of_dominance(repo_root: Path) -> None:
     text = (repo_root / "docs/guides/explain.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w-]+)` \| ([\w -]+) \|", text, re.MULTILINE)
+    section = text.partition("## Tiers and codes")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\w -]+) \|", section, re.MULTILINE)
     assert rows == [(code.value, tier.value) for code, tier in TIERS.items()]
+
+
+def test_kinds_of_cures_are_documented(repo_root: Path) -> None:
+    text = (repo_root / "docs/guides/explain.md").read_text(encoding="utf-8")
+    section = text.partition("## Cures")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)
+    assert rows == ["kind", *(kind.value for kind in CureKind)]

@@ -1,8 +1,9 @@
-"""The reach of a gang: what fits together, what the next member lacks."""
+"""How far a gang would come: what fits together, what the next member lacks."""
 
 import pytest
 
 from stretto.explain.why.answers import Explanation
+from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
@@ -51,7 +52,7 @@ def test_the_next_member_says_what_it_lacks() -> None:
 
 def test_a_smaller_minimum_is_offered_as_a_cure() -> None:
     cures = {each.kind: each for each in gang(6, 6, blocker("b")).cures}
-    assert cures["gang"].amount == 4
+    assert cures[CureKind.MIN_MEMBER].amount == 4
 
 
 def test_a_gang_without_all_its_pods_is_incomplete() -> None:
@@ -68,21 +69,24 @@ def test_a_gang_that_is_placed_has_nothing_to_say(size: int) -> None:
     assert said.gang is None
 
 
-def test_capacity_on_one_node_is_no_cure_for_a_gang_of_several() -> None:
-    full = gang(6, 6, *(make_pod(f"b{i}", cpu="4") for i in range(3)))
-    assert [(each.kind, each.node) for each in full.cures] == [("capacity", ""), ("event", "")]
-    assert (
-        full.cures[0].sentence == "Capacity for 6 more of its pods must be free at the same time."
-    )
+def capacity_of(said: Explanation) -> Remedy:
+    (found,) = [each for each in said.cures if each.kind is CureKind.CAPACITY]
+    return found
 
 
-def test_the_last_missing_member_names_the_closest_node() -> None:
-    cure = gang(6, 6, make_pod("b", cpu="2")).cures[0]
-    assert cure.sentence.startswith("The last missing member is closest on n")
+def test_the_capacity_for_a_gang_is_what_all_its_members_lack() -> None:
+    (capacity,) = [
+        each for each in gang(6, 6, blocker("b")).cures if each.kind is CureKind.CAPACITY
+    ]
+    assert capacity.sentence.startswith("Freeing 3 cores on n")
+    assert [(each.resource, each.amount) for each in capacity.amounts] == [("cpu", 3000)]
 
 
-def test_a_gang_that_is_too_big_needs_nodes_or_a_smaller_minimum() -> None:
-    cures = gang(8, 8).cures
-    assert [each.kind for each in cures[:2]] == ["nodes", "gang"]
-    assert cures[0].sentence == "Add nodes for 2 more pods of its gang."
-    assert cures[1].amount == 6
+def test_a_gang_that_never_fits_has_no_capacity_cure() -> None:
+    assert CureKind.CAPACITY not in {each.kind for each in gang(8, 8).cures}
+
+
+def test_no_cure_of_a_member_alone_is_offered_to_a_gang_on_full_nodes() -> None:
+    busy = [make_pod(f"busy-{i}", cpu="4", node=f"n{i}") for i in range(3)]
+    amounts = capacity_of(gang(2, 2, *busy)).amounts
+    assert sum(each.amount for each in amounts) == 4000

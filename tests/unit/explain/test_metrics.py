@@ -76,7 +76,7 @@ def test_pods_that_want_a_node_are_counted_by_kube_schedulers_queues() -> None:
 def test_what_waits_is_counted_by_code_and_tier() -> None:
     assert some_work().values("stretto_waiting_pods") == {
         ("gated", "waiting"): 1,
-        ("not-allowed", "never fits"): 1,
+        ("not-allowed", "not allowed"): 1,
         ("too-big", "never fits"): 1,
         ("no-capacity", "waiting"): 1,
     }

@@ -55,9 +55,8 @@ def test_a_gang_under_a_limit_does_not_report_that_fewer_members_would_start() -
     at.submit(*(make_pod(f"g{i}", cpu="2", group="g", annotations=NOTES) for i in range(3)))
     at.settle()
     said = reported(at, "g0")
-    assert [cure.sentence for cure in said.cures] == [
-        "Raise the limit, or wait until pods of the queue finish."
-    ]
+    (limit,) = said.cures
+    assert (limit.queue, limit.resource, limit.amount) == ("team", "cpu", 12000)
 
 
 def test_units_that_may_run_are_a_limit_too() -> None:

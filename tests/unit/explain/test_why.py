@@ -8,6 +8,7 @@ from stretto.base.errors import NotFoundError
 from stretto.explain.why.answers import Explanation
 from stretto.explain.why.forbidden import HeldFacts
 from stretto.explain.why.on_node import explain_pod_on
+from stretto.explain.why.remedies.remedy import CureKind
 from stretto.explain.why.scene import Scene
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
@@ -119,13 +120,13 @@ def test_the_nearest_nodes_say_what_they_lack_in_human_units() -> None:
 
 def test_cures_are_capacity_a_smaller_request_and_events() -> None:
     kinds = {each.kind: each for each in full().cures}
-    assert kinds["capacity"].sentence.startswith("Freeing 1 core on n")
-    assert (kinds["smaller"].resource, kinds["smaller"].amount) == ("cpu", 1000)
-    assert "when a pod is removed from its node" in kinds["event"].sentence
+    assert kinds[CureKind.CAPACITY].sentence.startswith("Freeing 1 core on n")
+    assert (kinds[CureKind.SMALLER].resource, kinds[CureKind.SMALLER].amount) == ("cpu", 1000)
+    assert "when a pod is removed from its node" in kinds[CureKind.EVENT].sentence
 
 
 def test_a_smaller_request_that_is_named_fits() -> None:
-    said = {each.kind: each for each in full().cures}["smaller"]
+    said = {each.kind: each for each in full().cures}[CureKind.SMALLER]
     again = make_pod("less", cpu=f"{said.amount}m", gpus=1)
     big = [make_pod(f"full-{i}", cpu="3") for i in range(2)]
     assert requested(*big, again, about="less").node != ""
@@ -147,12 +148,14 @@ def test_a_share_that_finds_no_device_says_what_the_freest_has() -> None:
 
 def test_a_rule_that_alone_stands_in_the_way_is_named() -> None:
     said = requested(make_pod("p", spec={"nodeSelector": {"a": "b"}}), about="p")
-    assert [c.sentence.partition(" nodes")[0] for c in said.cures if c.kind == "rule"] == ["2"]
+    selector = [each for each in said.cures if each.kind is CureKind.SELECTOR]
+    assert ["would make 2 nodes fit" in each.sentence for each in selector] == [True]
 
 
 def test_another_model_may_be_the_cure() -> None:
     said = requested(make_pod("p", gpus=1, gpu_models="A100"), about="p")
-    assert "Also allowing model T4" in next(c.sentence for c in said.cures if c.kind == "edit")
+    models = next(each for each in said.cures if each.kind is CureKind.MODELS)
+    assert models.models == ("T4",)
 
 
 def test_a_placed_pod_shows_each_score_and_where_it_is() -> None:

@@ -26,7 +26,10 @@ def show_explanation(console: Console, answer: "Explanation") -> None:
         _list(console, "Also", [each.sentence for each in answer.reasons[1:]])
     if answer.nodes is not None:
         _show_nodes(console, answer)
-    _list(console, "What would help", [each.sentence for each in answer.cures])
+    alone = [each.sentence for each in answer.cures if each.alone]
+    _list(console, "What would help", alone)
+    together = [each.sentence for each in answer.cures if not each.alone]
+    _list(console, "What would help, all of it together", together)
     _show_unit(console, answer)
     if answer.choice is not None:
         _show_choice(console, answer.choice, placed=bool(answer.node))
@@ -60,7 +63,8 @@ def _show_forbidden(console: Console, answer: "Explanation") -> None:
     for each in held:
         more = f" and {each.count - len(each.pods)} more" if each.count > len(each.pods) else ""
         pods = f", because of {', '.join(each.pods)}{more}" if each.pods else ""
-        lines.append(f"{each.node}: {each.reason}{pods}")
+        by = f" ({', '.join(each.by)})" if each.by else ""
+        lines.append(f"{each.node}: {each.reason}{pods}{by}")
     _list(console, "Preemption is blocked, for example on", lines)
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from stretto.control.dispatcher.views import UnitViews
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.judging import Judging, view_of
-from stretto.explain.why.pending import of_nodes
+from stretto.explain.why.nodes.none_fits import of_nodes
 from stretto.explain.words.reasons import TIERS, ReasonCode
 from stretto.framework.contract.rule import FilterRule
 from stretto.framework.engine.engine import CompiledProfile

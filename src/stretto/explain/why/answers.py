@@ -8,12 +8,12 @@ from typing import Final
 import msgspec
 
 from stretto.explain.records.steps import StepFact
-from stretto.explain.why.cures import Remedy
 from stretto.explain.why.forbidden import PreemptionFacts
 from stretto.explain.why.gangs import GangFacts
 from stretto.explain.why.inquiry import NearFacts, Overlap, ReasonFacts
 from stretto.explain.why.parts import ScoredNode
 from stretto.explain.why.queues import ShareFacts
+from stretto.explain.why.remedies.remedy import Remedy
 from stretto.explain.words.reasons import Reason
 from stretto.explain.words.standing import UnitFacts
 

@@ -1,13 +1,20 @@
 """Why preemption does not help a pod: one node per reason, with the pods that are not evicted."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from stretto.explain.why.scene import Scene
-from stretto.framework.preemption.explain import GuardedExample, preemption_words
+from stretto.framework.preemption.explain import (
+    BUDGET,
+    PROTECTED,
+    GuardedExample,
+    preemption_words,
+)
 from stretto.framework.preemption.terms import PriorityTerms
 from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.rules import EvictionGuard
 
 NAMED: Final = 3
 """Pods listed by name; further pods are only counted."""
@@ -24,6 +31,8 @@ class HeldFacts(msgspec.Struct, frozen=True):
     pods: tuple[str, ...]
     #: Number of pods.
     count: int
+    #: What protects them: ``queue NAME`` for a guarantee, ``budget NAMESPACE/NAME`` for a budget.
+    by: tuple[str, ...] = ()
 
 
 class PreemptionFacts(msgspec.Struct, frozen=True):
@@ -43,16 +52,27 @@ def forbidden_preemption(scene: Scene, row: int) -> PreemptionFacts | None:
         return None
     now = float(scene.cluster.pods.since[: scene.cluster.pods.length].max(initial=0.0))
     terms = PriorityTerms(scene.cluster, scene.profile.preemption, lambda: scene.usage)
-    words = preemption_words(scene.engine, BudgetLedger(scene.cluster), row, now, terms)
+    budgets = BudgetLedger(scene.cluster)
+    words = preemption_words(scene.engine, budgets, row, now, terms)
     if words is None:
         return None
-    held = tuple(_held(scene, each) for each in words.examples)
+    held = tuple(_held(scene, budgets, each) for each in words.examples)
     return PreemptionFacts(words.message, words.nodes, held)
 
 
-def _held(scene: Scene, example: GuardedExample) -> HeldFacts:
+def _held(scene: Scene, budgets: BudgetLedger, example: GuardedExample) -> HeldFacts:
     """Resolve an example to names."""
     cluster = scene.cluster
     names = sorted(cluster.pods.key(row) for row in example.rows)
     node = cluster.nodes.names[example.slot]
-    return HeldFacts(example.reason, node, tuple(names[:NAMED]), len(names))
+    by = tuple(sorted(set(_protectors(scene, budgets, example))))
+    return HeldFacts(example.reason, node, tuple(names[:NAMED]), len(names), by)
+
+
+def _protectors(scene: Scene, budgets: BudgetLedger, example: GuardedExample) -> Iterator[str]:
+    """What protects the pods of an example, where it has a name."""
+    if example.reason == BUDGET:
+        for row in example.rows:
+            yield from (f"budget {name}" for name in budgets.names(row))
+    if example.reason == PROTECTED[EvictionGuard.GUARANTEED] and scene.usage is not None:
+        yield from (f"queue {scene.usage.queue_of(row)}" for row in example.rows)

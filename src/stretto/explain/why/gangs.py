@@ -5,16 +5,17 @@ the gang fits an empty cluster is an exact search over amounts: a gang is too bi
 assignment of its members to nodes exists.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
-from stretto.explain.why.cures import Remedy
 from stretto.explain.why.inquiry import Inquiry, NearFacts
+from stretto.explain.why.remedies.gang_capacity import capacity_for_gang
+from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.standing import UnitFacts
@@ -53,6 +54,19 @@ class GangFacts(msgspec.Struct, frozen=True):
     cures: tuple[Remedy, ...]
 
 
+class GangFit(NamedTuple):
+    """How many members fit."""
+
+    #: Members tried.
+    tried: int
+    #: Members that fit together now.
+    fitting: int
+    #: Rows of the others.
+    misfits: Sequence[int]
+    #: Whether not even the empty cluster holds the gang.
+    too_big: bool
+
+
 def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     """How much of a pod's gang fits; ``None`` if no pods must start together."""
     if unit is None or not unit.is_gang or unit.min_member is None or not unit.still_needed:
@@ -74,6 +88,7 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         closest = Inquiry(scene.rules(missing)[0], pod, view, slots).nearest(1)
         near = closest[0] if closest else None
     fitting, if_empty = count - len(misfits), _fit_when_empty(scene, rows)
+    fit = GangFit(count, fitting, misfits, if_empty < needed)
     return GangFacts(
         needed=unit.still_needed,
         tried=count,
@@ -81,11 +96,7 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         fitting_if_empty=if_empty,
         next_pod=next_pod,
         next_lacks=near,
-        cures=tuple(
-            _cures_if_too_big(unit, if_empty)
-            if if_empty < needed
-            else _cures(unit, needed - fitting, fitting, near)
-        ),
+        cures=_cures(scene, unit, runtime, fit),
     )
 
 
@@ -149,28 +160,21 @@ def _beside(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.ND
     return np.concatenate([left, right], axis=1)
 
 
-def _cures_if_too_big(unit: UnitFacts, if_empty: int) -> Iterator[Remedy]:
-    """Remedies for a gang that does not fit the empty nodes: more nodes, or a smaller gang."""
-    more = format_count(unit.still_needed - if_empty, "more pod")
-    yield Remedy("nodes", f"Add nodes for {more} of its gang.")
-    fewer = unit.placed + if_empty
-    if fewer:
-        sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would let it fit"
-        yield Remedy("gang", f"{sentence} once the nodes are free.", amount=fewer)
-
-
-def _cures(unit: UnitFacts, missing: int, fitting: int, near: NearFacts | None) -> list[Remedy]:
-    """Remedies for a gang that fits the empty nodes; ``missing`` members do not fit now."""
+def _cures(scene: Scene, unit: UnitFacts, runtime: Placer, fit: GangFit) -> tuple[Remedy, ...]:
+    """What would start the gang: missing pods, a smaller minimum, or capacity in all."""
+    assert unit.min_member is not None
     found = []
-    if missing == 1 and near is not None and near.lacks:
-        parts = " and ".join(lack.text for lack in near.lacks)
-        sentence = f"The last missing member is closest on {near.node}: {parts}."
-        found.append(Remedy("capacity", sentence, near.node))
-    elif missing > 1:
-        sentence = f"Capacity for {missing} more of its pods must be free at the same time."
-        found.append(Remedy("capacity", sentence))
-    if 0 < unit.placed + fitting < (unit.min_member or 0):
-        fewer = unit.placed + fitting
+    absent = unit.min_member - unit.placed - unit.waiting
+    if absent > 0 and fit.fitting == fit.tried:
+        sentence = f"Creating {format_count(absent, 'more pod')} of its gang would complete it."
+        found.append(Remedy(CureKind.MEMBERS, sentence, amount=absent))
+    fewer = unit.placed + fit.fitting
+    if fit.fitting and fewer < unit.min_member:
         sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would start it now."
-        found.append(Remedy("gang", sentence, amount=fewer))
-    return found
+        found.append(Remedy(CureKind.MIN_MEMBER, sentence, amount=fewer))
+    lacking = unit.still_needed - fit.fitting
+    if absent <= 0 and not fit.too_big and lacking > 0 and isinstance(runtime, Runtime):
+        capacity = capacity_for_gang(scene, runtime.view, fit.misfits[:lacking])
+        found += [capacity] if capacity is not None else []
+    together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."
+    return (*found, Remedy(CureKind.EVENT, together))

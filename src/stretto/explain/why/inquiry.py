@@ -26,11 +26,16 @@ from stretto.framework.contract.rule import (
     View,
 )
 from stretto.framework.engine.diagnosis import ReportsShortages, diagnose
+from stretto.framework.plugins.devices import DevicesRule
+from stretto.framework.plugins.fit import NodeResourcesFitRule
+from stretto.framework.plugins.numa import NonNativeTopologyRule
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
 
-_BEYOND: Final = (Subject.VOLUMES, Subject.OTHER_PODS)
-"""Subjects of refusals that do not depend on the size of a node."""
+_BEYOND: Final = (Subject.VOLUMES, Subject.OTHER_PODS, Subject.RESOURCE_CLAIMS)
+"""Subjects of refusals that depend neither on the size of a node nor on the node object."""
+_SIZES: Final = (NodeResourcesFitRule.NAME, DevicesRule.NAME, NonNativeTopologyRule.NAME)
+"""Rules about the size of a node: the first two about amounts of the node as a whole."""
 OVERLAPS: Final = 5
 """Most frequent combinations of reasons that are listed."""
 
@@ -48,6 +53,23 @@ class RefusedBy(NamedTuple):
     resolvable: bool
     #: Whether the rule excluded every node in its prefilter step.
     nowhere: bool = False
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is about the size of nodes: amounts, devices and NUMA nodes."""
+        return self.rule.NAME in _SIZES
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is a shortage of amounts or devices of the node as a whole."""
+        return self.rule.NAME in _SIZES[:2]
+
+    @property
+    def forbids(self) -> bool:
+        """Whether a rule about node objects forbids the nodes, whatever runs on them."""
+        if self.rule.SCOPE is Scope.STATIC and self.rule.SUBJECT not in _BEYOND:
+            return True
+        return not (self.resolvable or self.is_size or self.rule.SUBJECT in _BEYOND)
 
 
 class ReasonFacts(msgspec.Struct, frozen=True):
@@ -150,18 +172,19 @@ class Inquiry:
 
     def allowed(self) -> BoolArray:
         """bool[k]: nodes that the node rules allow, regardless of their capacity."""
-        return ~self._any([each for each in self.refused if each.rule.SCOPE is Scope.STATIC])
+        return ~self._any([each for each in self.refused if each.forbids])
+
+    def large(self) -> BoolArray:
+        """bool[k]: nodes that are large enough when empty, whether the pod may use them or not."""
+        return ~self._any([each for each in self.refused if each.is_size and not each.resolvable])
+
+    def full(self) -> BoolArray:
+        """bool[k]: nodes that refuse the pod for capacity that running pods use."""
+        return self._any([each for each in self.refused if each.is_size and each.resolvable])
 
     def fits_when_empty(self) -> BoolArray:
-        """bool[k]: nodes that are large enough when empty, ignoring volumes and inter-pod rules."""
-        never = [each for each in self.refused if not each.resolvable]
-        return ~self._any([e for e in never if e.rule.SUBJECT not in _BEYOND])
-
-    def large_enough(self) -> BoolArray:
-        """bool[k]: nodes that are large enough when empty, whatever the node rules say."""
-        never = [each for each in self.refused if not each.resolvable]
-        sizes = [e for e in never if e.rule.SCOPE is not Scope.STATIC]
-        return ~self._any([e for e in sizes if e.rule.SUBJECT not in _BEYOND])
+        """bool[k]: nodes that would do when empty, ignoring volumes and inter-pod rules."""
+        return self.allowed() & self.large()
 
     def refused_for(self, subject: Subject) -> BoolArray:
         """bool[k]: nodes that are refused for a subject."""

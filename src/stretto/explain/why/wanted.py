@@ -12,18 +12,13 @@ import numpy as np
 from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, SelectorRule, node_terms
 from stretto.base.errors import InputError
 from stretto.explain.words.nearest import nearest
+from stretto.explain.words.standing import joined
 from stretto.framework.contract.rule import SlotArray
 from stretto.framework.plugins import node_affinity, node_unschedulable, taints
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes.table import NodeFacts
 from stretto.state.nodes.taints import untolerated
 
-CONDITIONS: Final[Mapping[str, str]] = {
-    node_affinity.REASON: "the node selector and affinity matched",
-    taints.REASON: "the pod tolerated the taints",
-    node_unschedulable.REASON: "not cordoned",
-}
-"""When a node rule would not refuse, by the rule's reason: "2 nodes would fit if …"."""
 LISTED: Final = 5
 """Up to this many values of a label are listed; otherwise the most similar are suggested."""
 
@@ -35,10 +30,26 @@ def node_reason(reason: str, pod: PodClass, nodes: NodeFacts, slot: int) -> str:
 
 
 def unmatched_terms(pod: PodClass, nodes: NodeFacts, slots: SlotArray) -> list[str]:
-    """Label and name rules of a pod that no node meets, with the existing values."""
+    """Label and name rules of a pod that no node meets, with the existing values.
+
+    Where a node meets each of them, but none meets all, one text names all.
+    """
     selector, terms = _rules(pod)
     wanted = [*selector, *(_of_term(terms[0]) if len(terms) == 1 else ())]
-    return [text for rule in wanted if (text := _nowhere(rule, nodes, slots))]
+    found = [text for rule in wanted if (text := _nowhere(rule, nodes, slots))]
+    if not found and len(wanted) > 1 and len(terms) < 2:
+        return [f"no node meets all of {joined([str(rule) for rule in wanted], 'and')}"]
+    return found
+
+
+def untolerated_taints(pod: PodClass, nodes: NodeFacts, slot: int) -> tuple[str, ...]:
+    """The taints of a node that refuse the pod, as ``key=value:effect``."""
+    number = int(nodes.taints_by(pod.annotations.launcher)[slot])
+    return tuple(
+        f"{taint.key}{f'={taint.value}' * bool(taint.value)}:{taint.effect}"
+        for taint in nodes.taint_sets[number]
+        if untolerated((taint,), pod.spec.tolerations, taints.HARD)
+    )
 
 
 # ---------------------------------------------------------------- one node
@@ -62,12 +73,7 @@ def _present(key: str, facts: Mapping[str, str]) -> str:
 
 def _taints(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     """The taints that the pod does not tolerate."""
-    number = int(nodes.taints_by(pod.annotations.launcher)[slot])
-    refused = [
-        f"{taint.key}{f'={taint.value}' * bool(taint.value)}:{taint.effect}"
-        for taint in nodes.taint_sets[number]
-        if untolerated((taint,), pod.spec.tolerations, taints.HARD)
-    ]
+    refused = untolerated_taints(pod, nodes, slot)
     return f"does not tolerate {', '.join(refused)}" if refused else ""
 
 

@@ -3,14 +3,12 @@
 The rules' own functions compute the answer on the state that the scene shows.
 """
 
-from functools import reduce
-from operator import or_
 from typing import Final
 
 import msgspec
 
 from stretto.explain.why.answers import Explanation, NodesVerdict
-from stretto.explain.why.cures import Remedy, cures_for, cures_for_member, cures_of_unit
+from stretto.explain.why.cures import cures_of_pod
 from stretto.explain.why.forbidden import forbidden_preemption
 from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.parts import NodeScores
@@ -63,20 +61,13 @@ def explain_pending(scene: Scene, question: PodQuestion) -> Explanation:
     steps = scene.notes.steps_of(question.row)
     state = PodState(int(scene.cluster.pods.state[question.row]))
     gates = scene.objects.gates.get(scene.cluster.pods.key(question.row), ())
-    reasons = reasons_of(inquiry, PodFindings(state, steps, gates), unit, gang)
+    findings = PodFindings(state, steps, gates, scene.cluster)
+    reasons = reasons_of(inquiry, findings, unit, gang)
     near = inquiry.nearest(NEAREST)
     filters, weighted = scene.rules(question.row)
     verdict = diagnose(filters, question.pod, question.view, inquiry.slots, nearest=0)
     fits = inquiry.fits
-    cures: tuple[Remedy, ...] = ()
-    if unit is not None:
-        cures = cures_of_unit(unit, scene.objects.groups)
-    together = gang is not None and gang.needed > 1
-    if gang is not None and not cures and (together or fits.any()):
-        cures = gang.cures
-    if not fits.any():
-        events = _retry_bits(scene, question)
-        cures += cures_for_member(inquiry, events) if together else cures_for(inquiry, near, events)
+    cures = cures_of_pod(scene, question, unit, gang)
     scores = NodeScores(weighted, question.pod, question.view, inquiry.slots[fits])
     forbidden = None if fits.any() else forbidden_preemption(scene, question.row)
     message = f"{verdict.message} {forbidden.message}" if forbidden else verdict.message
@@ -100,9 +91,3 @@ def explain_pending(scene: Scene, question: PodQuestion) -> Explanation:
         share=share_of(unit.queue, scene.queues, unit.reclaim) if unit is not None else None,
         choice=choice_of(scene, question, scores) if fits.any() else None,
     )
-
-
-def _retry_bits(scene: Scene, question: PodQuestion) -> int:
-    """``Cure`` bits of everything against a pod; the class bits do not cover its volumes."""
-    by_class = 0 if scene.profile.exact else int(scene.engine.cures_of(question.pod.id))
-    return reduce(or_, (int(each.rule.CURES) for each in question.inquiry.refused), by_class)

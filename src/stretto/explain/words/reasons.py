@@ -17,6 +17,8 @@ class ReasonTier(Enum):
 
     #: The pod, its group or a name in it is wrong: only an edit helps.
     MISCONFIGURED = "misconfigured"
+    #: Rules about nodes exclude every node that would do: its selector, taints or cordons.
+    NOT_ALLOWED = "not allowed"
     #: No node is large enough, even empty.
     NEVER_FITS = "never fits"
     #: A queue has reached a limit.
@@ -62,6 +64,8 @@ class ReasonCode(Enum):
     VOLUMES = "volumes"
     #: Inter-pod affinity, anti-affinity or topology spread excludes every node.
     OTHER_PODS = "other-pods"
+    #: Host ports of the pod are taken on every node that would do.
+    PORTS = "ports"
     #: Every eligible node is too small, even empty.
     TOO_BIG = "too-big"
     #: All nodes together, empty, are too small for the gang.
@@ -100,9 +104,10 @@ TIERS: Final[Mapping[ReasonCode, ReasonTier]] = {
     ReasonCode.VOLUME_CLAIMS: ReasonTier.MISCONFIGURED,
     ReasonCode.GATED: ReasonTier.WAITING,
     ReasonCode.NO_NODES: ReasonTier.WAITING,
-    ReasonCode.NOT_ALLOWED: ReasonTier.NEVER_FITS,
+    ReasonCode.NOT_ALLOWED: ReasonTier.NOT_ALLOWED,
     ReasonCode.VOLUMES: ReasonTier.WAITING,
     ReasonCode.OTHER_PODS: ReasonTier.WAITING,
+    ReasonCode.PORTS: ReasonTier.WAITING,
     ReasonCode.TOO_BIG: ReasonTier.NEVER_FITS,
     ReasonCode.GANG_TOO_BIG: ReasonTier.NEVER_FITS,
     ReasonCode.GANG_INCOMPLETE: ReasonTier.GANG_SHORT,

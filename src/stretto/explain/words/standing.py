@@ -7,10 +7,23 @@ from typing import Final
 import msgspec
 
 from stretto.base.clock import SecondsOf, seconds_since
-from stretto.control.dispatcher.views import UnitViews
+from stretto.control.dispatcher.views import ReachedLimit, UnitViews
 from stretto.control.reporting.held_back import limit_message
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import NO_GROUP, Cure, Unit, Units
+
+
+class BlockingLimit(msgspec.Struct, frozen=True):
+    """A limit of a queue that blocks a unit, and the value with which it would not."""
+
+    #: The queue: the unit's own or an ancestor.
+    queue: str
+    #: The resource; empty for the number of running units.
+    resource: str
+    #: The limit, in exact units.
+    limit: int
+    #: The smallest limit that lets the unit start now.
+    enough: int
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
@@ -52,6 +65,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     shard: int = -1
     #: Queue limits that block it, as a sentence; empty for none.
     quota: str = ""
+    #: The same limits as values; none if a queue starts nothing at all.
+    limits: tuple[BlockingLimit, ...] = ()
     #: How reservations of its queue concern it, as sentences; empty for none.
     reserved: str = ""
     #: The result of the last search for its queue's guarantee; empty for none.
@@ -98,6 +113,7 @@ def facts_of(
 
     The dispatcher's ``views`` add queue limits and reservations.
     """
+    reached = views.limits(unit) if views is not None else ()
     return UnitFacts(
         key=unit.key,
         kind=unit.kind.value,
@@ -115,10 +131,21 @@ def facts_of(
         cures=unit.cures,
         failure=failure,
         scheduled=unit.scheduled,
-        quota=limit_message(views.limits(unit)) if views is not None else "",
+        quota=limit_message(reached),
+        limits=_blocking(reached),
         reserved=reservation_message(views, unit, seconds_of) if views is not None else "",
         reclaim=reclaim_message(views, unit),
         shard=unit.shard if unit.state is UnitState.DISPATCHED else -1,
+    )
+
+
+def _blocking(reached: Sequence[ReachedLimit]) -> tuple[BlockingLimit, ...]:
+    """Reached limits as values; empty if a queue starts nothing, whatever its limits are."""
+    if any(each.most < 0 for each in reached):
+        return ()
+    return tuple(
+        BlockingLimit(each.queue, each.resource, each.most, each.held + each.requested)
+        for each in reached
     )
 
 

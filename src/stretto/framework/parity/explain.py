@@ -27,6 +27,7 @@ from stretto.framework.model.cached_facts import PodFactsCache
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.decision import Decision, FilterResult
+from stretto.framework.parity.filtering import run_filters
 from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.plugins.fit import NodeResourcesFitRule
 from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
@@ -50,15 +51,16 @@ class ParityRules:
         """Filters, and scores with their weights, for one pod, without the pod on its own node."""
         runtime = self._runtime
         runtime.sync()
+        facts, follower = runtime.fact_cache.facts(row), runtime.follower
         on_node = [row] if self._cluster.pods.slot[row] != NO_SLOT else []
-        with runtime.follower.without(on_node):
-            decision = runtime.follower.scheduler.decide_facts(
-                runtime.fact_cache.facts(row), thorough=True, may_preempt=False
-            )
+        with follower.without(on_node):
+            decision = follower.scheduler.decide_facts(facts, thorough=True, may_preempt=False)
+            said = decision.filtered
+            if said is None and len(decision.names):  # a gated pod
+                said = run_filters(facts, follower.snapshot, thorough=True)
         at = np.full(self._cluster.nodes.size, -1, np.int64)
         at[runtime.slots()] = np.arange(len(decision.names))
-        said = decision.filtered
-        filters = () if said is None else _filters(said, at, decision, runtime.follower.snapshot)
+        filters = () if said is None else _filters(said, at, decision, follower.snapshot)
         return filters, _scores(decision, at)
 
     def verdict_key(self, row: int) -> Hashable:

@@ -13,6 +13,9 @@ from stretto.framework.contract import arguments as read
 from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
 from stretto.state.classes.annotations import NumaBinding
 from stretto.state.classes.table import PodClass
+from stretto.state.numa.choice import NumaMachine, choose
+from stretto.state.numa.ledger import NumaTopology
+from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.work.units import Cure
 
 NAME: Final = "NonNativeTopology"
@@ -52,15 +55,37 @@ class NonNativeTopologyRule(FilterRule):
         return np.array([topology.choose(int(s), pod) != 0 for s in slots.tolist()], np.bool_)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes without NUMA topology, and nodes whose NUMA nodes are too full."""
+        """Nodes without NUMA topology, whose NUMA nodes are too small, or too full now."""
         refused = ~self.filter(pod, view, slots)
         topology = view.nodes.topology
         if pod.annotations.numa is None or topology is None or not refused.any():
             return []
         without = np.array([int(s) not in topology.numbers for s in slots.tolist()], np.bool_)
         reason = REASONS[pod.annotations.numa.binding]
+        never = np.zeros(len(slots), np.bool_)
+        for place in np.flatnonzero(refused & ~without).tolist():
+            empty = empty_machine(topology, view, int(slots[place]), pod)
+            never[place] = not choose(empty, pod.annotations.numa.binding)
         found = [
             Refusal(NO_NUMA, refused & without, resolvable=False),
-            Refusal(reason, refused & ~without),
+            Refusal(reason, never, resolvable=False),
+            Refusal(reason, refused & ~without & ~never),
         ]
         return [each for each in found if each.mask.any()]
+
+
+def empty_machine(topology: NumaTopology, view: View, slot: int, pod: PodClass) -> NumaMachine:
+    """The machine of a slot as if no pod ran on it, with a pod's requests."""
+    machine = topology.machine(slot, pod)
+    devices, ledger = view.columns.ledger.devices, view.columns.ledger
+    needs = []
+    for each, request in zip(machine.devices, pod.devices, strict=True):
+        kind, models = devices.kind_number(request.kind), devices.model_mask(request.models)
+        usable = (devices.kind[slot] == kind) & (
+            (models >> devices.model[slot].astype(np.int64) & 1) > 0
+        )
+        where = topology.device_numa_node[slot]
+        counts = tuple(int((usable & (where == z)).sum()) for z in range(len(machine.sockets)))
+        needs.append(each._replace(fitting=counts if each.fitting else ()))
+    allocatable = [int(ledger.alloc[slot, column]) for column in (CPU, MEMORY)]
+    return machine._replace(free=machine.alloc, devices=needs, node_free=allocatable)

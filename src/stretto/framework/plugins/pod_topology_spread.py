@@ -8,7 +8,7 @@ them all.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -162,13 +162,34 @@ def _read_defaults(args: Mapping[str, Any]) -> tuple[DefaultSpread, ...]:
     return tuple(found)
 
 
-def _too_many(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> BoolArray:
-    """bool[slot]: where one more pod would break a hard constraint."""
+class DomainCounts(NamedTuple):
+    """What one hard constraint counts."""
+
+    #: int64[domain]: matching pods by value.
+    sums: Ints
+    #: bool[domain]: values that count.
+    present: BoolArray
+    #: Matching pods up to which a domain may take one more.
+    limit: int
+
+    @property
+    def too_many(self) -> BoolArray:
+        """bool[domain]: values that may take no more pods."""
+        return np.asarray(self.sums > self.limit)
+
+
+def domain_counts(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> DomainCounts:
+    """The pods that a hard constraint counts, and how many a domain may have."""
     counting = look.counting(pod, each, pod.terms.hard)
     sums, present = look.sums(each.population, each.key, counting), look.present(each.key, counting)
     enough = int(present.sum()) >= max(each.least, 1)
     least = int(sums[present].min()) if enough else 0
-    return np.asarray((sums > each.skew + least - each.own)[look.domain(each.key)])
+    return DomainCounts(sums, present, each.skew + least - each.own)
+
+
+def _too_many(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> BoolArray:
+    """bool[slot]: where one more pod would break a hard constraint."""
+    return np.asarray(domain_counts(pod, look, each).too_many[look.domain(each.key)])
 
 
 def _evenness(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> Ints:

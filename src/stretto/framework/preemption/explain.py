@@ -249,6 +249,9 @@ def _count_guards(
     if rest.any() and rules.hard_budgets:
         budgets.sync()
         counts[BUDGET] = int(rest.sum())
+        slot = int(np.flatnonzero(rest)[0])
+        covered = [row for row in here[slots[here] == slot].tolist() if budgets.of_row(row)]
+        examples += [GuardedExample(BUDGET, slot, tuple(covered))] if covered else []
         return bool(budgets)
     return not rest.any()
 

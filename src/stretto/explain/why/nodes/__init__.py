@@ -1,0 +1,1 @@
+"""Why no node accepts a pod: reasons as sentences. Cures are in ``remedies``."""

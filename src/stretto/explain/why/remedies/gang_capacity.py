@@ -1,0 +1,90 @@
+"""The capacity that a whole gang lacks, node by node, after as many members as fit are placed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stretto.explain.why.inquiry import Inquiry
+from stretto.explain.why.remedies.capacity import capacity_on, only_full
+from stretto.explain.why.remedies.remedy import CureKind, NodeAmount, Remedy
+from stretto.explain.why.scene import Scene
+from stretto.explain.words.amounts import format_amount
+from stretto.explain.words.standing import joined
+from stretto.framework.compiled.devices import fitting
+from stretto.framework.contract.requests import devices_of, scaled_requests, wanted_of
+from stretto.framework.contract.rule import View
+from stretto.state.classes.table import PodClass
+
+
+class _Total(NamedTuple):
+    """An amount of one resource over several nodes."""
+
+    #: The resource.
+    resource: str
+    #: The sum.
+    amount: int
+    #: The nodes with their parts.
+    parts: tuple[NodeAmount, ...]
+
+
+def capacity_for_gang(scene: Scene, view: View, rows: Sequence[int]) -> Remedy | None:
+    """What must become free for the members that do not fit yet, all of them together.
+
+    Args:
+        scene: the cluster and its rules.
+        view: a private view in which the other members are placed; its columns are changed.
+        rows: the members that lack a node and are needed.
+
+    Returns:
+        ``None`` if capacity on existing nodes is not what they lack.
+    """
+    amounts: dict[tuple[str, str], int] = {}
+    slots = scene.cluster.nodes.live_slots()
+    for row in rows:
+        pod = scene.cluster.classes[int(scene.cluster.pods.class_id[row])]
+        if pod.terms.strict or pod.annotations.numa is not None:
+            return None
+        inquiry = Inquiry(scene.rules(row)[0], pod, view, slots)
+        usable = np.flatnonzero(only_full(inquiry) | inquiry.fits)
+        if not len(usable):
+            return None
+        place = int(usable[np.argmin(inquiry.shortage()[usable])])
+        found = capacity_on(inquiry, place)
+        for each in found.amounts if found is not None else ():
+            key = each.resource, each.node
+            amounts[key] = amounts.get(key, 0) + each.amount
+        _charge(view, pod, int(slots[place]))
+    parts = [NodeAmount(node, resource, n) for (resource, node), n in amounts.items()]
+    if not parts or any(each.resource.endswith(" milli") for each in parts):
+        return None
+    sentence = f"{joined([*map(_text, _totals(parts))], 'and')} would let the whole gang start."
+    return Remedy(CureKind.CAPACITY, f"Freeing {sentence}", amounts=tuple(parts))
+
+
+def _totals(parts: Sequence[NodeAmount]) -> list[_Total]:
+    found = []
+    for resource in dict.fromkeys(each.resource for each in parts):
+        mine = tuple(each for each in parts if each.resource == resource)
+        found.append(_Total(resource, sum(each.amount for each in mine), mine))
+    return found
+
+
+def _text(total: _Total) -> str:
+    amount = format_amount(total.resource, total.amount)
+    if len(total.parts) == 1:
+        return f"{amount} on {total.parts[0].node}"
+    shares = [f"{format_amount(each.resource, each.amount)} on {each.node}" for each in total.parts]
+    return f"{amount} in all ({', '.join(shares)})"
+
+
+def _charge(view: View, pod: PodClass, slot: int) -> None:
+    """Charge a member to a node, which grows by what is missing there."""
+    columns = view.columns
+    for column, requested in scaled_requests(pod, view).items():
+        columns.free[column, slot] = max(0, int(columns.free[column, slot]) - requested)
+    here = np.array([slot], np.int64)
+    for number, request in enumerate(pod.devices):
+        usable = np.flatnonzero(fitting(devices_of(view, here), wanted_of(pod, view, number))[0])
+        for device in usable[: request.count].tolist():
+            columns.device_free[slot, device] -= request.milli
