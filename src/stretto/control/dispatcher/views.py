@@ -171,6 +171,28 @@ class UnitViews:
                 )
         return tuple(found)
 
+    def lower_priority(self, limit: ReachedLimit, unit: Unit) -> int:
+        """Number of running pods under a limit whose priority is lower than that of a unit."""
+        usage = self._places.usage
+        branch = None if usage is None else usage.tree.find(limit.queue)
+        if usage is None or branch is None:
+            return 0
+        priority = self._places.pods.priority
+        return sum(int(priority[row]) < unit.priority for row in usage.rows_under(branch))
+
+    def incomplete_beside(self, unit: Unit) -> list[Unit]:
+        """Other gangs that hold nodes for too few pods, if this gang does; they may block it."""
+        found = self._places.incomplete
+        if unit not in found:
+            return []
+        return [
+            other
+            for other in found
+            if other is not unit
+            and other.state is UnitState.UNSCHEDULABLE
+            and len(other.bound) < other.min_member
+        ]
+
     def reservation(self, unit: Unit) -> UnitReservation | None:
         """The reservations that concern a waiting unit; ``None`` for none."""
         if unit.state not in _WAITS_FOR_RESERVATION:

@@ -9,7 +9,7 @@ from stretto.explain.why.nodes.details import detailed
 from stretto.explain.why.nodes.none_fits import of_nodes
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
-from stretto.explain.words.standing import UnitFacts
+from stretto.explain.words.standing import UnitFacts, joined
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 
@@ -71,9 +71,24 @@ def _gated(gates: tuple[str, ...]) -> str:
     return f"The scheduling {kind} {', '.join(gates)} must be removed first."
 
 
-def _retry_note(unit: UnitFacts) -> str:
-    """Tell that a gang does not time out while it waits."""
-    return " Its PodGroup states no time-out, so it waits." if unit.waits_without_timeout else ""
+def _time_out(unit: UnitFacts) -> str:
+    """Whether a complete gang has a time-out while it waits; empty for other units."""
+    if unit.waits_without_timeout:
+        return " Its PodGroup states no time-out, so it waits."
+    if not unit.is_gang or unit.failure or unit.placed + unit.waiting < (unit.min_member or 0):
+        return ""
+    return " Its PodGroup states a time-out, after which it fails."
+
+
+def _limit_sentence(unit: UnitFacts) -> str:
+    """The reached limits, and that pods of lower priority are not evicted for them."""
+    lower = max((each.lower for each in unit.limits), default=0)
+    evicts = ""
+    if lower:
+        pods = format_count(lower, "pod")
+        run = "runs" if lower == 1 else "run"
+        evicts = f" Preemption does not free a limit: {pods} of lower priority {run} under it."
+    return f"A queue limit is reached: {unit.quota}.{evicts}{_time_out(unit)}"
 
 
 def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
@@ -100,14 +115,20 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     if unit.failure:
         found.append(reason(ReasonCode.GANG_TIMED_OUT, f"Its unit failed: {unit.failure}."))
     if unit.quota:
-        sentence = f"A queue limit is reached: {unit.quota}.{_retry_note(unit)}"
-        found.append(reason(ReasonCode.QUEUE_LIMIT, sentence))
+        found.append(reason(ReasonCode.QUEUE_LIMIT, _limit_sentence(unit)))
     if not unit.is_gang:
         return found
     exist = unit.placed + unit.waiting
     if not unit.scheduled and exist < unit.min_member:
         sentence = f"Only {exist} of the {unit.min_member} required pods of its gang exist."
         found.append(reason(ReasonCode.GANG_INCOMPLETE, sentence))
+    if unit.beside:
+        sentence = (
+            f"It has {unit.placed} of {unit.min_member} required pods, and so has "
+            f"{joined(unit.beside, 'and')}: of gangs that block each other, the less important "
+            "one is evicted after 30 s, and the other one is completed."
+        )
+        found.append(reason(ReasonCode.GANG_SHORT, sentence))
     if gang is None:
         return found
     if gang.fitting_if_empty < min(gang.needed, gang.tried):
@@ -119,7 +140,7 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     elif gang.fitting < gang.needed:
         sentence = (
             f"{unit.placed} of {unit.min_member} required pods of its gang are placed; "
-            f"{gang.fitting} of the missing {gang.needed} would fit now.{_retry_note(unit)}"
+            f"{gang.fitting} of the missing {gang.needed} would fit now.{_time_out(unit)}"
         )
         found.append(reason(ReasonCode.GANG_SHORT, sentence))
     return found

@@ -24,6 +24,8 @@ class BlockingLimit(msgspec.Struct, frozen=True):
     limit: int
     #: The smallest limit that lets the unit start now.
     enough: int
+    #: Running pods under the limit with a lower priority; a limit does not evict them.
+    lower: int = 0
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     quota: str = ""
     #: The same limits as values; none if a queue starts nothing at all.
     limits: tuple[BlockingLimit, ...] = ()
+    #: Other gangs that lost pods, if it did: they may block each other.
+    beside: tuple[str, ...] = ()
     #: How reservations of its queue concern it, as sentences; empty for none.
     reserved: str = ""
     #: The result of the last search for its queue's guarantee; empty for none.
@@ -132,21 +136,36 @@ def facts_of(
         failure=failure,
         scheduled=unit.scheduled,
         quota=limit_message(reached),
-        limits=_blocking(reached),
+        limits=_blocking(reached, unit, views),
+        beside=_beside(unit, views),
         reserved=reservation_message(views, unit, seconds_of) if views is not None else "",
         reclaim=reclaim_message(views, unit),
         shard=unit.shard if unit.state is UnitState.DISPATCHED else -1,
     )
 
 
-def _blocking(reached: Sequence[ReachedLimit]) -> tuple[BlockingLimit, ...]:
+def _blocking(
+    reached: Sequence[ReachedLimit], unit: Unit, views: UnitViews | None
+) -> tuple[BlockingLimit, ...]:
     """Reached limits as values; empty if a queue starts nothing, whatever its limits are."""
-    if any(each.most < 0 for each in reached):
+    if views is None or any(each.most < 0 for each in reached):
         return ()
     return tuple(
-        BlockingLimit(each.queue, each.resource, each.most, each.held + each.requested)
+        BlockingLimit(
+            each.queue,
+            each.resource,
+            each.most,
+            each.held + each.requested,
+            views.lower_priority(each, unit),
+        )
         for each in reached
     )
+
+
+def _beside(unit: Unit, views: UnitViews | None) -> tuple[str, ...]:
+    """The other incomplete gangs, with how many of their pods have nodes."""
+    found = views.incomplete_beside(unit) if views is not None else []
+    return tuple(f"{each.key} ({len(each.bound)} of {each.min_member} pods)" for each in found)
 
 
 def reservation_message(views: UnitViews, unit: Unit, seconds_of: SecondsOf) -> str:

@@ -15,11 +15,10 @@ def cures_of_unit(unit: UnitFacts, groups: tuple[str, ...]) -> tuple[Remedy, ...
     """
     if unit.min_member is None:
         return () if unit.failure else (_named_group(unit, groups),)
-    if unit.failure:
-        hint = "a timed-out group is not retried; raise scheduleTimeoutSeconds to give it longer"
-        return (Remedy(CureKind.GROUP, f"Recreate its PodGroup ({hint})."),)
-    if unit.limits:
-        return tuple(_raised(each) for each in unit.limits)
+    hint = "a timed-out group is not retried; raise scheduleTimeoutSeconds to give it longer"
+    again = (Remedy(CureKind.GROUP, f"Recreate its PodGroup ({hint})."),) if unit.failure else ()
+    if again or unit.limits:
+        return (*again, *(_raised(each) for each in unit.limits))
     if unit.quota:
         return (Remedy(CureKind.EVENT, "Retried when the queue starts units again."),)
     return ()
