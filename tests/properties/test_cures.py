@@ -131,7 +131,10 @@ def worlds_with_a_gang(draw: Any) -> CureWorld:
     gpus = draw(st.sampled_from([0, 0, 1]))
     members = [pod(draw, f"g{i}", cpu=sizes, gpus=gpus, **more) for i in range(count)]
     least = draw(st.integers(2, count + (1 if rarely(draw, 4) else 0)))
-    group = json.loads(make_group("g", least))
+    required = {"podGroupAffinity": {"required": [{"topologyKey": ZONE}]}}
+    group = json.loads(
+        make_group("g", least, **({"affinity": required} if rarely(draw, 4) else {}))
+    )
     return CureWorld(nodes, running, named(*members), group=group, queue=queue)
 
 

@@ -1,5 +1,7 @@
 """How far a gang would come: what fits together, what the next member lacks."""
 
+from typing import Any
+
 import pytest
 
 from stretto.explain.why.answers import Explanation
@@ -8,6 +10,7 @@ from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.testing import Harness, make_node, make_pod
+from tests.support.explained import explained
 
 
 def gang(size: int, min_member: int, *others: bytes) -> Explanation:
@@ -90,3 +93,33 @@ def test_no_cure_of_a_member_alone_is_offered_to_a_gang_on_full_nodes() -> None:
     busy = [make_pod(f"busy-{i}", cpu="4", node=f"n{i}") for i in range(3)]
     amounts = capacity_of(gang(2, 2, *busy)).amounts
     assert sum(each.amount for each in amounts) == 4000
+
+
+def wide(nodes: list[bytes], size: int, spec: dict[str, Any], **group: Any) -> Explanation:
+    """A gang of ``size`` pods of 2 cores on nodes that run nothing else."""
+    harness = Harness(nodes, config={"tier": "numpy"})
+    harness.group("g", size, **group)
+    labels = {"app": "g"}
+    pods = [make_pod(f"g-{i}", cpu="2", group="g", labels=labels, spec=spec) for i in range(size)]
+    harness.submit(*pods)
+    harness.settle(5)
+    return explained(harness, "g-0")
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/hostname", "topology.kubernetes.io/zone"])
+def test_more_members_than_domains_that_keep_them_apart_never_fit(key: str) -> None:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "g"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    nodes = [make_node(f"n{i}", zone=f"z{i}") for i in range(2)]
+    said = wide(nodes, 3, {"affinity": apart})
+    assert said.dominant is not None
+    assert said.dominant.code is ReasonCode.GANG_TOO_BIG
+    assert said.dominant.sentence.endswith("empty, fit 2.")
+
+
+def test_a_gang_that_no_rack_holds_never_fits_although_the_cluster_would() -> None:
+    nodes = [make_node(f"n{i}", cpu="4", labels={"rack": f"r{i}"}) for i in range(2)]
+    required = {"podGroupAffinity": {"required": [{"topologyKey": "rack"}]}}
+    said = wide(nodes, 3, {}, affinity=required)
+    assert said.dominant is not None
+    assert said.dominant.code is ReasonCode.GANG_TOO_BIG

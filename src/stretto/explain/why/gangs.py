@@ -6,14 +6,16 @@ assignment of its members to nodes exists.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from stretto.base.rng import Rng
 from stretto.explain.why.inquiry import Inquiry, NearFacts
+from stretto.explain.why.nodes.empty_cluster import fit_when_empty
+from stretto.explain.why.nodes.gang_domains import Mask, gang_domains
 from stretto.explain.why.remedies.gang_capacity import capacity_for_gang
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.scene import Scene
@@ -22,14 +24,7 @@ from stretto.explain.words.standing import UnitFacts
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.placers import Placer, PlacerFactory
-from stretto.state.queries.gang_attempts import (
-    NodeAmounts,
-    gang_amounts,
-    idle_amounts,
-    kinds_of,
-    orders_of_rows,
-)
-from stretto.state.queries.packing import PackingProblem, pack
+from stretto.state.queries.gang_attempts import orders_of_rows
 
 TRIED: Final = 512
 """Upper bound of the members tried, so that 20,000 nodes stay fast."""
@@ -65,6 +60,8 @@ class GangFit(NamedTuple):
     misfits: Sequence[int]
     #: Whether not even the empty cluster holds the gang.
     too_big: bool
+    #: bool[slot]: the nodes of the domain in which most members fit.
+    domain: Mask
 
 
 def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
@@ -74,21 +71,21 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     rows = scene.notes.members(row)[:TRIED]
     if not rows:
         return None
-    runtime = PlacerFactory(scene.engine, "numpy").new(Rng(0))
-    runtime.sync()
     count, needed = len(rows), min(unit.still_needed, len(rows))
-    misfits = _misfits(scene, runtime, rows, needed)
+    domains = gang_domains(scene.cluster, unit)
+    runtime, misfits, domain = _best_attempt(scene, rows, needed, domains)
     near, next_pod = None, ""
     if len(misfits):
         missing = misfits[0]
         next_pod = scene.cluster.pods.key(missing)
         pod = scene.cluster.classes[int(scene.cluster.pods.class_id[missing])]
         slots = scene.cluster.nodes.live_slots()
+        slots = slots[domain[slots]] if domain.any() else slots
         view = runtime.view if isinstance(runtime, Runtime) else scene.view()
         closest = Inquiry(scene.rules(missing)[0], pod, view, slots).nearest(1)
         near = closest[0] if closest else None
-    fitting, if_empty = count - len(misfits), _fit_when_empty(scene, rows)
-    fit = GangFit(count, fitting, misfits, if_empty < needed)
+    fitting, if_empty = count - len(misfits), fit_when_empty(scene, rows, domains)
+    fit = GangFit(count, fitting, misfits, if_empty < needed, domain)
     return GangFacts(
         needed=unit.still_needed,
         tried=count,
@@ -98,6 +95,27 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         next_lacks=near,
         cures=_cures(scene, unit, runtime, fit),
     )
+
+
+def _best_attempt(
+    scene: Scene, rows: Sequence[int], needed: int, domains: Sequence[Mask]
+) -> tuple[Placer, list[int], Mask]:
+    """The snapshot, the pods without a node and the domain, for the domain with the most places."""
+    factory = PlacerFactory(scene.engine, "numpy")
+    best: tuple[Placer, list[int], Mask] | None = None
+    for mask in domains:
+        runtime = factory.new(Rng(0))
+        runtime.sync()
+        inside = runtime.confined(mask) if isinstance(runtime, Runtime) else nullcontext()
+        with inside:
+            misfits = _misfits(scene, runtime, rows, needed)
+        if best is None or len(misfits) < len(best[1]):
+            best = runtime, misfits, mask
+        if not misfits:
+            break
+    if best is None:  # no node has the labels that the group requires
+        return factory.new(Rng(0)), list(rows), np.zeros(scene.cluster.nodes.size, np.bool_)
+    return best
 
 
 def _misfits(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) -> list[int]:
@@ -117,49 +135,6 @@ def _misfits(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) ->
     return request(first, [1] * count, range(count + 1))
 
 
-def _fit_when_empty(scene: Scene, rows: Sequence[int]) -> int:
-    """How many pods of a gang fit together on an empty cluster, by amounts and node rules.
-
-    Where the search reaches its limit, the pods count as fitting.
-    """
-    problem = _empty_cluster(scene, rows)
-    least, most = 0, len(rows)
-    while least < most:
-        tried = (least + most + 1) // 2
-        found = pack(problem, tried)
-        if found.nodes is not None or not found.is_proven:
-            least = tried
-        else:
-            most = tried - 1
-    return least
-
-
-def _empty_cluster(scene: Scene, rows: Sequence[int]) -> PackingProblem:
-    """The members of a gang and every node without its pods; each host port is one more amount."""
-    cluster = scene.cluster
-    slots, view = cluster.nodes.live_slots(), scene.view()
-    kinds = kinds_of(cluster.pods.class_id[np.array(rows, np.int64)])
-    idle = idle_amounts(cluster)
-    here = NodeAmounts(idle.free[:, slots], idle.device_free[slots], idle.device_kind[slots])
-    need, free = gang_amounts(cluster, kinds.ids, here)
-    classes = [cluster.classes[class_id] for class_id in kinds.ids.tolist()]
-    eligible = np.stack(
-        [
-            Inquiry(scene.rules(rows[members[0]])[0], pod, view, slots).fits_when_empty()
-            for pod, members in zip(classes, kinds.members, strict=True)
-        ]
-    )
-    ports = sorted({port for pod in classes for port in pod.ports})
-    requested = np.array([[port in pod.ports for port in ports] for pod in classes])
-    need = _beside(need, requested.reshape(len(classes), len(ports)).astype(np.int64))
-    free = _beside(free, np.ones((len(slots), len(ports)), np.int64))
-    return PackingProblem(free, need, eligible, kinds.counts)
-
-
-def _beside(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.concatenate([left, right], axis=1)
-
-
 def _cures(scene: Scene, unit: UnitFacts, runtime: Placer, fit: GangFit) -> tuple[Remedy, ...]:
     """What would start the gang: missing pods, a smaller minimum, or capacity in all."""
     assert unit.min_member is not None
@@ -174,7 +149,7 @@ def _cures(scene: Scene, unit: UnitFacts, runtime: Placer, fit: GangFit) -> tupl
         found.append(Remedy(CureKind.MIN_MEMBER, sentence, amount=fewer))
     lacking = unit.still_needed - fit.fitting
     if absent <= 0 and not fit.too_big and lacking > 0 and isinstance(runtime, Runtime):
-        capacity = capacity_for_gang(scene, runtime.view, fit.misfits[:lacking])
+        capacity = capacity_for_gang(scene, runtime.view, fit.misfits[:lacking], fit.domain)
         found += [capacity] if capacity is not None else []
     together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."
     return (*found, Remedy(CureKind.EVENT, together))

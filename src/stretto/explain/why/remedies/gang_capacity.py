@@ -13,7 +13,7 @@ from stretto.explain.words.amounts import format_amount
 from stretto.explain.words.standing import joined
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_requests, wanted_of
-from stretto.framework.contract.rule import View
+from stretto.framework.contract.rule import BoolArray, View
 from stretto.state.classes.table import PodClass
 
 
@@ -28,19 +28,23 @@ class _Total(NamedTuple):
     parts: tuple[NodeAmount, ...]
 
 
-def capacity_for_gang(scene: Scene, view: View, rows: Sequence[int]) -> Remedy | None:
+def capacity_for_gang(
+    scene: Scene, view: View, rows: Sequence[int], domain: BoolArray
+) -> Remedy | None:
     """What must become free for the members that do not fit yet, all of them together.
 
     Args:
         scene: the cluster and its rules.
         view: a private view in which the other members are placed; its columns are changed.
         rows: the members that lack a node and are needed.
+        domain: bool[slot]: the nodes that the gang may use.
 
     Returns:
         ``None`` if capacity on existing nodes is not what they lack.
     """
     amounts: dict[tuple[str, str], int] = {}
     slots = scene.cluster.nodes.live_slots()
+    slots = slots[domain[slots]]
     for row in rows:
         pod = scene.cluster.classes[int(scene.cluster.pods.class_id[row])]
         if pod.terms.strict or pod.annotations.numa is not None:

@@ -1,0 +1,42 @@
+"""The topology domains in one of which a gang must be placed as a whole."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.explain.words.standing import UnitFacts
+from stretto.framework.groups.places import affinity_of
+from stretto.state.cluster.cluster import Cluster
+
+DOMAINS: Final = 64
+"""Largest number of domains that are tried."""
+
+Mask = npt.NDArray[np.bool_]
+"""bool[slot]: the slots of one domain."""
+
+
+def gang_domains(cluster: Cluster, unit: UnitFacts) -> list[Mask]:
+    """The domains that the PodGroup of a unit requires, the one with the most nodes first.
+
+    One mask of all live slots where it requires none; nothing where no node has the labels.
+    """
+    live = np.zeros(cluster.nodes.size, np.bool_)
+    slots = cluster.nodes.live_slots()
+    live[slots] = True
+    terms = affinity_of(cluster.groups.get(unit.key.partition("/")[2])).required
+    if not terms:
+        return [live]
+    labels = cluster.nodes.labels
+    values = np.stack([labels.column(term.topology_key)[slots] for term in terms])
+    labelled = slots[(values > 0).all(axis=0)]
+    if not len(labelled):
+        return []
+    columns = values[:, (values > 0).all(axis=0)]
+    _, numbers, counts = np.unique(columns, axis=1, return_inverse=True, return_counts=True)
+    found = []
+    for number in np.argsort(-counts, kind="stable")[:DOMAINS].tolist():
+        mask = np.zeros(cluster.nodes.size, np.bool_)
+        mask[labelled[numbers.ravel() == number]] = True
+        found.append(mask)
+    return found
