@@ -87,6 +87,15 @@ def test_one_rack_holds_a_gang_of_two_sizes(order: str) -> None:
     assert (harness.node_of("g-x"), harness.node_of("g-y")) == ("b1", "b0")
 
 
+def test_one_rack_holds_a_gang_with_gpus() -> None:
+    nodes = [make_node(f"{rack}0", gpus=2, labels={"rack": rack}) for rack in "ab"]
+    harness = Harness(nodes, config={"tier": "numpy"})
+    harness.group("g", 2, affinity={"podGroupAffinity": {"required": [{"topologyKey": "rack"}]}})
+    harness.submit(*[make_pod(f"g-{i}", gpus=1, group="g") for i in range(2)])
+    harness.settle()
+    assert len({harness.node_of("g-0"), harness.node_of("g-1")} - {""}) == 1
+
+
 def test_a_rack_is_filled_by_an_assignment_that_no_order_of_sizes_finds() -> None:
     """Only 6 + 4, 6 + 4 and 5 + 5 fill the rack; a spread of the equal members fails."""
     nodes = [make_node(f"r{i}", cpu="10", labels={"rack": "r"}) for i in range(3)]

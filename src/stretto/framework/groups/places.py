@@ -252,10 +252,10 @@ def _column(columns: Columns, column: int, *, free: bool) -> npt.NDArray[np.int3
     if column >= 0:
         amounts = columns.free[column] if free else columns.alloc[column]
         return np.asarray(np.maximum(amounts, np.int32(0)), np.int32)
-    known = columns.ledger.resources.known(GPU)
-    if known is not None:
-        return np.asarray(_column(columns, known, free=free) * np.int32(1000), np.int32)
     gpus = columns.device_kind == columns.ledger.devices.kind_number(GPU)
+    known = columns.ledger.resources.known(GPU)
+    if known is not None and not gpus.any():
+        return np.asarray(_column(columns, known, free=free) * np.int32(1000), np.int32)
     amounts = np.where(gpus, columns.device_free if free else 1000, 0)
     return np.asarray(amounts.sum(axis=1), np.int32)
 
