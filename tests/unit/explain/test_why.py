@@ -58,11 +58,11 @@ def requested(*pods: bytes, about: str, **more: Any) -> Explanation:
             ReasonCode.UNKNOWN_MODEL,
             "model A100; nodes have T4",
         ),
-        (make_pod("p", gpus=9), ReasonCode.TOO_BIG, "(nvidia.com/gpu: asks 9, largest 2)"),
+        (make_pod("p", gpus=9), ReasonCode.TOO_BIG, "(nvidia.com/gpu: requests 9, largest 2)"),
         (
             make_pod("p", cpu="6"),
             ReasonCode.NOT_ALLOWED,
-            "1 node is large enough but not eligible (n2: does not tolerate own=x:NoSchedule); the",
+            "The only node that is large enough is excluded by the taint own=x:NoSchedule",
         ),
         (
             make_pod("p", spec={"schedulingGates": [{"name": "g"}]}),

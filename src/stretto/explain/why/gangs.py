@@ -58,7 +58,9 @@ class GangFit(NamedTuple):
     fitting: int
     #: Rows of the others.
     misfits: Sequence[int]
-    #: Whether not even the empty cluster holds the gang.
+    #: Members that would fit if every node were empty.
+    if_empty: int
+    #: Whether that is too few.
     too_big: bool
     #: bool[slot]: the nodes of the domain in which most members fit.
     domain: Mask
@@ -85,7 +87,7 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         closest = Inquiry(scene.rules(missing)[0], pod, view, slots).nearest(1)
         near = closest[0] if closest else None
     fitting, if_empty = count - len(misfits), fit_when_empty(scene, rows, domains)
-    fit = GangFit(count, fitting, misfits, if_empty < needed, domain)
+    fit = GangFit(count, fitting, misfits, if_empty, if_empty < needed, domain)
     return GangFacts(
         needed=unit.still_needed,
         tried=count,
@@ -152,4 +154,7 @@ def _cures(scene: Scene, unit: UnitFacts, runtime: Placer, fit: GangFit) -> tupl
         capacity = capacity_for_gang(scene, runtime.view, fit.misfits[:lacking], fit.domain)
         found += [capacity] if capacity is not None else []
     together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."
+    if fit.too_big:
+        more = format_count(unit.still_needed - fit.if_empty, "more pod")
+        together = f"It fits the cluster when nodes for {more} of its gang are added."
     return (*found, Remedy(CureKind.EVENT, together))

@@ -179,6 +179,11 @@ def _beyond(inquiry: Inquiry, slots: SlotArray) -> Iterator[str]:
         if most < amount:
             name = ledger.resources.names[column]
             yield f"{name}: requests {bare_amount(name, amount)}, largest {bare_amount(name, most)}"
+    for request in inquiry.pod.devices:
+        of_kind = ledger.devices.kind[slots] == ledger.devices.kind_number(request.kind)
+        most = int(of_kind.sum(axis=1).max())
+        if most < request.count:
+            yield f"{request.kind}: requests {request.count}, largest {most}"
 
 
 def _unknown(inquiry: Inquiry) -> list[Reason]:
