@@ -70,15 +70,17 @@ def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
     common.console.json(reports.SCHEMA, msgspec.to_builtins(report))
     if report.partial is True:
         raise KeyboardInterrupt
-    if report.agreed < report.cases:
-        disagreeing = report.cases - report.agreed
-        raise CheckFailedError(f"agreement in {disagreeing:,} of {report.cases:,} cases")
+    if report.wrong:
+        raise CheckFailedError(f"agreement in {report.wrong:,} of {report.cases:,} cases")
 
 
 def _show(common: CommandContext, report: "ConformanceReport") -> None:
     """Show the totals, disagreeing features and the first fields."""
     console = common.console
     console.data(f"{report.agreed:,} of {report.cases:,} cases agree")
+    if report.deviations:
+        rules = ", ".join(f"{name} ({count:,})" for name, count in report.deviations.items())
+        console.data(f"{report.deviating:,} differ on purpose: {rules}")
     disagreeing = [
         (name, tally.cases, tally.agreed)
         for name, tally in sorted(report.features.items())

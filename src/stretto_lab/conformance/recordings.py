@@ -8,9 +8,11 @@ from stretto_lab.conformance import kube_cases
 from stretto_lab.conformance.federation import cases as federation_cases
 from stretto_lab.conformance.federation.cases import FederationCase
 from stretto_lab.conformance.kube_cases import ConformanceCase
-from stretto_lab.conformance.report import ConformanceReport, Disagreement, compare_all
+from stretto_lab.conformance.report import Comparison, ConformanceReport, compare_all
+from stretto_lab.conformance.wire import cases as wire_cases
+from stretto_lab.conformance.wire.cases import OutcomeCase
 
-AnyCase: TypeAlias = ConformanceCase | FederationCase
+AnyCase: TypeAlias = ConformanceCase | FederationCase | OutcomeCase
 
 
 def read(path: Path) -> Iterator[AnyCase]:
@@ -19,6 +21,8 @@ def read(path: Path) -> Iterator[AnyCase]:
     Raises:
         InputError: the file cannot be read, or a line is not a case; the message names the line.
     """
+    if wire_cases.is_wire(path):
+        return wire_cases.read(path)
     if federation_cases.is_federation(path):
         return federation_cases.read(path)
     return kube_cases.read(path)
@@ -29,7 +33,9 @@ def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> Conformance
     return compare_all(cases, _compare, on_case)
 
 
-def _compare(case: AnyCase) -> list[Disagreement]:
+def _compare(case: AnyCase) -> Comparison:
+    if isinstance(case, OutcomeCase):
+        return Comparison(*wire_cases.compare(case))
     if isinstance(case, FederationCase):
-        return federation_cases.compare(case)
-    return kube_cases.compare(case)
+        return Comparison(federation_cases.compare(case))
+    return Comparison(kube_cases.compare(case))

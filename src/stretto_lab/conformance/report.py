@@ -34,6 +34,15 @@ class Disagreement(msgspec.Struct, frozen=True):
     got: Any
 
 
+class Comparison(msgspec.Struct, frozen=True):
+    """What comparing one case has found."""
+
+    #: Fields that differ without a reason.
+    disagreed: list[Disagreement]
+    #: Named rules by which other fields differ on purpose.
+    deviations: set[str] = set()
+
+
 class FeatureTally(msgspec.Struct):
     """Cases of one feature."""
 
@@ -50,6 +59,10 @@ class ConformanceReport(msgspec.Struct):
     cases: int = 0
     #: Cases that agree in every field.
     agreed: int = 0
+    #: Cases that differ on purpose only; unset if there are none.
+    deviating: int | UnsetType = UNSET
+    #: Cases by the rule by which they differ on purpose; unset if there are none.
+    deviations: dict[str, int] | UnsetType = UNSET
     #: Agreement by feature.
     features: dict[str, FeatureTally] = {}
     #: All fields that differ.
@@ -57,14 +70,26 @@ class ConformanceReport(msgspec.Struct):
     #: Whether the run was interrupted; unset if it was not.
     partial: bool | UnsetType = UNSET
 
-    def add(self, case: RecordedCase, found: list[Disagreement]) -> None:
+    @property
+    def wrong(self) -> int:
+        """Cases that differ without a reason."""
+        return self.cases - self.agreed - (self.deviating or 0)
+
+    def add(self, case: RecordedCase, compared: Comparison) -> None:
         """Count a case."""
+        found = compared.disagreed
+        agrees = not found and not compared.deviations
         self.cases += 1
-        self.agreed += not found
+        self.agreed += agrees
+        if compared.deviations:
+            self.deviating = (self.deviating or 0) + (not found)
+            self.deviations = self.deviations or {}
+            for rule in sorted(compared.deviations):
+                self.deviations[rule] = self.deviations.get(rule, 0) + 1
         for feature in case.features:
             tally = self.features.setdefault(feature, FeatureTally())
             tally.cases += 1
-            tally.agreed += not found
+            tally.agreed += agrees
         self.disagreed += found
 
     def interrupt(self) -> None:
@@ -74,7 +99,7 @@ class ConformanceReport(msgspec.Struct):
 
 def compare_all(
     cases: Iterable[CaseT],
-    compare: Callable[[CaseT], list[Disagreement]],
+    compare: Callable[[CaseT], Comparison],
     on_case: Callable[[int], None] = lambda _: None,
 ) -> ConformanceReport:
     """Compare every case; ``on_case`` is called with the number of cases done.

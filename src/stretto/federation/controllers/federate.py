@@ -1,7 +1,7 @@
 """Makes a federated object of each source, and keeps its template up to date."""
 
 from collections.abc import Hashable, Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stretto.federation import names, writes
 from stretto.federation.controllers.keys import FEDERATED
@@ -10,8 +10,6 @@ from stretto.federation.objects import template
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Change, StoredObject
-
-_TRUE: Final = "true"
 
 
 class SourceKey(NamedTuple):
@@ -107,4 +105,4 @@ class FederateController:
 
 def _opted_out(source: StoredObject) -> bool:
     """Whether a source is marked not to be federated."""
-    return source.annotations.get(names.NO_FEDERATION) == _TRUE
+    return names.NO_FEDERATION in source.annotations

@@ -94,8 +94,10 @@ class OverrideController:
     def _rules(self, federated: StoredObject) -> list[OverrideRule]:
         """The rules of the policies that the labels of an object name.
 
+        A policy that was deleted has none.
+
         Raises:
-            RetryError: a policy does not exist.
+            RetryError: a policy does not exist yet.
         """
         rules: list[OverrideRule] = []
         for label, cache in self._caches.items():
@@ -104,9 +106,9 @@ class OverrideController:
                 continue
             namespace = federated.record.namespace if label == names.OVERRIDE_POLICY else ""
             policy = cache.get(namespace, name)
-            if policy is None:
-                raise RetryError(
-                    f"override policy {name} does not exist: create it or change the label {label}"
-                )
-            rules += policy.read(OverridePolicy).spec.override_rules
+            if policy is None and pending.pending(federated.annotations):
+                hint = f"create it or change the label {label}"
+                raise RetryError(f"override policy {name} does not exist: {hint}")
+            if policy is not None:
+                rules += policy.read(OverridePolicy).spec.override_rules
         return rules

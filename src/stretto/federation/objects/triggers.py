@@ -102,14 +102,16 @@ def compare(
     old: Record | None, new: Record, policy: PropagationPolicySpec | None
 ) -> TriggerVerdict:
     """Whether the difference between two records schedules an object again."""
-    if old is None or _always(old, new):
+    if old is None:
         return TriggerVerdict(schedules=True)
-    rules = policy.reschedule_policy if policy is not None else None
-    optional = _optional(old, new)
-    if not optional:
+    always, optional = _always(old, new), _optional(old, new)
+    if not always and not optional:
         return TriggerVerdict(schedules=False)
+    rules = policy.reschedule_policy if policy is not None else None
     if rules is not None and rules.disable_rescheduling:
         return TriggerVerdict(schedules=False, deferred="disableRescheduling:true")
+    if always:
+        return TriggerVerdict(schedules=True)
     if rules is not None and rules.reschedule_when is None:
         return TriggerVerdict(schedules=False, deferred="rescheduleWhen:nil")
     when = rules.reschedule_when if rules is not None else RescheduleWhen()

@@ -12,7 +12,7 @@ import msgspec
 from stretto.api.types.heads import ObjectHead, PodHead, decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.api.wire.limits import MAX_BYTES, measured
-from stretto.api.wire.names import dns_subdomain, is_dns_subdomain
+from stretto.api.wire.names import dns_subdomain, is_dns_subdomain, is_path_segment
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.disruption import decode_budget
@@ -22,7 +22,8 @@ DEFAULT_NAMESPACE: Final = "default"
 """Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
 SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated suffixes: Kubernetes' choice, which spells no words."""
-
+_RBAC: Final = "rbac.authorization.k8s.io"
+"""Group whose objects may have any name that fits into a URL, such as ``system:node``."""
 
 _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
@@ -73,7 +74,7 @@ def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
 def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
     """Namespace and name of a new object; a missing name is generated from ``generateName``."""
     name = name or generated_name(head, rng)
-    if not is_dns_subdomain(name):
+    if not is_dns_subdomain(name) and not (kind.group == _RBAC and is_path_segment(name)):
         dns_subdomain(name, f"{kind.kind.lower()}.metadata.name")
     namespace = head.metadata.namespace
     if kind.namespaced:

@@ -14,6 +14,7 @@ from stretto.stores.store import Patch
 from stretto.workloads.kubelet import PodCourse
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
+from stretto_lab.conformance.wire.placeholders import filled
 from stretto_lab.conformance.wire.scenario import (
     RecordedCluster,
     RecordedOutcome,
@@ -53,6 +54,7 @@ class WireReplay:
         for step in self._scenario.steps:
             self.fleet.run_until(EPOCH + step.t)
             if isinstance(step, UserStep):
+                step = msgspec.structs.replace(step, body=self.filled(step.body))
                 store = (
                     self.host if step.server == "host" else self.fleet.members[step.server].store
                 )
@@ -60,6 +62,10 @@ class WireReplay:
             elif isinstance(step, RecordedOutcome):
                 stores = {name: each.store for name, each in self.fleet.members.items()}
                 yield step, outcome(self.federation, self.host, stores)
+
+    def filled(self, value: Any) -> Any:
+        """A recorded value with its relative times filled in."""
+        return filled(value, EPOCH)
 
     # ---------------------------------------------------------------- inside
 

@@ -84,6 +84,8 @@ class WireScenario(msgspec.Struct, frozen=True):
     clusters: tuple[RecordedCluster, ...]
     #: Steps in order of time.
     steps: tuple[Step, ...]
+    #: Number of the recording, which names what its scenarios share.
+    recording: int = 1
 
 
 def read(path: Path) -> WireScenario:
@@ -96,7 +98,7 @@ def read(path: Path) -> WireScenario:
     head = next(each for each in decoded if each["type"] == "scenario")
     clusters = msgspec.convert(head["clusters"], tuple[RecordedCluster, ...])
     steps = sorted(_steps(decoded), key=lambda each: (each.t, isinstance(each, UserStep)))
-    return WireScenario(head["id"], head["family"], clusters, tuple(steps))
+    return WireScenario(head["id"], head["family"], clusters, tuple(steps), head.get("pass", 1))
 
 
 def _steps(decoded: list[dict[str, Any]]) -> Iterator[Step]:

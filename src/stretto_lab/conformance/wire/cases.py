@@ -1,0 +1,99 @@
+"""The conformance runner of recorded wire traffic: one case for each recorded outcome.
+
+An outcome that differs agrees all the same if a named rule says why Stretto does it otherwise.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api import codec
+from stretto.base.errors import InputError
+from stretto_lab.conformance import lines
+from stretto_lab.conformance.report import Disagreement
+from stretto_lab.conformance.wire import scenario
+from stretto_lab.conformance.wire.deviations import deviation_of
+from stretto_lab.conformance.wire.placeholders import equal
+from stretto_lab.conformance.wire.replay import WireReplay
+
+PARTS: Final = ("federated", "members", "source")
+"""Parts of an outcome."""
+
+Fields = dict[str, Any]
+
+
+class OutcomeCase(msgspec.Struct, frozen=True):
+    """One recorded outcome, with what the replay has written by then."""
+
+    #: Name of the scenario and number of the outcome.
+    id: str
+    #: Family of the scenario.
+    family: str
+    #: The recorded parts.
+    want: Fields
+    #: The parts of the replay.
+    got: Fields
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The family: reports count agreement by it."""
+        return (self.family,)
+
+
+class _LineType(msgspec.Struct, frozen=True):
+    """The member that only lines of recorded wire traffic have."""
+
+    #: Type of the line.
+    type: str = ""
+
+
+def is_wire(path: Path) -> bool:
+    """Whether the first line of ``path`` begins a recorded scenario."""
+    first = next(lines.numbered(path), None)
+    if first is None:
+        return False
+    number, line = first
+    return codec.decode_as(_LineType, line, f"{path}:{number}").type == "scenario"
+
+
+def read(path: Path) -> Iterator[OutcomeCase]:
+    """Replay a scenario; yields each of its outcomes.
+
+    Raises:
+        InputError: the file, or what its scenarios share, cannot be read.
+    """
+    recorded = scenario.read(path)
+    replay = WireReplay(recorded, _common(path, recorded.recording))
+    for number, (want, got) in enumerate(replay.outcomes(), 1):
+        parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
+        yield OutcomeCase(f"{recorded.id}-{number}", recorded.family, parts, got)
+
+
+def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
+    """The fields that differ, and the rules of those that differ on purpose."""
+    found: list[Disagreement] = []
+    rules: set[str] = set()
+    for part in PARTS:
+        want, got = case.want[part], case.got[part]
+        for name in sorted(want.keys() | got.keys()):
+            if equal(want.get(name), got.get(name)):
+                continue
+            rule = deviation_of(part, name, want.get(name), got.get(name))
+            if rule is None:
+                field = f"{part}.{name}"
+                found.append(Disagreement(case.id, field, want.get(name), got.get(name)))
+            else:
+                rules.add(rule)
+    return found, rules
+
+
+def _common(path: Path, recording: int) -> Fields:
+    """What the scenarios of one recording share, from the file beside them."""
+    for each in sorted(path.parent.glob("common-*.json")):
+        found: Fields = msgspec.json.decode(each.read_bytes())
+        if found.get("pass") == recording:
+            return found
+    expected = f"a file common-*.json with pass {recording} beside the scenario"
+    raise InputError(str(path), None, expected, "keep the files of a recording in one folder")
