@@ -4,6 +4,7 @@ from stretto.base.clock import Clock
 from stretto.federation.controllers.aggregate import AggregationController
 from stretto.federation.controllers.federate import FederateController
 from stretto.federation.controllers.feedback import FeedbackController
+from stretto.federation.controllers.follow import FollowController
 from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.schedule import ScheduleController
@@ -35,6 +36,7 @@ class Federation:
                 FederateController(self.fleet),
                 NamespaceController(self.fleet),
                 ScheduleController(self.fleet, clock),
+                FollowController(self.fleet),
                 OverrideController(self.fleet),
                 SyncController(self.fleet),
                 FeedbackController(self.fleet),

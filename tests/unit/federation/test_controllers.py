@@ -13,8 +13,9 @@ from stretto.api.kinds.federation import (
     FEDERATED_TYPE_CONFIG,
     OVERRIDE_POLICY,
     PROPAGATION_POLICY,
+    SCHEDULING_PROFILE,
 )
-from stretto.api.wire.kinds import DEPLOYMENT, NAMESPACE, Kind
+from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, Kind
 from stretto.base.clock import ManualClock
 from stretto.federation import names
 from stretto.federation.settings import KUBEADMIRAL, FederationSettings
@@ -55,7 +56,10 @@ class World:
 
     def join(self, name: str) -> None:
         self.create(FEDERATED_CLUSTER.kind, name, spec={})
-        served = [{"group": "apps", "version": "v1", "kind": "Deployment"}]
+        served = [
+            {"group": "apps", "version": "v1", "kind": "Deployment"},
+            {"group": "", "version": "v1", "kind": "ConfigMap"},
+        ]
         status = {
             "conditions": [{"type": each, "status": "True"} for each in ("Joined", "Ready")],
             "apiResourceTypes": served,
@@ -73,11 +77,13 @@ class World:
         given = {"schedulingMode": "Divide", "placement": equal, **spec}
         self.create(PROPAGATION_POLICY.kind, "plan", spec=given)
 
-    def deployment(self, replicas: int = 6, **annotations: str) -> None:
-        spec = {
-            "replicas": replicas,
-            "template": {"spec": {"containers": [{"name": "main", "image": "app:v1"}]}},
-        }
+    def deployment(
+        self, replicas: int = 6, *, volumes: tuple[str, ...] | list[str] = (), **annotations: str
+    ) -> None:
+        container = {"name": "main", "image": "app:v1"}
+        named = [{"name": each, "configMap": {"name": each}} for each in volumes]
+        pod = {"containers": [container], "volumes": named}
+        spec = {"replicas": replicas, "template": {"spec": pod}}
         metadata = {
             "labels": {names.POLICY: "plan"},
             "annotations": {names.PREFIX + key: value for key, value in annotations.items()},
@@ -237,3 +243,50 @@ def test_replicas_that_a_member_decides_stay(world: World) -> None:
     member.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 5}})])
     world.run()
     assert world.placed()["beta"] == 5
+
+
+def test_what_the_pods_need_follows_the_workload(world: World) -> None:
+    world.type("configmaps", CONFIG_MAP, [[names.SCHEDULER], [names.OVERRIDES]])
+    world.create(CONFIG_MAP, "conf", data={"key": "value"})
+    world.policy(placement=[{"cluster": "beta"}], schedulingMode="Duplicate")
+    world.deployment(2, volumes=["conf"])
+    world.run()
+    holding = [
+        name
+        for name, member in world.fleet.members.items()
+        if member.store.get(CONFIG_MAP, "default", "conf") is not None
+    ]
+    assert holding == ["beta"]
+
+
+def test_a_profile_that_does_not_exist_keeps_the_object_pending(world: World) -> None:
+    world.policy(schedulingProfile="absent")
+    world.deployment()
+    world.run()
+    assert names.SCHEDULER in world.federated()["metadata"]["annotations"][names.PENDING]
+
+
+def test_a_profile_without_filters_ignores_the_labels_of_clusters(world: World) -> None:
+    plugins = {"filter": {"disabled": [{"name": "*"}]}}
+    world.create(SCHEDULING_PROFILE.kind, "free", spec={"plugins": plugins})
+    world.policy(schedulingProfile="free", clusterSelector={"region": "moon"})
+    world.deployment(6)
+    world.run()
+    assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
+
+
+def test_a_deleted_override_policy_leaves_no_differences(world: World) -> None:
+    overriders = {"image": [{"operations": [{"imageComponent": "Tag", "value": "v9"}]}]}
+    world.create(
+        OVERRIDE_POLICY.kind, "tweak", spec={"overrideRules": [{"overriders": overriders}]}
+    )
+    world.policy()
+    world.deployment(6)
+    change = {"metadata": {"labels": {names.OVERRIDE_POLICY: "tweak"}}}
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", change)])
+    world.run()
+    world.host.delete(OVERRIDE_POLICY.kind, [Deletion("default", "tweak")])
+    world.run()
+    record = world.fleet.members["beta"].store.get(DEPLOYMENT, "default", "web")
+    assert record is not None
+    assert b"app:v1" in record.body

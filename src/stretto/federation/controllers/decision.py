@@ -50,7 +50,7 @@ class PlacementDecision:
             return self._without_policy(federated)
         rules = steering.steered(steering.of_policy(policy.spec), notes)
         now = self._wall_time()
-        result = placed(federated, item.type, rules, Circumstances(clusters, now))
+        result = placed(federated, item.type, rules, Circumstances(clusters, now, policy.profile))
         moves = policy.spec.auto_migration
         following = not policy.spec.disable_follower_scheduling
         _note(notes, names.ENABLE_FOLLOWING, str(following).lower())

@@ -100,22 +100,21 @@ class MemberWriter:
     def remove(
         self, type_: FederatedType, federated: StoredObject, cluster: StoredObject
     ) -> Status | None:
-        """Delete or release the object in a cluster; ``None`` once nothing managed is left."""
+        """Delete or release the object in a cluster; ``None`` once it is gone or being deleted."""
         member = self._fleet.member(cluster.record.name)
         if member is None:
             return None
         present = _present(member, type_, federated)
-        if present is None or not _is_managed(present):
+        if present is None or present.is_terminating or not _is_managed(present):
             return None
         if not is_ready(cluster):
             return Status.CLUSTER_NOT_READY
         if federated.is_terminating and _is_orphaned(federated, present):
             return self._release(member, present)
-        if not present.is_terminating:
-            try:
-                writes.delete(member.store, present)
-            except (RetryError, StrettoError):
-                return Status.DELETION_FAILED
+        try:
+            writes.delete(member.store, present)
+        except (RetryError, StrettoError):
+            return Status.DELETION_FAILED
         return Status.WAITING_FOR_REMOVAL
 
     def _release(self, member: StoreCache, present: StoredObject) -> Status | None:

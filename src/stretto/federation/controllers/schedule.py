@@ -78,7 +78,8 @@ class ScheduleController:
             notes,
             replicas_of(template, item.type),
             request_of(template),
-            *policy,
+            policy.name,
+            policy.spec,
             clusters=self._joined(),
         )
         record = triggers.record(found)

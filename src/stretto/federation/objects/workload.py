@@ -12,7 +12,11 @@ from stretto.federation.objects.paths import pointer
 from stretto.federation.objects.placements import overrides_by, placed_by
 from stretto.federation.objects.steering import Steering
 from stretto.federation.scheduling.fleet import MemberFleet
-from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, schedule
+from stretto.federation.scheduling.kubeadmiral import (
+    ClusterProfile,
+    FederatedPlacement,
+    schedule,
+)
 from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, ReplicaLimits
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import StoredObject
@@ -36,6 +40,8 @@ class Circumstances(NamedTuple):
     clusters: Iterable[StoredObject]
     #: Seconds since the epoch; migrations end by it.
     wall_time: float
+    #: The plugins.
+    profile: ClusterProfile
 
 
 def placed(
@@ -44,7 +50,7 @@ def placed(
     """Where the scheduling stages place an object."""
     members = tuple(member_cluster(each, type_) for each in found.clusters)
     subject = federated_workload(federated, type_, rules, found.wall_time)
-    return schedule(subject, MemberFleet(members))
+    return schedule(subject, MemberFleet(members), found.profile)
 
 
 def federated_workload(

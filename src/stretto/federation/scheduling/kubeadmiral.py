@@ -25,6 +25,11 @@ from stretto.federation.scheduling.workload import (
 )
 from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 
+PRIORITY_SORT: Final = "PrioritySort"
+MAX_CLUSTER: Final = "MaxCluster"
+SELECTORS: Final = (PRIORITY_SORT, MAX_CLUSTER)
+"""Selectors: one orders by priority where there is one, one keeps the first clusters."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterProfile:
@@ -34,9 +39,12 @@ class ClusterProfile:
     filters: tuple[str, ...]
     #: Scores.
     scores: tuple[str, ...]
+    #: Selectors, in order.
+    selectors: tuple[str, ...] = SELECTORS
 
     def __post_init__(self) -> None:
-        for names, known in ((self.filters, FILTERS), (self.scores, SCORES)):
+        stages = (self.filters, FILTERS), (self.scores, SCORES), (self.selectors, SELECTORS)
+        for names, known in stages:
             for name in names:
                 if name not in known:
                     raise UnknownNameError("cluster plugin", name, sorted(known))
@@ -105,7 +113,7 @@ def schedule(
     scores = dict(zip(feasible.names, column.tolist(), strict=True))
     if workload.max_clusters is not None and workload.max_clusters < 0:
         return FederatedPlacement(PlacementVerdict.INVALID_LIMIT, {}, filtered_by, scores)
-    selected = _selected(workload, scores)
+    selected = _selected(workload, scores, profile.selectors)
     members = {each.name: each for each in feasible.members}
     replicas = _replicas(workload, [members[name] for name in selected])
     return FederatedPlacement(PlacementVerdict.PLACED, replicas, filtered_by, scores, selected)
@@ -132,17 +140,19 @@ def total_scores(
     return total
 
 
-def _selected(workload: FederatedWorkload, scores: Mapping[str, int]) -> tuple[str, ...]:
+def _selected(
+    workload: FederatedWorkload, scores: Mapping[str, int], selectors: Sequence[str]
+) -> tuple[str, ...]:
     """The best clusters: by priority where there is one, else by score; then by name."""
     binpacks = (workload.mode, workload.strategy) == (
         SchedulingMode.DIVIDE,
         ReplicasStrategy.BINPACK,
     )
     ranks = scores
-    if workload.priorities or binpacks:
+    if PRIORITY_SORT in selectors and (workload.priorities or binpacks):
         ranks = {name: workload.priorities.get(name, 0) for name in scores}
     ordered = sorted(ranks, key=lambda name: (-ranks[name], name))
-    return tuple(ordered[: workload.max_clusters])
+    return tuple(ordered[: workload.max_clusters if MAX_CLUSTER in selectors else None])
 
 
 def _replicas(

@@ -1,12 +1,14 @@
 """An embedded federation: its host, its members and its controllers on one clock."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.federation.assembly import Federation
 from stretto.federation.settings import FederationSettings
+from stretto.reconcile.cache import StoreCache
+from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.member import EmbeddedMember
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.workloads.assembly import workload_controllers
@@ -18,7 +20,11 @@ class EmbeddedFleet:
     """A host and members of this process, in virtual time."""
 
     def __init__(
-        self, clock: ManualClock, settings: FederationSettings, course: CourseOf = default_course
+        self,
+        clock: ManualClock,
+        settings: FederationSettings,
+        course: CourseOf = default_course,
+        more: Callable[[StoreCache], Sequence[Reconciler]] = lambda _: (),
     ) -> None:
         """A host without members.
 
@@ -26,6 +32,7 @@ class EmbeddedFleet:
             clock: virtual time of everything.
             settings: behaviour of the federation's controllers.
             course: what becomes of bound pods.
+            more: further controllers of a member.
         """
         #: Virtual time.
         self.clock = clock
@@ -36,6 +43,7 @@ class EmbeddedFleet:
         #: The members by name.
         self.members: dict[str, EmbeddedMember] = {}
         self._course = course
+        self._more = more
 
     def add_member(self, name: str, nodes: Sequence[bytes] = ()) -> EmbeddedMember:
         """Add a member cluster; its FederatedCluster says whether it is used."""
@@ -43,7 +51,8 @@ class EmbeddedFleet:
         self.members[name] = member
         cache = self.federation.connect(name, member.store)
         local = LocalCluster(cache, self.clock)
-        self.federation.loop.add_controllers(workload_controllers(local, self._course))
+        controllers = [*workload_controllers(local, self._course), *self._more(cache)]
+        self.federation.loop.add_controllers(controllers)
         return member
 
     def settle(self) -> None:

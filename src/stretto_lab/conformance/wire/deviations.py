@@ -50,6 +50,13 @@ def _jobs_reach_members(part: str, name: str, want: Any, got: Any) -> bool:
     return False
 
 
+def _job_end(part: str, name: str, want: Any, got: Any) -> bool:
+    """The recorded host refuses the end of a Job, so its status stays at an earlier moment."""
+    if part != "source" or not name.startswith("Job/") or not want or not got:
+        return False
+    return int(got.get("succeeded") or 0) + int(got.get("failed") or 0) > 0
+
+
 def _deleted_policy(part: str, _name: str, want: Any, got: Any) -> bool:
     """KubeAdmiral keeps the differences of an override policy that was deleted."""
     if part != "federated" or not isinstance(want, dict) or not isinstance(got, dict):
@@ -64,7 +71,35 @@ def _deleted_policy(part: str, _name: str, want: Any, got: Any) -> bool:
     )
 
 
+def _opt_out(part: str, name: str, want: Any, got: Any) -> bool:
+    """KubeAdmiral moves the annotation to where it does not look for it."""
+    if part == "members":
+        spaces = set((want or {}).keys() ^ (got or {}).keys())
+        is_other = any(not each.startswith("Namespace/") for each in spaces)
+        return bool(spaces) and not is_other and _without(want, *spaces) == _without(got, *spaces)
+    controller = "nsautoprop-controller"
+    is_placed = controller in ((want or {}).get("placements") or {})
+    stays = got is None or controller not in (got.get("placements") or {})
+    return part == "federated" and name.endswith("-namespaces") and is_placed and stays
+
+
+def _system_namespace(part: str, name: str, want: Any, got: Any) -> bool:
+    """KubeAdmiral leaves system namespaces pending."""
+    is_system = part == "federated" and name.startswith("kube-") and name.endswith("-namespaces")
+    return is_system and bool((want or {}).get("pending")) and bool((got or {}).get("synced"))
+
+
 DEVIATIONS: Final = (
+    Deviation(
+        "namespace-opt-out",
+        "The annotation no-auto-propagation keeps a namespace on the host.",
+        _opt_out,
+    ),
+    Deviation(
+        "system-namespaces",
+        "A namespace that stays on the host is complete, not pending.",
+        _system_namespace,
+    ),
     Deviation(
         "status-of-every-kind",
         "The status of DaemonSets, and of StatefulSets in several clusters, is aggregated.",
@@ -74,6 +109,11 @@ DEVIATIONS: Final = (
         "jobs-reach-members",
         "Labels that the host's API server adds to Jobs do not go to members.",
         _jobs_reach_members,
+    ),
+    Deviation(
+        "job-end-reaches-host",
+        "The end of a Job is written with the conditions that newer servers require.",
+        _job_end,
     ),
     Deviation(
         "deleted-override-policy",

@@ -30,7 +30,9 @@ def outcome(federation: Federation, host: Store, members: Mapping[str, Store]) -
     """What the controllers have written so far."""
     return {
         "federated": _federated(host),
-        "members": {name: _members(federation, store) for name, store in members.items()},
+        "members": {
+            name: found for name, store in members.items() if (found := _members(federation, store))
+        },
         "source": _sources(federation, host),
     }
 
@@ -82,13 +84,21 @@ def _short(controller: str) -> str:
     return controller.removeprefix(names.PREFIX)
 
 
+def _is_federated(metadata: Fields) -> bool:
+    """Whether the federation manages an object, or has managed it."""
+    marks = {*(metadata.get("labels") or {}), *(metadata.get("annotations") or {})}
+    return not metadata.get("ownerReferences") and any(
+        each.startswith(names.PREFIX) for each in marks
+    )
+
+
 def _members(federation: Federation, store: Store) -> Fields:
     """Objects of one member."""
     found: Fields = {}
     for type_ in federation.fleet.types:
         kind = type_.kind.kind
         for each in _objects(store, type_.kind):
-            if each["metadata"].get("ownerReferences"):
+            if not _is_federated(each["metadata"]):
                 continue
             made: Fields = {}
             if each["metadata"].get("deletionTimestamp"):

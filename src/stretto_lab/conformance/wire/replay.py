@@ -8,13 +8,15 @@ import msgspec
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.base.clock import ManualClock, timestamp
 from stretto.federation.settings import KUBEADMIRAL
-from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.stores.store import Patch
 from stretto.workloads.kubelet import PodCourse
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
+from stretto_lab.conformance.wire.protection import ProtectionController
 from stretto_lab.conformance.wire.scenario import (
     RecordedCluster,
     RecordedOutcome,
@@ -41,7 +43,7 @@ class WireReplay:
         self.clock = ManualClock(EPOCH)
         self._scenario = scenario
         self._common = common
-        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, course)
+        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, course, _server_controllers)
         self.host = self.fleet.host
         self.federation = self.fleet.federation
         for config in common["typeConfigs"]:
@@ -95,6 +97,11 @@ class WireReplay:
         self.host.patch_status(kind, [Patch("", cluster.name, {"status": status})])
         nodes = [_node(each) for each in self._common["nodes"].get(cluster.name, ())]
         self.fleet.add_member(cluster.name, nodes)
+
+
+def _server_controllers(cache: StoreCache) -> list[Reconciler]:
+    """What the recorded API servers of members did beside storing objects."""
+    return [ProtectionController(cache)]
 
 
 def _type_config(config: Fields) -> Fields:

@@ -1,0 +1,81 @@
+"""Places the objects that a workload needs wherever the workload goes."""
+
+from collections.abc import Hashable, Iterable
+
+from stretto.federation import names, writes
+from stretto.federation.controllers.keys import FEDERATED, FederatedKey, find, key_of
+from stretto.federation.fleet import HOST, ClusterFleet
+from stretto.federation.objects import pending, placements
+from stretto.federation.objects.following import ObjectName, followers, leader_of
+from stretto.federation.objects.naming import federated_name
+from stretto.reconcile.cache import Change, Fields, StoredObject
+
+
+class FollowController:
+    """From leaders to the placements of their followers."""
+
+    name = "follow"
+
+    def __init__(self, fleet: ClusterFleet) -> None:
+        """For the federated objects of a fleet."""
+        self._fleet = fleet
+        self._leaders: dict[FederatedKey, set[FederatedKey]] = {}
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The federated object itself, and those that follow it or followed it."""
+        if change.source != HOST or change.kind.kind not in FEDERATED:
+            return
+        for leader in key_of(self._fleet, change.object):
+            yield leader
+            old, new = self._followers(change.old), self._followers(change.new)
+            for each in old - new:
+                self._leaders.get(each, set()).discard(leader)
+            for each in new:
+                self._leaders.setdefault(each, set()).add(leader)
+            yield from sorted(old | new)
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Place one follower."""
+        item = find(self._fleet, key)
+        if item is None or item.federated.is_terminating:
+            return None
+        federated, spec = item.federated, item.federated.spec
+        leaders = self._found_leaders(item.key)
+        if federated.annotations.get(names.NO_FOLLOWING) == "true":
+            leaders = []
+        if not leaders and not spec.get("follows"):
+            return None
+        clusters = {name for each in leaders for name in placements.placement(each.spec)}
+        wanted = placements.with_placement(spec, names.FOLLOWERS, clusters)
+        wanted = {key: value for key, value in wanted.items() if key != "follows"}
+        if leaders:
+            wanted["follows"] = [each._asdict() for each in sorted(map(leader_of, leaders))]
+        if wanted != spec:
+            notes = dict(federated.annotations)
+            notes[names.PENDING] = pending.after(
+                names.SCHEDULER, notes, item.type.pipeline, changed=True
+            )
+            metadata = {**federated.metadata, "annotations": notes}
+            fields: Fields = {**federated.fields, "metadata": metadata, "spec": wanted}
+            writes.update(self._fleet.host.store, federated, fields)
+        return None
+
+    def _found_leaders(self, key: FederatedKey) -> list[StoredObject]:
+        """The leaders of a follower that exist."""
+        items = (find(self._fleet, each) for each in sorted(self._leaders.get(key, ())))
+        found = [item.federated for item in items if item is not None]
+        return [each for each in found if not each.is_terminating]
+
+    def _followers(self, leader: StoredObject | None) -> set[FederatedKey]:
+        """Keys of the objects that follow a federated object."""
+        if leader is None:
+            return set()
+        keys = (self._key(leader.record.namespace, each) for each in followers(leader))
+        return {key for key in keys if key is not None}
+
+    def _key(self, namespace: str, follower: ObjectName) -> FederatedKey | None:
+        """The federated object of a follower; ``None`` if its kind is not configured."""
+        type_ = self._fleet.types.of(follower.group, follower.kind)
+        if type_ is None:
+            return None
+        return FederatedKey(type_.name, namespace, federated_name(follower.name, type_.name))

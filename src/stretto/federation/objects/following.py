@@ -1,0 +1,94 @@
+"""Which objects follow a workload to its clusters: those that its pods need, and those it names."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from stretto.federation import names
+from stretto.federation.objects.demand import pod_spec
+from stretto.reconcile.cache import Fields, StoredObject
+
+LEADERS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod"})
+"""Kinds that other objects follow."""
+_SOURCES: Final = (
+    ("configMap", "name", "ConfigMap"),
+    ("secret", "secretName", "Secret"),
+    ("persistentVolumeClaim", "claimName", "PersistentVolumeClaim"),
+)
+"""Sources of volumes: member, field with the name, kind."""
+_ENV_SOURCES: Final = (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret"))
+_ENV_FROM: Final = (("configMapRef", "ConfigMap"), ("secretRef", "Secret"))
+
+
+class ObjectName(NamedTuple):
+    """An object of the same namespace."""
+
+    #: API group.
+    group: str
+    #: Kind.
+    kind: str
+    #: Name.
+    name: str
+
+
+def followers(federated: StoredObject) -> set[ObjectName]:
+    """The objects that follow a federated object; none if following is off for it."""
+    template: Fields = federated.spec.get("template") or {}
+    if template.get("kind") not in LEADERS:
+        return set()
+    if federated.annotations.get(names.ENABLE_FOLLOWING) != "true":
+        return set()
+    spec = pod_spec(template) or {}
+    return {*_of_pods(spec), *_named(federated.annotations.get(names.FOLLOWER_LIST, ""))}
+
+
+def leader_of(federated: StoredObject) -> ObjectName:
+    """The name of the object that others follow."""
+    template = federated.spec["template"]
+    group = str(template.get("apiVersion", "")).rpartition("/")[0]
+    return ObjectName(group, template["kind"], template["metadata"]["name"])
+
+
+def _of_pods(spec: Fields) -> Iterator[ObjectName]:
+    """Objects that pods need to start."""
+    account = spec.get("serviceAccountName")
+    if account and account != "default":
+        yield ObjectName("", "ServiceAccount", account)
+    for secret in spec.get("imagePullSecrets") or ():
+        yield ObjectName("", "Secret", secret["name"])
+    for volume in spec.get("volumes") or ():
+        for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
+            yield from _of_volume(source)
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        yield from _of_container(container)
+
+
+def _of_volume(source: Fields) -> Iterator[ObjectName]:
+    """The object behind a volume or a projected source, which names a Secret by ``name``."""
+    for member, field, kind in _SOURCES:
+        found: Fields = source.get(member) or {}
+        name = found.get(field) or found.get("name")
+        if name:
+            yield ObjectName("", kind, name)
+
+
+def _of_container(container: Fields) -> Iterator[ObjectName]:
+    """Objects that the environment of a container reads."""
+    for each in container.get("envFrom") or ():
+        for member, kind in _ENV_FROM:
+            if name := (each.get(member) or {}).get("name"):
+                yield ObjectName("", kind, name)
+    for variable in container.get("env") or ():
+        for member, kind in _ENV_SOURCES:
+            if name := ((variable.get("valueFrom") or {}).get(member) or {}).get("name"):
+                yield ObjectName("", kind, name)
+
+
+def _named(text: str) -> Iterator[ObjectName]:
+    """The objects of the annotation; none if it is malformed."""
+    try:
+        found: Any = json.loads(text or "[]")
+        for each in found:
+            yield ObjectName(each.get("group") or "", each["kind"], each["name"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return

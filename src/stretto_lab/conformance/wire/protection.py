@@ -1,0 +1,43 @@
+"""Finalizers that the recorded API servers add, and that nothing removed during a recording."""
+
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.federation import writes
+from stretto.reconcile.cache import Change, StoreCache
+
+_FINALIZERS: Final = {
+    "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
+    "CustomResourceDefinition": "customresourcecleanup.apiextensions.k8s.io",
+}
+"""Finalizers by kind."""
+
+
+class ProtectionController:
+    """Adds the finalizers to the objects of a member."""
+
+    def __init__(self, cache: StoreCache) -> None:
+        """For the objects of one member."""
+        #: Name in logs and messages.
+        self.name = f"{cache.name}/protection"
+        self._cache = cache
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """A new object of a protected kind."""
+        if change.source != self._cache.name or change.kind.kind not in _FINALIZERS:
+            return
+        if change.old is None:
+            yield change.kind, *change.object.name
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Protect one object."""
+        assert isinstance(key, tuple)
+        kind, namespace, name = key
+        assert isinstance(kind, Kind)
+        item = self._cache.follow(kind).get(namespace, name)
+        if item is not None and not item.is_terminating:
+            fields = writes.with_finalizer(item.fields, _FINALIZERS[kind.kind], present=True)
+            if fields is not None:
+                writes.update(self._cache.store, item, fields)
+        return None
