@@ -37,6 +37,10 @@ FORMS = {
     "stretto.simulate.openb/v1": "stretto.sim.traces.openb:ReplayReport",
     "stretto.simulate.philly/v1": "stretto.sim.traces.philly:PhillyReport",
     "stretto.simulate.azure-vm/v1": "stretto.sim.traces.hosts:HostsReport",
+    **{
+        f"stretto.simulate.{name}/v1": "stretto.sim.traces.hosts:HostsReport"
+        for name in ("azure-vmtable", "pai-2020", "google-2019")
+    },
     "stretto.compare.trace/v1": "stretto.cli.output.documents:TraceComparisonDocument",
     **{
         f"stretto.simulate.{name}/v1": "stretto.sim.traces.batch:BatchReport"

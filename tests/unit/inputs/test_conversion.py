@@ -131,6 +131,32 @@ def test_a_group_precedes_its_pods() -> None:
     assert kinds == [POD_GROUP, POD]
 
 
+def test_nodes_of_the_download_decide_the_pods(repo_root: Path) -> None:
+    traces = repo_root / "examples" / "traces"
+    settings = ConvertSettings(nodes=traces / "cluster_spec.csv")
+    counts = timeline_of(traces / "tiresias.csv", settings).counts
+    assert counts.nodes > 0
+    assert counts.pods < timeline_of(traces / "tiresias.csv").counts.pods
+
+
+def test_a_log_that_describes_its_nodes_brings_them(repo_root: Path) -> None:
+    assert timeline_of(repo_root / "examples" / "traces" / "small.swf").counts.nodes == 8
+
+
+def test_a_table_with_a_column_map_becomes_a_recording(repo_root: Path) -> None:
+    traces = repo_root / "examples" / "traces"
+    settings = ConvertSettings(format="csv", keys={"columns": str(traces / "own.yaml")})
+    assert timeline_of(traces / "own.csv", settings).counts.pods > 0
+
+
+def test_unknown_fields_of_a_dump_are_ignored(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    text = NODE_YAML.replace("status:", "status2: {}\nstatus:")
+    assert timeline_of(written(tmp_path, "d.yaml", text)).counts.nodes == 1
+    assert list(recwarn) == []
+
+
 def test_a_scenario_becomes_a_recording(tmp_path: Path, repo_root: Path) -> None:
     report = convert(repo_root / "examples" / "queues.yaml", tmp_path / "q.jsonl")
     history = history_of(load_recording(tmp_path / "q.jsonl"))

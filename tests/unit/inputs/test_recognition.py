@@ -10,7 +10,8 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.layouts import FileLayout, FileSample, Syntax, compare_layout
 from stretto.inputs.neutral.streams import read_start, text_lines
-from stretto.inputs.traces.recognition import files_by_layout, recognise, recognised
+from stretto.inputs.traces.downloads import table_files
+from stretto.inputs.traces.recognition import recognise, recognised
 
 PHILLY = "job_id,submit_time_s,num_gpus,duration_s\n1,0,2,60\n"
 OPENB = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,0,0\n"
@@ -96,7 +97,7 @@ def test_the_files_of_a_download_are_sorted_by_layout(tmp_path: Path) -> None:
     jobs = FileLayout(what="jobs", required=("job_id", "num_gpus"))
     shards = [written(tmp_path, f"part-{n:03}.csv", PHILLY) for n in (0, 1)]
     written(tmp_path, "other.csv", "red,green\n")
-    assert files_by_layout(tmp_path, [jobs]) == {"jobs": shards}
+    assert table_files(tmp_path, [jobs]) == {"jobs": shards}
 
 
 @pytest.mark.parametrize("pack", ["plain", "gzip", "tar"])

@@ -32,7 +32,7 @@ class ConvertOptions:
     out: Path
     #: Format; ``None`` to recognise it.
     format: str | None
-    #: A node list in openb format.
+    #: A node list of the same download.
     nodes: Path | None
     #: Nodes as ``SHAPE:N``.
     nodes_like: str | None
@@ -46,6 +46,10 @@ class ConvertOptions:
     lifetime: str | None
     #: Whether the VMs of a batch are a gang.
     gangs: bool
+    #: The column map of a CSV file.
+    columns: Path | None
+    #: Size of the normalised amount 1.0.
+    unit: str | None
     #: Whether an existing file is replaced.
     force: bool
 
@@ -63,7 +67,7 @@ class ConvertOptions:
 @click.argument("source", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.argument("out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--format", metavar="NAME", help="Format of the source [recognised].")
-@click.option("--nodes", type=options.INPUT_FILE, help="A node list in openb format.")
+@click.option("--nodes", type=options.INPUT_FILE, help="The node list of the download.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
 @click.option("--window", metavar="START:END", help="Only jobs that arrive in these seconds.")
 @click.option("--sample", type=options.SHARE, help="Only this share of the jobs, such as 0.01.")
@@ -74,6 +78,8 @@ class ConvertOptions:
     help="azure-vm: value of a lifetime bin to use [min].",
 )
 @click.option("--gangs", is_flag=True, help="azure-vm: schedule the VMs of a batch as a gang.")
+@click.option("--columns", type=options.INPUT_FILE, help="csv: the column map, a YAML file.")
+@click.option("--unit", metavar="SHAPE", help="google-2019: size of 1.0 [64cpu-256gib].")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def convert(common: CommandContext, opts: ConvertOptions) -> None:
     """Write SOURCE as a recording OUT, which simulate, compare and story read.
@@ -105,9 +111,11 @@ def _settings(opts: ConvertOptions) -> "ConvertSettings":
 
     start, end = parse_window(opts.window or ":")
     sample = 1.0 if opts.sample is None else opts.sample
-    keys = {"lifetime": opts.lifetime, "gangs": opts.gangs or None}
+    columns = str(opts.columns) if opts.columns is not None else None
+    keys = {"lifetime": opts.lifetime, "gangs": opts.gangs or None, "unit": opts.unit}
+    keys["columns"] = columns
     return ConvertSettings(
-        format=opts.format or "",
+        format=opts.format or ("csv" if columns else ""),
         nodes=opts.nodes,
         nodes_like=opts.nodes_like or "",
         bounds=TraceBounds(start, end, sample, opts.jobs),
@@ -149,5 +157,6 @@ def _show(common: CommandContext, done: "ConversionReport") -> None:
         console.note(f"try: stretto simulate {done.out}")
     else:
         console.note(
-            f"the trace has no nodes; try: stretto simulate {done.out} --add-nodes 64cpu-256gib:100"
+            "the trace has no nodes: convert it with --nodes or --nodes-like, or use "
+            f"stretto simulate {done.out} --add-nodes 64cpu-256gib:100"
         )

@@ -1,7 +1,7 @@
 """Any trace, dump or scenario as a recording that ``simulate`` and ``compare`` replay."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,28 +11,14 @@ from stretto.base.errors import InputError
 from stretto.inputs.conversion.dumps import dump_timeline
 from stretto.inputs.conversion.fleets import fleet_timeline
 from stretto.inputs.conversion.scenarios import scenario_timeline
+from stretto.inputs.conversion.source_format import DUMP, SCENARIO, format_of
 from stretto.inputs.conversion.timeline import OnWritten, Timeline, write_timeline
 from stretto.inputs.neutral.bounds import EVERYTHING, TraceBounds
 from stretto.inputs.neutral.fleet import Fleet, FleetNode
 from stretto.inputs.neutral.shapes import nodes_like
-from stretto.inputs.neutral.streams import read_start
+from stretto.inputs.traces.downloads import table_files
 from stretto.inputs.traces.formats import NODES, TRACES, TraceFormat
 from stretto.inputs.traces.openb.reader import load_nodes
-from stretto.inputs.traces.recognition import files_by_layout, recognise, recognised
-
-STDIN: Final = "-"
-"""The source that means Kubernetes objects on standard input."""
-DUMP: Final = "kubernetes"
-"""Name of the format of a dump of a cluster."""
-SCENARIO: Final = "scenario"
-"""Name of the format of a scenario."""
-_SCENARIO_KEY: Final = re.compile(r"^(?:fleet|workloads)\s*:", re.MULTILINE)
-_OBJECT_KEY: Final = re.compile(r"(?:^|[{\s,])[\"']?(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
-_OTHER: Final = (
-    ('"recording"', "a recording", "stretto simulate {path}"),
-    ("SQLite format 3", "a store or a run record", "stretto record --on {path} --out FILE"),
-)
-"""Starts of files that need no conversion, and the command for them."""
 
 
 class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +26,8 @@ class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Format of the source; empty to recognise it.
     format: str = ""
-    #: A node list in openb format; ``None`` for the nodes of the source.
+    #: A node list of the format, or in openb format if it has none; ``None`` for the nodes of the
+    #: source.
     nodes: Path | None = None
     #: Nodes as ``SHAPE:N``; empty for the nodes of the source.
     nodes_like: str = ""
@@ -145,47 +132,29 @@ def timeline_of(source: Path, settings: ConvertSettings = DEFAULTS) -> Timeline:
         InputError: the source cannot be used.
         UnknownNameError: there is no such format.
     """
-    name = settings.format or _format_of(source)
+    name = settings.format or format_of(source)
     if name == SCENARIO:
         return scenario_timeline(source)
-    nodes = _given_nodes(settings)
     if name == DUMP:
-        return dump_timeline(source, nodes)
-    fleet = _fleet(source, TRACES.get(name), settings, nodes)
+        return dump_timeline(source, _given_nodes(settings, load_nodes))
+    found = TRACES.get(name)
+    nodes = _given_nodes(settings, found.nodes or load_nodes)
+    fleet = _fleet(source, found, settings, nodes)
     if not fleet.pods:
         expected = "at least one pod in the selected part"
         raise InputError(str(source), None, expected, "widen --window or --sample")
     return fleet_timeline(fleet, name, settings.bounds.start_s)
 
 
-def _format_of(source: Path) -> str:
-    """The format of a source: a trace, a scenario or a dump."""
-    if str(source) == STDIN:
-        return DUMP
-    found = recognise(source)
-    if found.format:
-        return found.format
-    if source.is_dir():
-        return DUMP
-    start = read_start(source).decode("utf-8", "replace")
-    for mark, what, command in _OTHER:
-        if mark in start[:200]:
-            hint = f"try: {command.format(path=source)}"
-            raise InputError(str(source), what, "a trace, a dump or a scenario", hint)
-    if _OBJECT_KEY.search(start):
-        return DUMP
-    if _SCENARIO_KEY.search(start):
-        return SCENARIO
-    return recognised(source).format
-
-
-def _given_nodes(settings: ConvertSettings) -> tuple[FleetNode, ...]:
-    """The nodes that the settings add."""
+def _given_nodes(
+    settings: ConvertSettings, read: Callable[[Path], tuple[FleetNode, ...]]
+) -> tuple[FleetNode, ...]:
+    """The nodes that the settings name; ``read`` reads a node list of the format."""
     if settings.nodes is not None and settings.nodes_like:
         expected = "--nodes or --nodes-like, not both"
         raise InputError("--nodes-like", settings.nodes_like, expected)
     if settings.nodes is not None:
-        return load_nodes(settings.nodes)
+        return read(settings.nodes)
     return nodes_like(settings.nodes_like, where="--nodes-like") if settings.nodes_like else ()
 
 
@@ -193,10 +162,9 @@ def _fleet(
     source: Path, found: TraceFormat, settings: ConvertSettings, nodes: Sequence[FleetNode]
 ) -> Fleet:
     """The nodes and pods of a trace, with the nodes of the settings instead of its own."""
-    if found.fleet is not None:
-        fleet = found.fleet(source, settings.bounds, found.keys_for(source, **settings.keys))
-    else:
-        fleet = _fleet_of_lists(source, found, settings)
+    if found.fleet is None:
+        return _fleet_of_lists(source, found, settings, tuple(nodes))
+    fleet = found.fleet(source, settings.bounds, found.keys_for(source, **settings.keys))
     if not nodes:
         return fleet
     pods = tuple(
@@ -206,18 +174,37 @@ def _fleet(
     return msgspec.structs.replace(fleet, nodes=tuple(nodes), pods=pods, changes=())
 
 
-def _fleet_of_lists(source: Path, found: TraceFormat, settings: ConvertSettings) -> Fleet:
-    """The fleet of a format with one work list, and a node list if the folder has one."""
-    path, machines = source, tuple[FleetNode, ...]()
+def _fleet_of_lists(
+    source: Path, found: TraceFormat, settings: ConvertSettings, nodes: tuple[FleetNode, ...]
+) -> Fleet:
+    """The fleet of a format with one work list.
+
+    Nodes are those of the settings, else those of a node list in the same folder, else those that
+    the work list describes.
+    """
+    path = source
     if source.is_dir() and found.layouts:
-        lists = files_by_layout(source, found.layouts)
-        nodes = lists.pop(NODES, [])
-        work = [file for files in lists.values() for file in files]
-        if len(work) != 1:
-            names = ", ".join(file.name for file in work[:4]) or None
-            raise InputError(str(source), names, "one work list", "name the file to convert")
-        path = work[0]
-        machines = found.nodes(nodes[0]) if len(nodes) == 1 and found.nodes is not None else ()
-    items = found.read(path, None)
-    pods = found.pods(items, found.keys_for(path, **settings.keys))
-    return Fleet(machines, settings.bounds.of(pods), path.name)
+        path, lists = _work_list(source, found)
+        if not nodes and len(lists) == 1 and found.nodes is not None:
+            nodes = found.nodes(lists[0])
+    if not nodes and found.own_nodes is not None:
+        with suppress(InputError):  # a log may describe no nodes
+            nodes = found.own_nodes(path)
+    keys = found.keys_for(path, **settings.keys)
+    pods = found.pods_for(found.items(path, None, keys), keys, nodes)
+    return Fleet(nodes, settings.bounds.of(pods), path.name)
+
+
+def _work_list(folder: Path, found: TraceFormat) -> tuple[Path, list[Path]]:
+    """The only work list of a folder, and its node lists.
+
+    Raises:
+        InputError: the folder has several work lists.
+    """
+    lists = table_files(folder, found.layouts)
+    nodes = lists.pop(NODES, [])
+    work = [file for files in lists.values() for file in files]
+    if len(work) != 1:
+        names = ", ".join(file.name for file in work[:4]) or None
+        raise InputError(str(folder), names, "one work list", "name the file to convert")
+    return work[0], nodes

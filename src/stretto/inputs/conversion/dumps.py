@@ -5,6 +5,7 @@ keeps it; a pod without one is pending. Finished pods, and kinds that a recordin
 are left out and counted.
 """
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -89,13 +90,16 @@ def _read(path: Path, skipped: SkippedObjects) -> tuple[_Objects, dict[str, int]
     objects: _Objects = {}
     ignored: dict[str, int] = {}
     doubles = 0
-    for each in read_manifests(path, ReadSettings(lenient=True), skipped):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fields of newer versions do not decide placements
+        found = read_manifests(path, ReadSettings(lenient=True), skipped)
+    for each in found:
         if each.kind not in kept:
             ignored[each.kind.kind] = ignored.get(each.kind.kind, 0) + 1
             continue
         key = (each.kind, each.namespace, each.name)
         doubles += key in objects
-        objects[key] = _with_uid(translated(each.kind, msgspec.json.decode(each.body)))
+        objects[key] = _completed(translated(each.kind, msgspec.json.decode(each.body)))
     return objects, ignored, doubles
 
 
@@ -137,9 +141,11 @@ def _newest(objects: _Objects) -> str:
     return max(times, default="")
 
 
-def _with_uid(body: _Body) -> _Body:
-    """An object with a uid; hand-written objects have none."""
+def _completed(body: _Body) -> _Body:
+    """An object with what an API server adds and a hand-written object lacks."""
     meta = body["metadata"]
     if not meta.get("uid"):
         meta["uid"] = f"{body['kind'].lower()}-{meta.get('namespace', '')}-{meta['name']}"
+    if body["kind"] == POD.kind:
+        body.setdefault("spec", {}).setdefault("schedulerName", "default-scheduler")
     return body

@@ -2,7 +2,8 @@
 
 Second 0 is the start of the window, else the first arrival. A pod with a node in the trace is bound
 to it at its recorded start and deleted at its recorded end. Any other pod states its run time in an
-annotation, and a replay decides when it starts. At each instant ends precede changes of nodes,
+annotation, and a replay decides when it starts; if the trace deletes it at a fixed second, it is
+deleted then while it is pending. At each instant ends precede changes of nodes,
 arrivals and starts. A run time below one second counts as one second.
 """
 
@@ -125,6 +126,8 @@ class _FleetScript:
                     yield start, _START, number
                 if pod.duration_s is not None:
                     yield start + max(_MIN_RUN_S, pod.duration_s), _END, number
+            elif pod.departure_s is not None:
+                yield max(self._at(pod.departure_s), arrival + _MIN_RUN_S), _END, number
 
     def _at(self, second: float | None) -> float:
         """A second of the trace as a second of the recording."""

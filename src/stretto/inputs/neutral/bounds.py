@@ -34,8 +34,10 @@ class TraceBounds(msgspec.Struct, frozen=True):
 
     def keeps(self, job: str, arrival_s: float) -> bool:
         """Whether a job that arrives at a second is kept, apart from the number of jobs."""
-        if not self.start_s <= arrival_s < self.end_s:
-            return False
+        return self.start_s <= arrival_s < self.end_s and self.samples(job)
+
+    def samples(self, job: str) -> bool:
+        """Whether a job belongs to the sample, whenever it arrives."""
         return self.sample >= 1.0 or zlib.crc32(job.encode()) < self.sample * 2**32
 
     def first_jobs(self, pods: Sequence[FleetPod]) -> tuple[FleetPod, ...]:
@@ -61,8 +63,8 @@ EVERYTHING: Final = TraceBounds()
 
 
 def job_of(pod: FleetPod) -> str:
-    """The job of a pod: its gang, its controller, or the pod itself."""
-    return pod.group or pod.owner or pod.name
+    """The job of a pod: the one that the trace names, its gang, its controller, or itself."""
+    return pod.extra.get("job") or pod.group or pod.owner or pod.name
 
 
 def check_kept(count: int, where: str) -> None:

@@ -14,7 +14,7 @@ from stretto.inputs.neutral.tables import CsvLayout
 _SHOWN: Final = 4
 """Maximum number of columns that a difference names."""
 _NAME_SCORE: Final = 0.3
-"""Score of a file whose name is the published one and whose content differs."""
+"""What the published name of a file adds to its score."""
 
 
 class Syntax(Enum):
@@ -60,7 +60,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
 class LayoutMatch(NamedTuple):
     """A file compared with a layout."""
 
-    #: How near they are: 1 for equal, 0 for nothing in common.
+    #: How near they are: 1 for equal, 0 for nothing in common; a published name adds to it.
     score: float
     #: What differs; empty if the file has the layout.
     differs: str
@@ -103,7 +103,7 @@ def compare_layout(sample: FileSample, layout: FileLayout) -> LayoutMatch:
             found = _compare_names(header, layout, "column")
         else:
             found = _compare_cells(rows, layout)
-    return found if not named else found._replace(score=max(found.score, _NAME_SCORE))
+    return found._replace(score=found.score + _NAME_SCORE) if named else found
 
 
 def cells_of(line: str, syntax: Syntax) -> list[str]:
@@ -149,7 +149,7 @@ def _compare_cells(rows: Sequence[Sequence[str]], layout: FileLayout) -> LayoutM
         return LayoutMatch(0.0, f"its lines are no {layout.syntax.value}")
     if not low <= width <= high:
         cells = f"{low}" if low == high else f"{low} to {high}"
-        near = min(width, low) / max(width, low)
+        near = (min(width, low) / max(width, low)) ** 2
         return LayoutMatch(near * 0.4, f"it has {width} cells in a line instead of {cells}")
     for column, pattern in layout.cells.items():
         number = layout.columns.index(column)

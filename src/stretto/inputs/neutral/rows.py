@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.layouts import FileLayout, Syntax
-from stretto.inputs.neutral.streams import text_lines
+from stretto.inputs.neutral.layouts import FileLayout
+from stretto.inputs.neutral.streams import read_start, text_lines
 from stretto.inputs.neutral.tables import FIX_ROW
 
 _EMPTY: Final = frozenset({"", "null", "none", "nan", "na", "\\n"})
@@ -97,19 +97,18 @@ class TraceRow:
 
 
 def trace_rows(paths: Iterable[Path], layout: FileLayout) -> Iterator[TraceRow]:
-    """The rows of the shards of a table, in order.
+    """The rows of the shards of a table, in order; each shard is CSV or JSON lines.
 
     Raises:
         InputError: a file cannot be read, or a row has another number of cells.
     """
     for path in paths:
-        yield from _json_rows(path) if layout.syntax is Syntax.JSON else _csv_rows(path, layout)
+        yield from _json_rows(path) if _is_json(path) else _csv_rows(path, layout)
 
 
-def is_json(path: Path) -> bool:
+def _is_json(path: Path) -> bool:
     """Whether the lines of a table are JSON objects."""
-    first = next((line for _, line in text_lines(path) if line.strip()), "")
-    return first.lstrip().startswith(("{", "["))
+    return read_start(path, 256).lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"{", b"["))
 
 
 def _csv_rows(path: Path, layout: FileLayout) -> Iterator[TraceRow]:

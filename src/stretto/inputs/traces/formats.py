@@ -31,6 +31,8 @@ from stretto.inputs.traces.openb.reader import (
     load_pods,
 )
 from stretto.inputs.traces.philly import JOB_LAYOUT, PCS_LAYOUT, PhillyJobs, job_pods, load_jobs
+from stretto.inputs.traces.published.sources import SOURCES as PUBLISHED
+from stretto.inputs.traces.published.sources import PublishedSource
 
 GROUP: Final = "stretto.trace_formats"
 """Entry-point group of installed formats; each entry is a ``TraceFormat``."""
@@ -91,7 +93,7 @@ class TraceFormat:
         Raises:
             InputError: the file cannot be used.
         """
-        if what == NODES and self.nodes is not None:
+        if what == NODES and self.nodes is not None and not path.is_dir():
             self.nodes(path)
         else:
             self.read(path, None)
@@ -117,6 +119,21 @@ class TraceFormat:
         """The keys of a work list; unknown keys are ignored."""
         known = {name: keys[name] for name in self.keys.__struct_fields__ if name in keys}
         return self.keys(**{self.file: str(path), **known})
+
+
+def _published(source: PublishedSource) -> TraceFormat:
+    """A trace of many files; its pods run on hosts."""
+    return TraceFormat(
+        keys=source.keys,
+        file=source.file,
+        read=lambda path, _: source.read(path, source.keys(**{source.file: str(path)})),
+        read_by=source.read,
+        pods=lambda pods, _: pods,
+        layouts=source.layouts,
+        fleet=source.fleet,
+        nodes=source.nodes,
+        node_keys=source.node_keys,
+    )
 
 
 def _batch(source: BatchSource) -> TraceFormat:
@@ -174,6 +191,7 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             options=RUNS_ON_HOSTS | {"lifetime", "gangs"},
             driver="stretto.sim.traces.azure:prepare",
         ),
+        **{name: _published(source) for name, source in PUBLISHED.items()},
         **{name: _batch(source) for name, source in SOURCES.items()},
     },
     GROUP,

@@ -5,7 +5,8 @@ A folder is searched with its sub-folders, so a download can be named as a whole
 """
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,7 +16,7 @@ from stretto.inputs.neutral.streams import read_start
 from stretto.inputs.traces.formats import TRACES
 
 _LOOKED_AT: Final = 64
-"""Files of a folder that are compared with the layouts: shards of one table are alike."""
+"""Files of a folder that are compared with the layouts; numbered shards count once."""
 _NEAR: Final = 0.2
 """Score from which a layout is named as the nearest one."""
 _NO_TRACE: Final = (".yaml", ".yml", ".md", ".header", ".png", ".py", ".sh")
@@ -76,32 +77,16 @@ def recognised(path: Path) -> Recognition:
     return found if found.format else Recognition(name, name, "", "")
 
 
-def files_by_layout(path: Path, layouts: Sequence[FileLayout]) -> dict[str, list[Path]]:
-    """The files of a download by ``FileLayout.what``, in order of their path.
-
-    Args:
-        path: a file, whose folder is searched for the others by name, or a folder.
-        layouts: the layouts; a file belongs to the nearest one that it has.
-
-    Raises:
-        InputError: a file cannot be read.
-    """
-    found: dict[str, list[Path]] = {layout.what: [] for layout in layouts}
-    files = list(_below(path)) if path.is_dir() else [path]
-    for file in files:
-        sample = FileSample.of(str(file), read_start(file))
-        matches = [(compare_layout(sample, layout), layout) for layout in layouts]
-        match, layout = max(matches, key=lambda each: _rank(each[0]))
-        if not match.differs:
-            found[layout.what].append(file)
-    return found
-
-
 def sample_files(path: Path) -> list[Path]:
-    """The file itself, or the first files below a folder that may hold rows."""
+    """The file itself, or files below a folder that may hold rows, one of each numbered series."""
     if not path.is_dir():
         return [path]
-    return [file for _, file in zip(range(_LOOKED_AT), _below(path), strict=False)]
+    series: dict[str, Path] = {}
+    for file in _below(path):
+        series.setdefault(re.sub(r"\d+", "#", str(file.relative_to(path))), file)
+        if len(series) == _LOOKED_AT:
+            break
+    return list(series.values())
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -14,12 +14,11 @@ from typing import Final
 
 import msgspec
 
-from stretto.base.errors import InputError
 from stretto.inputs.neutral.bounds import EVERYTHING, TraceBounds, check_kept
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_MEMORY_MIB, Fleet, FleetPod
 from stretto.inputs.neutral.layouts import FileLayout
 from stretto.inputs.neutral.rows import TraceRow, trace_rows
-from stretto.inputs.traces.published.downloads import table_files
+from stretto.inputs.traces.downloads import table_files
 
 VM_TABLE: Final = FileLayout(
     what="VM table",
@@ -86,18 +85,6 @@ def load_vm_table(path: Path, bounds: TraceBounds = EVERYTHING) -> Fleet:
         pods.append(pod)
         check_kept(len(pods), str(path))
     return Fleet((), bounds.first_jobs(pods), path.name, "CC-BY-4.0", notes=tuple(_notes(pods)))
-
-
-def read_vm_table(path: Path) -> tuple[FleetPod, ...]:
-    """All VMs as pods.
-
-    Raises:
-        InputError: there is none, or a row cannot be used.
-    """
-    pods = load_vm_table(path).pods
-    if not pods:
-        raise InputError(str(path), None, "at least one VM", "fetch the file again")
-    return pods
 
 
 def _pod(row: TraceRow, bounds: TraceBounds) -> FleetPod | None:

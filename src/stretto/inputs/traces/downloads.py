@@ -33,8 +33,8 @@ def table_files(path: Path, layouts: Sequence[FileLayout]) -> dict[str, list[Pat
             found[layout.what].append(file)
     needed = layouts[0]
     if not found[needed.what]:
-        names = " or ".join(needed.names)
-        raise InputError(str(path), None, f"the {needed.what} ({names})", "fetch the file as well")
+        names = f" ({' or '.join(needed.names)})" if needed.names else ""
+        raise InputError(str(path), None, f"the {needed.what}{names}", "fetch the file as well")
     return found
 
 
