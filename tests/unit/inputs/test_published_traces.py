@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tarfile
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,15 @@ def test_tasks_that_cannot_be_scheduled_are_counted(tmp_path: Path) -> None:
     assert len(fleet.pods) == 2
     assert fleet.notes[0] == "1 tasks without a time are left out"
     assert fleet.notes[1] == "1 tasks with more than 16 GPUs are left out"
+
+
+def test_the_archive_of_a_table_is_read_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path, "pai_task_table.csv", TASK)
+    with tarfile.open(tmp_path / "pai_task_table.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "pai_task_table.csv", "pai_task_table.csv")
+    (tmp_path / "pai_task_table.csv").unlink()
+    assert recognise(tmp_path).format == "pai-2020"
+    assert len(load_pai(tmp_path).pods) == 2
 
 
 def test_a_header_beside_a_table_names_its_columns(tmp_path: Path) -> None:
