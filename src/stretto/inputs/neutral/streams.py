@@ -42,7 +42,7 @@ def read_start(path: Path, size: int = START) -> bytes:
             first = next((member for member in archive if member.isfile()), None)
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise _unreadable(path, error) from error
-    return start[first.offset_data :] if first is not None else b""
+    return start[first.offset_data : first.offset_data + first.size] if first is not None else b""
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
