@@ -39,6 +39,8 @@ class PodEncoder:
             pod.queue,
             tuple(pod.labels.items()),
             pod.preemption_policy,
+            pod.owner,
+            pod.priority_class,
         )
         found = self._parts.get(spec)
         if found is None:

@@ -38,7 +38,7 @@ from stretto.inputs.traces.batch.jobs import (
 from stretto.sim.engine import NEVER, OnArrivals, PodWork, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
 from stretto.sim.traces.drivers import PreparedTrace, TraceRun
-from stretto.sim.traces.hosts import DEFAULT_POLICY
+from stretto.sim.traces.hosts import DEFAULT_POLICY, NEVER_PREEMPTS
 from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import WINDOW, WorldConfig, build_world
 
@@ -46,8 +46,6 @@ P95: Final = 0.95
 """The percentile in the report."""
 BOUND_S: Final = 10
 """Shortest run time in the bounded slowdown, in seconds."""
-NEVER_PREEMPTS: Final = "Never"
-"""Preemption policy of jobs: in a log, no job was evicted for another."""
 DEFAULT_QUEUE: Final = "fifo"
 """Order of jobs by default."""
 

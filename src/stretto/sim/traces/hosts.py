@@ -2,7 +2,8 @@
 
 At each instant, ends precede arrivals, and arrivals follow the order of the list. Hosts are packed
 (the most allocated host first) unless another policy is selected; ties go to the smallest host
-name. Pods of one group are a gang: all of them start or none.
+name. Pods of one group are a gang: all of them start or none. Pods of higher priority start first,
+but evict nothing.
 
 ``placed`` and ``rejected`` count pods. Pending pods are ordered by arrival, and later pods that fit
 may pass them. A pod is rejected only if it can never start: it does not fit after all others have
@@ -29,6 +30,9 @@ from stretto.sim.world import WorldConfig, build_world
 
 DEFAULT_POLICY: Final = "packing"
 """Fills one host after the other, as cloud providers do."""
+
+NEVER_PREEMPTS: Final = "Never"
+"""``preemptionPolicy`` of the pods of a trace, in which the ends of others are given."""
 
 
 class HostsStudy(msgspec.Struct, frozen=True):
@@ -90,9 +94,18 @@ def prepare(run: TraceRun) -> PreparedTrace:
 def _work(pods: Sequence[FleetPod]) -> list[PodWork]:
     """Pods as work, in the order of the list, with times in whole seconds."""
     return [
-        PodWork(pod, floor((pod.arrival_s or 0.0) + 0.5), floor((pod.duration_s or 0.0) + 0.5))
+        PodWork(
+            _without_preemption(pod),
+            floor((pod.arrival_s or 0.0) + 0.5),
+            floor((pod.duration_s or 0.0) + 0.5),
+        )
         for pod in pods
     ]
+
+
+def _without_preemption(pod: FleetPod) -> FleetPod:
+    """The pod; one with a priority evicts no others, whose ends are those of the trace."""
+    return msgspec.structs.replace(pod, preemption_policy=NEVER_PREEMPTS) if pod.priority else pod
 
 
 def _report(
