@@ -49,6 +49,17 @@ class NodeProtection(NamedTuple):
     is_everywhere: bool = False
 
 
+class ColumnUsage(NamedTuple):
+    """Usage of a queue in one column by pods that may be evicted."""
+
+    #: The column.
+    column: int
+    #: int64[k]: amount of each pod.
+    of_row: Ints
+    #: int64[slot]: sum of the pods on each node.
+    of_slot: Ints
+
+
 class EvictionTerms(Protocol):
     """By which right a pod evicts others."""
 
@@ -95,10 +106,15 @@ class PriorityTerms:
         self._usage = usage
         self._balance: GuaranteeBalance | None = None
         self._is_read = False
+        #: By priority, and by queue and priority: what a cycle has read.
+        self._rows: dict[int, Ints] = {}
+        self._usages: dict[tuple[QueueBranch, int], tuple[Ints, list[ColumnUsage]]] = {}
 
     def begin(self) -> None:
         """Start a cycle without promises."""
         self._is_read = False
+        self._rows.clear()
+        self._usages.clear()
 
     def is_guarding(self) -> bool:
         """Whether guarantees may protect pods in this cycle."""
@@ -137,44 +153,64 @@ class PriorityTerms:
         tree = balance.usage.tree
         queue, priority = tree.leaf(balance.usage.queue_of(row)), self.preemptor(row).priority
         slots = np.zeros(self._cluster.ledger.slots.size, np.bool_)
-        protected: set[int] = set()
+        protected = np.zeros(self._cluster.pods.length, np.bool_)
         for branch in tree:
             if branch.guarantee and branch not in queue.path:
                 self._add_protected(branch, priority, slots, protected)
         if not slots.any():
             return None
-        rows = _rows_on_nodes(self._cluster, priority)
+        rows = self._rows_below(priority)
         rows = rows[slots[self._cluster.pods.slot[rows]]]
-        rows = rows[~np.isin(rows, list(protected))]
+        rows = rows[~protected[rows]]
         may_go = lambda each: balance.protector(each, queue) is None
         leave = lambda each: balance.leaving_in_turn(each, may_go)
         return NodeProtection(slots, _kept_by_turns(self._cluster, priority, leave), rows)
 
     def _add_protected(
-        self, branch: QueueBranch, priority: int, slots: Mask, protected: set[int]
+        self, branch: QueueBranch, priority: int, slots: Mask, protected: Mask
     ) -> None:
         """Add the nodes and pods that the guarantee of one queue protects.
 
         A node is added where the queue would fall below its guarantee without all its pods of lower
         priority there; a pod is added where it would without this pod alone.
         """
+        balance = self.balance
+        assert balance is not None
+        rows, usages = self._usages_below(branch, priority)
+        for column, of_row, of_slot in usages:
+            spare = balance.spare(branch, column)
+            slots |= (of_slot > spare) & (of_slot > 0)
+            protected[rows[(of_row > spare) & (of_row > 0)]] = True
+
+    def _rows_below(self, priority: int) -> Ints:
+        """Rows below a priority on nodes, read once for each cycle."""
+        if priority not in self._rows:
+            self._rows[priority] = _rows_on_nodes(self._cluster, priority)
+        return self._rows[priority]
+
+    def _usages_below(self, branch: QueueBranch, priority: int) -> tuple[Ints, list[ColumnUsage]]:
+        """Rows of a queue below a priority, and their usage, read once for each cycle."""
+        key = (branch, priority)
+        if key not in self._usages:
+            self._usages[key] = self._read_usages(branch, priority)
+        return self._usages[key]
+
+    def _read_usages(self, branch: QueueBranch, priority: int) -> tuple[Ints, list[ColumnUsage]]:
         balance, pods = self.balance, self._cluster.pods
         assert balance is not None
-        amounts = {c: dict[int, int]() for c in branch.guarantee}
-        held = balance.usage.held()
-        for row in balance.usage.rows_under(branch):
-            if pods.priority[row] >= priority or not _is_staying(self._cluster, row):
-                continue
-            slot = int(pods.slot[row])
-            for column, amount in held[row].amounts:
-                if column in amounts and amount:
-                    here = amounts[column]
-                    here[slot] = here.get(slot, 0) + amount
-                    if amount > balance.spare(branch, column):
-                        protected.add(row)
-        for column, by_slot in amounts.items():
-            spare = balance.spare(branch, column)
-            slots[[slot for slot, amount in by_slot.items() if amount > spare]] = True
+        rows = np.fromiter(balance.usage.rows_under(branch), np.int64)
+        stays = (pods.slot[rows] != NO_SLOT) & (pods.eviction_state[rows] == EvictionState.NONE)
+        rows = rows[stays & (pods.priority[rows] < priority)]
+        ids, which = np.unique(pods.class_id[rows], return_inverse=True)
+        requests = [dict(balance.usage.pool.requests_of(each)) for each in ids.tolist()]
+        found = []
+        for column in branch.guarantee:
+            of_class = np.array([each.get(column, 0) for each in requests], np.int64)
+            of_row = of_class[which]
+            of_slot = np.zeros(self._cluster.ledger.slots.size, np.int64)
+            np.add.at(of_slot, pods.slot[rows], of_row)
+            found.append(ColumnUsage(column, of_row, of_slot))
+        return rows, found
 
     def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
         """Whether no rule protects any, and no queue falls below its guarantee without all."""
