@@ -347,12 +347,6 @@ def _are_unguarded(
     return all(guard_against(cluster, rules, row, priority, now) is None for row in victims)
 
 
-def _is_staying(cluster: Cluster, row: int) -> bool:
-    """Whether a pod is on a node and is not being evicted."""
-    pods = cluster.pods
-    return bool(pods.slot[row] != NO_SLOT) and pods.eviction_state[row] == EvictionState.NONE
-
-
 def _rows_on_nodes(cluster: Cluster, priority: int) -> Ints:
     """Rows below a priority that run or wait for victims on a node and are not being evicted."""
     pods = cluster.pods
@@ -370,12 +364,10 @@ def _kept_by_turns(
     pods = cluster.pods
 
     def kept_on(slot: int) -> Collection[int]:
-        rows = [
-            row
-            for row in pods.on_slot(slot).tolist()
-            if pods.priority[row] < priority and _is_staying(cluster, row)
-        ]
-        rows.sort(key=lambda row: (int(pods.priority[row]), -float(pods.started[row]), -row))
+        here = np.asarray(pods.on_slot(slot), np.int64)
+        staying = (pods.slot[here] != NO_SLOT) & (pods.eviction_state[here] == EvictionState.NONE)
+        here = here[staying & (pods.priority[here] < priority)]
+        rows = here[np.lexsort((-here, -pods.started[here], pods.priority[here]))].tolist()
         return set(rows).difference(leave(rows))
 
     return kept_on
