@@ -60,7 +60,7 @@ def test_a_group_of_scheduler_plugins_is_a_gang_where_its_definition_is_installe
     kind = PLUGINS_POD_GROUP
     put(ground.site, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
     path = f"/apis/{kind.api_version}/namespaces/default/{kind.plural}"
-    until(lambda: ground.site.ask("GET", path).status == 200, lambda: "the kind is not served")
+    until(lambda: ground.site.send("GET", path).status == 200, lambda: "the kind is not served")
     ground.plane.close()
     forms = with_served_groups(ground.plane.config, ground.near).group_forms
     ground.plane = ground.new_plane(group_forms=forms)

@@ -166,7 +166,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
             commit=self.commit,
             preemption=preemption.rules,
             rescheduling=preemption.moving.rules,
-            evict_over_committed_after=preemption.relief,
+            evict_over_committed_after=preemption.overcommit_delay,
         )
         return PlaneConfig(
             profile=profile,

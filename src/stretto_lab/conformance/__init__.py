@@ -1,1 +1,1 @@
-"""Comparison of decisions with recorded decisions of other schedulers."""
+"""CaseComparison of decisions with recorded decisions of other schedulers."""

@@ -29,7 +29,7 @@ from stretto.framework.parity.decision import (
 from stretto.framework.parity.scheduler import WEIGHTS, ExactScheduler
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.report import (
-    Comparison,
+    CaseComparison,
     ConformanceReport,
     Disagreement,
     compare_all,
@@ -70,7 +70,7 @@ def run(
     cases: Iterable[ConformanceCase], on_case: Callable[[int], None] = lambda _: None
 ) -> ConformanceReport:
     """Decide and compare every case; ``on_case`` is called with the number of cases done."""
-    return compare_all(cases, lambda case: Comparison(compare(case)), on_case)
+    return compare_all(cases, lambda case: CaseComparison(compare(case)), on_case)
 
 
 def read(path: Path) -> Iterator[ConformanceCase]:

@@ -8,7 +8,7 @@ from stretto_lab.conformance import kube_cases
 from stretto_lab.conformance.federation import cases as federation_cases
 from stretto_lab.conformance.federation.cases import FederationCase
 from stretto_lab.conformance.kube_cases import ConformanceCase
-from stretto_lab.conformance.report import Comparison, ConformanceReport, compare_all
+from stretto_lab.conformance.report import CaseComparison, ConformanceReport, compare_all
 from stretto_lab.conformance.wire import cases as wire_cases
 from stretto_lab.conformance.wire.cases import OutcomeCase
 
@@ -33,9 +33,9 @@ def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> Conformance
     return compare_all(cases, _compare, on_case)
 
 
-def _compare(case: AnyCase) -> Comparison:
+def _compare(case: AnyCase) -> CaseComparison:
     if isinstance(case, OutcomeCase):
-        return Comparison(*wire_cases.compare(case))
+        return CaseComparison(*wire_cases.compare(case))
     if isinstance(case, FederationCase):
-        return Comparison(federation_cases.compare(case))
-    return Comparison(kube_cases.compare(case))
+        return CaseComparison(federation_cases.compare(case))
+    return CaseComparison(kube_cases.compare(case))

@@ -34,7 +34,7 @@ class Disagreement(msgspec.Struct, frozen=True):
     got: Any
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class CaseComparison(msgspec.Struct, frozen=True):
     """What comparing one case has found."""
 
     #: Fields that differ without a reason.
@@ -75,7 +75,7 @@ class ConformanceReport(msgspec.Struct):
         """Cases that differ without a reason."""
         return self.cases - self.agreed - (self.deviating or 0)
 
-    def add(self, case: RecordedCase, compared: Comparison) -> None:
+    def add(self, case: RecordedCase, compared: CaseComparison) -> None:
         """Count a case."""
         found = compared.disagreed
         agrees = not found and not compared.deviations
@@ -99,7 +99,7 @@ class ConformanceReport(msgspec.Struct):
 
 def compare_all(
     cases: Iterable[CaseT],
-    compare: Callable[[CaseT], Comparison],
+    compare: Callable[[CaseT], CaseComparison],
     on_case: Callable[[int], None] = lambda _: None,
 ) -> ConformanceReport:
     """Compare every case; ``on_case`` is called with the number of cases done.

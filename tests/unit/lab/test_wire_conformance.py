@@ -1,6 +1,6 @@
 """Outcomes of recorded wire traffic: placeholders, deviations, totals."""
 
-from stretto_lab.conformance.report import Comparison, ConformanceReport, Disagreement
+from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
 from stretto_lab.conformance.wire.placeholders import equal, filled
 
@@ -37,8 +37,10 @@ def test_the_status_of_a_daemon_set_differs_on_purpose() -> None:
 def test_a_report_counts_agreeing_deviating_and_wrong_cases() -> None:
     report = ConformanceReport()
     one = case({}, {})
-    report.add(one, Comparison([]))
-    report.add(one, Comparison([], {"status-of-every-kind"}))
-    report.add(one, Comparison([Disagreement("one-1", "source", 1, 2)], {"status-of-every-kind"}))
+    report.add(one, CaseComparison([]))
+    report.add(one, CaseComparison([], {"status-of-every-kind"}))
+    report.add(
+        one, CaseComparison([Disagreement("one-1", "source", 1, 2)], {"status-of-every-kind"})
+    )
     assert (report.cases, report.agreed, report.deviating, report.wrong) == (3, 1, 1, 1)
     assert report.deviations == {"status-of-every-kind": 2}

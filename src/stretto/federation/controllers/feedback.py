@@ -7,7 +7,7 @@ from stretto.federation import names, writes
 from stretto.federation.controllers.keys import FEDERATED, FederatedItem, find, key_of
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.workload import current_replicas
+from stretto.federation.objects.current import current_replicas
 from stretto.reconcile.cache import Change, Fields
 
 

@@ -5,11 +5,9 @@ from typing import NamedTuple
 
 from stretto.api.types.federation.policies import SchedulingMode
 from stretto.api.wire.meta import NodeSelectorTerm
-from stretto.federation import names
 from stretto.federation.objects.clusters import member_cluster
+from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import replicas_of, request_of
-from stretto.federation.objects.paths import pointer
-from stretto.federation.objects.placements import overrides_by, placed_by
 from stretto.federation.objects.steering import Steering
 from stretto.federation.scheduling.fleet import MemberFleet
 from stretto.federation.scheduling.kubeadmiral import (
@@ -20,17 +18,6 @@ from stretto.federation.scheduling.kubeadmiral import (
 from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, ReplicaLimits
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import StoredObject
-
-
-def current_replicas(federated: StoredObject, type_: FederatedType) -> dict[str, int | None]:
-    """Clusters that the scheduler has placed an object in, with their replicas."""
-    path = pointer(type_.paths.replicas_spec) if type_.paths.replicas_spec else ""
-    patches = overrides_by(federated.spec, names.SCHEDULER)
-    found: dict[str, int | None] = {}
-    for name in placed_by(federated.spec, names.SCHEDULER) or ():
-        values = [each.get("value") for each in patches.get(name, ()) if each.get("path") == path]
-        found[name] = values[-1] if values and isinstance(values[-1], int) else None
-    return found
 
 
 class Circumstances(NamedTuple):

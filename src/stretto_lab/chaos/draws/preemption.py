@@ -40,7 +40,7 @@ class PreemptionDraw:
         #: Whether controllers recreate evicted pods.
         self.recreates = Rng(seed).child("controllers").random() < RECREATE_SHARE
         #: Seconds after which pods are evicted from over-committed nodes; ``None`` for never.
-        self.relief = Rng(seed).child("relief").choice((None, 1.0, 8.0))
+        self.overcommit_delay = Rng(seed).child("relief").choice((None, 1.0, 8.0))
         #: Draws of reservations and moves.
         self.moving = ReservationDraw(seed)
         #: Uids of pods with finalizers, by name.

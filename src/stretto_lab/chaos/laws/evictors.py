@@ -68,7 +68,7 @@ class EvictorLaw:
             if cause is EvictionCause.RESCHEDULE:
                 yield from breaches_of_moves(plane, rows, claimed)
             elif cause is EvictionCause.OVER_COMMITTED and usage is not None:
-                yield from self._relieved(plane, usage, rows)
+                yield from self._over_committed(plane, usage, rows)
             winner = plane.units.of_row(winners[0]) if winners else None
             if winner is None or usage is None:
                 continue
@@ -100,7 +100,7 @@ class EvictorLaw:
         for each in victims:
             yield from _decided_twice(plane, _contender(plane, usage, [each]), winner, used)
 
-    def _relieved(
+    def _over_committed(
         self, plane: Plane, usage: QueueUsage, victims: Sequence[int]
     ) -> Iterator[InvariantBreach]:
         """Check that those that stay on an over-committed node would not have sufficed.

@@ -8,20 +8,23 @@ import msgspec
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.base.clock import ManualClock, timestamp
 from stretto.federation.settings import KUBEADMIRAL
-from stretto.reconcile.cache import StoreCache, StoredObject
-from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.stores.store import Patch
-from stretto.workloads.kubelet import PodCourse
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
-from stretto_lab.conformance.wire.protection import ProtectionController
 from stretto_lab.conformance.wire.scenario import (
     RecordedCluster,
     RecordedOutcome,
     UserStep,
     WireScenario,
+)
+from stretto_lab.conformance.wire.shared import (
+    api_resource,
+    course,
+    node_body,
+    server_controllers,
+    type_config,
 )
 
 EPOCH: Final = 1_790_000_000.0
@@ -43,11 +46,11 @@ class WireReplay:
         self.clock = ManualClock(EPOCH)
         self._scenario = scenario
         self._common = common
-        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, course, _server_controllers)
+        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, course, server_controllers)
         self.host = self.fleet.host
         self.federation = self.fleet.federation
         for config in common["typeConfigs"]:
-            self._create(FEDERATED_TYPE_CONFIG.kind, _type_config(config))
+            self._create(FEDERATED_TYPE_CONFIG.kind, type_config(config))
         for each in scenario.clusters:
             self._add_cluster(each)
 
@@ -92,70 +95,8 @@ class WireReplay:
         status = {
             "conditions": conditions,
             "resources": cluster.resources,
-            "apiResourceTypes": [_api_resource(each) for each in self._common["memberKinds"]],
+            "apiResourceTypes": [api_resource(each) for each in self._common["memberKinds"]],
         }
         self.host.patch_status(kind, [Patch("", cluster.name, {"status": status})])
-        nodes = [_node(each) for each in self._common["nodes"].get(cluster.name, ())]
+        nodes = [node_body(each) for each in self._common["nodes"].get(cluster.name, ())]
         self.fleet.add_member(cluster.name, nodes)
-
-
-def _server_controllers(cache: StoreCache) -> list[Reconciler]:
-    """What the recorded API servers of members did beside storing objects."""
-    return [ProtectionController(cache)]
-
-
-def _type_config(config: Fields) -> Fields:
-    """A FederatedTypeConfig as the common file describes it."""
-    source = {
-        "group": config["group"],
-        "version": config["version"],
-        "kind": config["kind"],
-        "pluralName": config["plural"],
-        "scope": "Namespaced" if config["namespaced"] else "Cluster",
-    }
-    spec: Fields = {
-        "sourceType": source,
-        "controllers": [
-            [f"kubeadmiral.io/{each}" for each in group] for group in config["pipeline"]
-        ],
-        "statusAggregation": {"enabled": config["statusAggregation"]},
-        "autoMigration": {"enabled": config["autoMigration"]},
-        "pathDefinition": config["paths"],
-    }
-    if config["collected"] is not None:
-        spec["statusCollection"] = {"enabled": True, "fields": config["collected"]}
-    metadata = {"name": config["name"], "annotations": config["annotations"]}
-    return {"metadata": metadata, "spec": spec}
-
-
-def _node(node: Fields) -> bytes:
-    """A node as the common file describes it."""
-    amounts = node["allocatable"]
-    body = {
-        "metadata": {"name": node["name"], "labels": node["labels"]},
-        "spec": {"taints": node["taints"], "unschedulable": node["unschedulable"]},
-        "status": {
-            "allocatable": amounts,
-            "capacity": amounts,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-    return msgspec.json.encode(body)
-
-
-def course(pod: StoredObject) -> PodCourse:
-    """What becomes of a pod in the recorded members, by its label ``sim``."""
-    label, runs_on = pod.labels.get("sim"), pod.spec.get("restartPolicy", "Always") == "Always"
-    if label == "hang":
-        return PodCourse(ready_after=None)
-    if label == "fail":
-        return PodCourse(ends_after=2.0, fails=True)
-    return PodCourse(ends_after=None if runs_on or label == "stay" else 2.0)
-
-
-def _api_resource(text: str) -> Fields:
-    """A kind that members serve, written ``group/version Kind``."""
-    api_version, _, kind = text.partition(" ")
-    group, _, version = api_version.rpartition("/")
-    group = "" if group == "core" else group
-    return {"group": group, "version": version, "kind": kind}

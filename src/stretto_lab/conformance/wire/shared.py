@@ -1,0 +1,74 @@
+"""Objects from what the scenarios of one recording share: kinds, nodes, the course of pods."""
+
+from typing import Any
+
+import msgspec
+
+from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.reconcile.reconciler import Reconciler
+from stretto.workloads.kubelet import PodCourse
+from stretto_lab.conformance.wire.protection import ProtectionController
+
+Fields = dict[str, Any]
+
+
+def type_config(config: Fields) -> Fields:
+    """A FederatedTypeConfig as the common file describes it."""
+    source = {
+        "group": config["group"],
+        "version": config["version"],
+        "kind": config["kind"],
+        "pluralName": config["plural"],
+        "scope": "Namespaced" if config["namespaced"] else "Cluster",
+    }
+    spec: Fields = {
+        "sourceType": source,
+        "controllers": [
+            [f"kubeadmiral.io/{each}" for each in group] for group in config["pipeline"]
+        ],
+        "statusAggregation": {"enabled": config["statusAggregation"]},
+        "autoMigration": {"enabled": config["autoMigration"]},
+        "pathDefinition": config["paths"],
+    }
+    if config["collected"] is not None:
+        spec["statusCollection"] = {"enabled": True, "fields": config["collected"]}
+    metadata = {"name": config["name"], "annotations": config["annotations"]}
+    return {"metadata": metadata, "spec": spec}
+
+
+def node_body(node: Fields) -> bytes:
+    """A node as the common file describes it."""
+    amounts = node["allocatable"]
+    body = {
+        "metadata": {"name": node["name"], "labels": node["labels"]},
+        "spec": {"taints": node["taints"], "unschedulable": node["unschedulable"]},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    return msgspec.json.encode(body)
+
+
+def course(pod: StoredObject) -> PodCourse:
+    """What becomes of a pod in the recorded members, by its label ``sim``."""
+    label, runs_on = pod.labels.get("sim"), pod.spec.get("restartPolicy", "Always") == "Always"
+    if label == "hang":
+        return PodCourse(ready_after=None)
+    if label == "fail":
+        return PodCourse(ends_after=2.0, fails=True)
+    return PodCourse(ends_after=None if runs_on or label == "stay" else 2.0)
+
+
+def api_resource(text: str) -> Fields:
+    """A kind that members serve, written ``group/version Kind``."""
+    api_version, _, kind = text.partition(" ")
+    group, _, version = api_version.rpartition("/")
+    group = "" if group == "core" else group
+    return {"group": group, "version": version, "kind": kind}
+
+
+def server_controllers(cache: StoreCache) -> list[Reconciler]:
+    """What the recorded API servers of members did beside storing objects."""
+    return [ProtectionController(cache)]
