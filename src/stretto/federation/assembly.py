@@ -2,6 +2,7 @@
 
 from stretto.base.clock import Clock
 from stretto.federation.controllers.aggregate import AggregationController
+from stretto.federation.controllers.automigration import AutoMigrationController
 from stretto.federation.controllers.federate import FederateController
 from stretto.federation.controllers.feedback import FeedbackController
 from stretto.federation.controllers.follow import FollowController
@@ -39,6 +40,7 @@ class Federation:
                 FollowController(self.fleet),
                 OverrideController(self.fleet),
                 SyncController(self.fleet),
+                AutoMigrationController(self.fleet, clock),
                 FeedbackController(self.fleet),
                 AggregationController(self.fleet),
             ]

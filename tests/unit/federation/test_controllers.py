@@ -25,7 +25,7 @@ from stretto.stores.store import Deletion, Patch, Store
 from stretto.testing import make_node
 
 Fields = dict[str, Any]
-REPLICAS = {"replicasSpec": "spec.replicas"}
+REPLICAS = {"replicasSpec": "spec.replicas", "readyReplicasStatus": "status.readyReplicas"}
 
 
 class World:
@@ -51,7 +51,12 @@ class World:
             "pluralName": kind.plural,
             "scope": "Namespaced" if kind.namespaced else "Cluster",
         }
-        spec = {"sourceType": source, "controllers": pipeline, "pathDefinition": paths or {}}
+        spec = {
+            "sourceType": source,
+            "controllers": pipeline,
+            "pathDefinition": paths or {},
+            "autoMigration": {"enabled": kind == DEPLOYMENT},
+        }
         self.create(FEDERATED_TYPE_CONFIG.kind, name, spec=spec)
 
     def join(self, name: str) -> None:
@@ -77,10 +82,19 @@ class World:
         given = {"schedulingMode": "Divide", "placement": equal, **spec}
         self.create(PROPAGATION_POLICY.kind, "plan", spec=given)
 
+    def policy_patch(self, **spec: Any) -> None:
+        self.host.patch(PROPAGATION_POLICY.kind, [Patch("default", "plan", {"spec": spec})])
+
     def deployment(
-        self, replicas: int = 6, *, volumes: tuple[str, ...] | list[str] = (), **annotations: str
+        self,
+        replicas: int = 6,
+        *,
+        volumes: tuple[str, ...] | list[str] = (),
+        cpu: str = "100m",
+        **annotations: str,
     ) -> None:
-        container = {"name": "main", "image": "app:v1"}
+        requests = {"requests": {"cpu": cpu}}
+        container = {"name": "main", "image": "app:v1", "resources": requests}
         named = [{"name": each, "configMap": {"name": each}} for each in volumes]
         pod = {"containers": [container], "volumes": named}
         spec = {"replicas": replicas, "template": {"spec": pod}}
@@ -290,3 +304,14 @@ def test_a_deleted_override_policy_leaves_no_differences(world: World) -> None:
     record = world.fleet.members["beta"].store.get(DEPLOYMENT, "default", "web")
     assert record is not None
     assert b"app:v1" in record.body
+
+
+def test_pods_that_fit_nowhere_in_their_cluster_move_to_others(world: World) -> None:
+    weights = {"alpha": 4, "beta": 1, "gamma": 1}
+    placement = [
+        {"cluster": name, "preferences": {"weight": weight}} for name, weight in weights.items()
+    ]
+    world.policy(placement=placement, autoMigration={"when": {"podUnschedulableFor": "5s"}})
+    world.deployment(6, cpu="3")
+    world.run(90.0)
+    assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}

@@ -47,6 +47,7 @@ def _federated(host: Store) -> Fields:
         each["metadata"]["name"]: _federated_object(each)
         for kind in kinds
         for each in _objects(host, kind)
+        if each["metadata"].get("namespace") != names.SYSTEM_NAMESPACE
     }
 
 
