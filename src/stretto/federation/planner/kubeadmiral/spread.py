@@ -21,8 +21,8 @@ _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class _Division:
-    """What one division reads."""
+class _SpreadRound:
+    """What one division by weight reads."""
 
     #: Replicas to divide.
     replicas: int
@@ -38,7 +38,7 @@ def plan(demand: ReplicaDemand) -> ReplicaPlan:
     """Divide the replicas of ``demand``."""
     keep = demand.keep_unschedulable or not demand.avoid_disruption
     wanted = _divide(
-        _Division(
+        _SpreadRound(
             demand.replicas,
             _heaviest_first(demand.preferences, demand.key),
             demand.estimated,
@@ -55,7 +55,7 @@ def _heaviest_first(preferences: Sequence[ReplicaPreference], key: str) -> list[
     return sorted(preferences, key=lambda each: (-each.weight, fnv1(each.name + key)))
 
 
-def _divide(division: _Division, keep: bool) -> ReplicaPlan:
+def _divide(division: _SpreadRound, keep: bool) -> ReplicaPlan:
     """Minimums, then rounds; ``keep`` keeps overflow that found another cluster too."""
     found = ReplicaPlan({}, {})
     rest = division.replicas
@@ -75,7 +75,7 @@ def _divide(division: _Division, keep: bool) -> ReplicaPlan:
     return ReplicaPlan(found.placed, {name: n for name, n in trimmed.items() if n > 0})
 
 
-def _rounds(division: _Division, found: ReplicaPlan, rest: int) -> int:
+def _rounds(division: _SpreadRound, found: ReplicaPlan, rest: int) -> int:
     """Give ``rest`` out in rounds, adding to ``found``; return what fits nowhere."""
     open_clusters = list(division.ordered)
     changed = True
@@ -99,7 +99,7 @@ def _rounds(division: _Division, found: ReplicaPlan, rest: int) -> int:
 
 
 def _allowed(
-    division: _Division, found: ReplicaPlan, cluster: ReplicaPreference, count: int
+    division: _SpreadRound, found: ReplicaPlan, cluster: ReplicaPreference, count: int
 ) -> int:
     """``count`` within the limits of ``cluster``; what its estimate rejects is overflow."""
     name = cluster.name
@@ -136,7 +136,7 @@ def _shrunk(
         if has > wanted[name]
     ]
     ordered = _heaviest_first(above, demand.key)
-    taken = _divide(_Division(count, ordered, _NO_LIMITS, _NO_LIMITS), keep=False).placed
+    taken = _divide(_SpreadRound(count, ordered, _NO_LIMITS, _NO_LIMITS), keep=False).placed
     return {name: has - taken.get(name, 0) for name, has in present.items()}
 
 
@@ -152,5 +152,5 @@ def _grown(
             headroom = None if limit is None else limit - has
             below.append(ReplicaPreference(each.name, wanted[each.name] - has, maximum=headroom))
     ordered = _heaviest_first(below, demand.key)
-    given = _divide(_Division(count, ordered, _NO_LIMITS, _NO_LIMITS), keep=False).placed
+    given = _divide(_SpreadRound(count, ordered, _NO_LIMITS, _NO_LIMITS), keep=False).placed
     return {name: has + given.get(name, 0) for name, has in present.items()}
