@@ -45,12 +45,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    figures = list(measure(asked.workloads, asked.seed))
+    given = parser.parse_args()
+    figures = list(measure(given.workloads, given.seed))
     record = {
         "commit": commit(),
-        "workloads": asked.workloads,
-        "seed": asked.seed,
+        "workloads": given.workloads,
+        "seed": given.seed,
         "figures": msgspec.to_builtins(figures),
     }
     store("federation", record)

@@ -27,7 +27,7 @@ Division: TypeAlias = Mapping[str, int]
 """Replicas by cluster."""
 STEPS: Final = 8
 """Totals of a workload."""
-_ROOM: Final = 1000
+_FREE: Final = 1000
 """Free replicas for each unit of weight, for Karmada's dynamic weights."""
 
 
@@ -130,7 +130,7 @@ def by_karmada_static(workload: DividedWorkload, total: int, _current: Division)
 def by_karmada_dynamic(workload: DividedWorkload, total: int, current: Division) -> Division:
     """Karmada's dynamic weights, steady, with free replicas in proportion to the weights."""
     candidates = tuple(
-        ReplicaCandidate(each.name, _ROOM * each.weight - current.get(each.name, 0))
+        ReplicaCandidate(each.name, _FREE * each.weight - current.get(each.name, 0))
         for each in workload.clusters
     )
     strategy = DivisionStrategy.DYNAMIC_WEIGHT
