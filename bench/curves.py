@@ -12,9 +12,9 @@ import argparse
 import json
 from typing import Any
 
-from record import DOCS, HERE, PERFORMANCE, commit, machine, measure, store, write
+from record import DOCS, HERE, PERFORMANCE, commit, machine, measure, source, store, write
 
-from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 
 PLAIN = {"nodes": 20_000, "running": 200_000, "classes": 200, "rate": 0, "rounds": 3}
 CURVES: dict[str, tuple[int, ...]] = {
@@ -22,6 +22,10 @@ CURVES: dict[str, tuple[int, ...]] = {
     "classes": (1, 10, 100, 1_000, 5_000),
     "pending": (0, 1_000, 10_000, 100_000, 1_000_000),
 }
+
+
+WORDS = {"nodes": "nodes", "classes": "classes", "pending": "pending pods"}
+"""Label of the horizontal axis of each curve."""
 
 
 def point(curve: str, value: int, pods: int) -> dict[str, Any]:
@@ -57,18 +61,37 @@ def table(record: dict[str, Any]) -> list[str]:
     return rows
 
 
-def write_page(record: dict[str, Any]) -> None:
-    """Write the figures into the page on performance, and draw the plot."""
-    write(PERFORMANCE, "curves", table(record))
+def pictures(record: dict[str, Any]) -> Pictures:
+    """The plots of a record by file name."""
+    found: Pictures = {}
     for curve, points in record["curves"].items():
         at = [max(1, each["value"]) for each in points]
         lines = [
             PlotLine("whole way", at, [each["cpu_us_per_pod"] for each in points]),
             PlotLine("kernel", at, [each["kernel_us_per_pod"] for each in points], colour=1),
         ]
-        head = f"What a pod costs over {curve}"
-        texts = PlotTexts(head, curve, "CPU time a pod in microseconds", log_x=True)
-        (DOCS / "images" / f"curve-{curve}.png").write_bytes(curves_png(lines, texts))
+        low, high = points[0], points[-1]
+        title = (
+            f"A pod costs {low['cpu_us_per_pod']:.0f} us with {low['value']:,} {WORDS[curve]} "
+            f"and {high['cpu_us_per_pod']:.0f} us with {high['value']:,}"
+        )
+        texts = PlotTexts(
+            title,
+            WORDS[curve],
+            "CPU time of a pod in microseconds",
+            log_x=True,
+            from_0=True,
+            note=source(record),
+        )
+        found |= draw_curves(f"curve-{curve}", lines, texts)
+    return found
+
+
+def write_page(record: dict[str, Any]) -> None:
+    """Write the figures into the page on performance, and draw the plots."""
+    write(PERFORMANCE, "curves", table(record))
+    for name, content in pictures(record).items():
+        (DOCS / "images" / name).write_bytes(content)
 
 
 def main() -> None:

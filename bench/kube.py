@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from record import DOCS, commit, machine, store, table, write
+from record import DOCS, commit, machine, source, store, table, write
 
 HERE = Path(__file__).parent
 WORKLOADS = "workloads"
@@ -39,7 +39,8 @@ COLUMNS = (
 def measure(options: dict[str, Any], plots: Path | None) -> dict[str, Any]:
     """Execute one run; draw plots if a folder is given."""
     words = [str(Path(sys.executable).parent / "stretto"), "bench", "kube", "--json", "-"]
-    words += ["--out", str(plots)] if plots else []
+    note = source({"commit": commit(), "machine": machine()})
+    words += ["--out", str(plots), "--note", note] if plots else []
     for key, value in options.items():
         words += [f"--{key}", str(value)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)

@@ -66,6 +66,12 @@ def commit() -> str:
     return found + "-dirty" * subprocess.run(words, check=False).returncode
 
 
+def source(record: dict[str, Any]) -> str:
+    """Commit and machine of a record, as the note of its plots."""
+    host = record["machine"]
+    return f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}."
+
+
 def store(name: str, record: dict[str, Any]) -> None:
     """Store the figures under the measured commit."""
     target = HERE / "results" / f"{name}-{record['commit']}.json"

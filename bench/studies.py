@@ -96,8 +96,8 @@ def forecast_table(data: Path) -> list[str]:
     for cluster, gpus in POOLS.items():
         words = ["--pods", str(data / f"philly_vc_{cluster}.csv"), "--gpus", str(gpus)]
         found = run("forecast", *words, name=f"forecast-{cluster}")["reports"]
-        picture = DOCS / "images" / "forecast.png"
-        picture.rename(picture.with_stem(f"forecast-{cluster}"))
+        for picture in (DOCS / "images").glob("forecast.*"):
+            picture.rename(picture.with_stem(f"forecast-{cluster}"))
         lines += forecast_rows(cluster, gpus, found)
     return lines
 

@@ -48,5 +48,5 @@ def drawn(text: str, plots: list[Path]) -> None:
 
 with tempfile.TemporaryDirectory() as folder:
     text = ran(Path(folder))
-    drawn(text, [Path(folder) / "gpus.png", Path(folder) / "placed.png"])
+    drawn(text, [Path(folder) / "allocated.png", Path(folder) / "nodes.png"])
 print(f"{TARGET.relative_to(ROOT)}: {TARGET.stat().st_size // 1024} kB")

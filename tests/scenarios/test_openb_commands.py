@@ -89,7 +89,9 @@ def test_compare_prints_a_table_and_plots_the_published_results_too(run: Run) ->
     assert "95.20" in result.output
     assert sorted(p.name for p in Path("plots").iterdir()) == [
         "allocation.png",
+        "allocation.svg",
         "fragmentation.png",
+        "fragmentation.svg",
     ]
 
 

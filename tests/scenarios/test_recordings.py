@@ -40,6 +40,7 @@ def test_compare_shows_the_what_if_and_the_recorded_run(tmp_path: Path) -> None:
         "memory.png",
         "pending.png",
     }
+    assert "drain zone=zone-a" in (tmp_path / "pending.svg").read_text()
 
 
 def test_what_is_left_without_a_node_is_exit_3_where_that_is_asked() -> None:

@@ -76,8 +76,8 @@ def test_what_to_try_next_works(run: Run) -> None:
 def test_plots_are_written_to_the_given_folder(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     result = run("run", "small.yaml", "--out", "plots")
-    assert "written: plots/placed.png" in result.stdout
-    assert (tmp_path / "plots" / "placed.png").read_bytes().startswith(b"\x89PNG")
+    assert "written: plots/allocated.png" in result.stdout
+    assert (tmp_path / "plots" / "allocated.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_same_seed_places_alike(run: Run) -> None:

@@ -1,18 +1,29 @@
 """Samples of a cluster's occupancy and of its pending pods."""
 
+from collections.abc import Callable
+from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, MEMORY
+from stretto.state.work.changes import ClusterChanges
 
 GPU: Final = "gpu"
 """Name for the devices of all kinds together."""
 NAMES: Final = ("cpu", "memory", GPU)
 """Names of the sampled resources."""
+KEPT: Final = 1000
+"""Maximum number of samples of a timeline; beyond it every second one is dropped."""
+CHEAP_S: Final = 0.0005
+"""Seconds up to which a sample is taken after every change."""
+COST_PART: Final = 50
+"""If samples take longer, a timeline waits this many times their duration between two of them."""
 
 
 class OccupancySample(NamedTuple):
@@ -66,12 +77,67 @@ class OccupancySampler:
         return {name: round(value, 4) for name, value, exists in found if exists}
 
     def _part(self, column: int) -> float:
+        """Used part of a resource; a preemptor and its victims count once."""
         ledger = self._cluster.ledger
-        whole = int(ledger.alloc[:, column].sum())
-        return float(ledger.used[:, column].sum() / whole) if whole else 0.0
+        alloc = ledger.alloc[:, column]
+        whole = int(alloc.sum())
+        return float(np.minimum(ledger.used[:, column], alloc).sum() / whole) if whole else 0.0
 
     def _devices(self) -> float:
         devices = self._cluster.ledger.devices
         present = devices.kind > 0
         whole = int(present.sum()) * WHOLE
         return 1.0 - float(devices.free[present].sum()) / whole if whole else 0.0
+
+
+class OccupancyTimeline:
+    """Samples of a plane while it runs: bounded in number, and in their part of the run time."""
+
+    def __init__(self, plane: Plane, seconds_of: Callable[[float], float]) -> None:
+        """Sample from now on; ``seconds_of`` maps clock times to seconds of the scenario."""
+        self._plane = plane
+        self._seconds_of = seconds_of
+        self._start = plane.clock.monotonic()
+        self._sampler = OccupancySampler(plane.cluster)
+        #: Clock seconds since the start of each sample.
+        self._clock_s: list[float] = []
+        self._next, self._cost = -inf, inf
+        self._sample()
+        plane.observers.append(self._observe)
+        plane.witnesses.append(self._witness)
+
+    def samples(self) -> tuple[list[OccupancySample], bool]:
+        """The samples up to now, and whether their times are scenario seconds.
+
+        A scenario in which all pods arrive at once takes no scenario seconds at speed 0. Then the
+        times are clock seconds.
+        """
+        self._sample()
+        levels = self._sampler.levels
+        if levels[-1].time_s > levels[0].time_s:
+            return levels, True
+        timed = zip(levels, self._clock_s, strict=True)
+        return [level._replace(time_s=time) for level, time in timed], False
+
+    def _observe(self, step: Step) -> None:
+        del step
+        self._sample_if_due()
+
+    def _witness(self, changes: ClusterChanges, now: float) -> None:
+        del changes, now
+        self._sample_if_due()
+
+    def _sample_if_due(self) -> None:
+        """Sample, unless samples are expensive and the last one is recent."""
+        if self._plane.clock.monotonic() >= self._next:
+            self._sample()
+
+    def _sample(self) -> None:
+        began = self._plane.clock.monotonic()
+        self._sampler.sample(self._seconds_of(began), len(self._plane.cluster.pods))
+        self._clock_s.append(began - self._start)
+        if len(self._clock_s) > KEPT:
+            del self._clock_s[1::2], self._sampler.levels[1::2]
+        ended = self._plane.clock.monotonic()
+        self._cost = min(self._cost, ended - began)
+        self._next = ended + COST_PART * self._cost if self._cost > CHEAP_S else -inf

@@ -1,7 +1,7 @@
 """The report of a run: placed and pending pods, GPU usage by model, conflicts and speed.
 
 It is computed from a plane and its ``StepCounters``, in real time and in virtual time alike.
-``tables`` formats it as tables, ``plots`` draws it.
+``tables`` formats it as tables; ``stretto.sim.plots.run`` draws it.
 """
 
 from typing import Final, NamedTuple
@@ -14,7 +14,6 @@ from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.plane.plane import Plane
 from stretto.sim.counters import StepCounters
 from stretto.sim.pending import PendingPods, waiting_pods
-from stretto.sim.plots import PlotLine, PlotTexts, bars_png, curves_png
 from stretto.state.classes.table import GPU
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.lifecycle import PodState
@@ -169,30 +168,6 @@ def tables(report: RunReport) -> list[TableData]:
         found.append(TableData("GPUs", columns, rows))
     rows = [(each.resource, each.used_pct) for each in report.resources]
     found.append(TableData("other resources", ("resource", "allocated %"), rows))
-    return found
-
-
-def plots(report: RunReport) -> dict[str, bytes]:
-    """The report as PNG files, by file name."""
-    placed = [float(count) for count in report.placed_after]
-    curve = PlotLine("", report.after_s, placed, steps=True)
-    found = {
-        "placed.png": curves_png(
-            [curve], PlotTexts("pods placed over time", "seconds", "pods placed")
-        )
-    }
-    if report.models:
-        parts = ("allocated", "fragmented", "free and usable")
-        bars = {
-            each.model: (
-                each.allocated_pct,
-                each.fragmented_pct or 0.0,
-                max(0.0, 100.0 - each.allocated_pct - (each.fragmented_pct or 0.0)),
-            )
-            for each in report.models
-        }
-        texts = PlotTexts("GPU milli by model", "model", "% of the model's GPU milli")
-        found["gpus.png"] = bars_png(bars, parts, texts)
     return found
 
 

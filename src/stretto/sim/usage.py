@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.sim.engine import NEVER, WorkRecord
-from stretto.sim.plots import PlotLine
+from stretto.sim.plots.figures import PlotLine
 
 DRAWN: Final = 2000
 """Points per drawn curve: more than a plot has pixels."""

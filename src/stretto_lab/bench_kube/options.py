@@ -49,6 +49,8 @@ class KubeBenchOptions(msgspec.Struct, frozen=True):
     timeout: float = 60.0
     #: Profile of Stretto, by name or file.
     profile: str = "default"
+    #: Source of the figures, as the note of the plots: machine and commit.
+    note: str = ""
 
     def names(self) -> list[str]:
         """The selected workloads without duplicates.

@@ -1,30 +1,41 @@
-"""Plots of the bench: created and scheduled pods over time, one per workload."""
+"""Plots of the bench: scheduled pods over time, one per workload, with the ceiling of the API.
 
-from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+Time begins at the first binding of each scheduler, so that the slopes compare. How long a scheduler
+takes to its first binding is a column of the table.
+"""
+
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto_lab.bench_kube.bench import SchedulerResult, WorkloadResult
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO
 
 
-def curves(name: str, result: WorkloadResult) -> bytes:
-    """The PNG of one workload."""
+def workload_plot(name: str, result: WorkloadResult, source: str) -> Pictures:
+    """The plot of one workload; ``source`` is the machine and the commit."""
     sides = [(STRETTO, result.stretto), (KUBE_SCHEDULER, result.kube_scheduler)]
     lines = [
-        line
+        _line(label, side, colour)
         for colour, (label, side) in enumerate(sides)
-        if side is not None
-        for line in _lines(label, side, 2 * colour)
+        if side is not None and side.curve.t
     ]
-    title = f"{name}: {result.pods.pods:,} pods on {result.nodes:,} nodes"
-    return curves_png(lines, PlotTexts(title, "seconds since the first pod", "pods"))
+    ceiling = result.api_ceiling_per_s
+    ends = [line.x[-1] for line in lines if line.x]
+    if ceiling and ends:
+        until = min(max(ends), result.pods.pods / ceiling)
+        reached = ceiling * until
+        lines.append(PlotLine("API server alone", [0.0, until], [0.0, reached], 6, dashed=True))
+    faster = f": {result.ratio:.1f} times kube-scheduler" if result.ratio else ""
+    title = f"{name}, {result.pods.pods:,} pods on {result.nodes:,} nodes{faster}"
+    texts = PlotTexts(
+        title, "seconds since the first binding", "pods bound", from_0=True, note=source
+    )
+    return draw_curves(f"kube-{name}", lines, texts)
 
 
-def _lines(label: str, side: SchedulerResult, colour: int) -> list[PlotLine]:
+def _line(label: str, side: SchedulerResult, colour: int) -> PlotLine:
+    """Bound pods from the last moment without one."""
     curve = side.curve
-    return [
-        PlotLine(
-            f"{label}: {what}", curve.t, [float(each) for each in counts], colour=colour + offset
-        )
-        for offset, (what, counts) in enumerate(
-            (("scheduled", curve.scheduled), ("created", curve.created))
-        )
-    ]
+    first = next((i for i, count in enumerate(curve.scheduled) if count), len(curve.t)) - 1
+    first = max(first, 0)
+    times = [time - curve.t[first] for time in curve.t[first:]]
+    speed = f", {side.pods_per_s:,.0f} pods/s" if side.pods_per_s else ""
+    return PlotLine(label + speed, times, [float(n) for n in curve.scheduled[first:]], colour)

@@ -213,6 +213,9 @@ def engine(common: CommandContext, opts: EngineBenchOptions) -> None:
     show_default=True,
     help="Measure Stretto without Scheduled events too.",
 )
+@click.option(
+    "--note", default="", metavar="TEXT", help="Note of the plots: machine and commit [none]."
+)
 def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
     """Compare Stretto with kube-scheduler on real API servers.
 
@@ -227,8 +230,8 @@ def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
     opts.names()  # report invalid input before any build
     load_profile(opts.profile)
     if common.out is not None:
-        from stretto.sim.plots import check_plots
-        from stretto_lab.bench_kube.plot import curves
+        from stretto.sim.plots.figures import check_plots
+        from stretto_lab.bench_kube.plot import workload_plot
 
         check_plots()
     measured_tier("auto", common.console.note)  # compile the kernels for the daemons
@@ -253,9 +256,8 @@ def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
         rows.append([*row, ours.rss_mb, ours.start_to_first_binding_s, ours.unbound])
     common.console.table(heads, rows, "pods per second; latency in seconds")
     if common.out is not None:
-        write_plots(
-            common, {f"kube-{name}.png": curves(name, result) for name, result in found.items()}
-        )
+        for name, result in found.items():
+            write_plots(common, workload_plot(name, result, opts.note))
 
 
 bench.add_command(engine)

@@ -13,7 +13,7 @@ _HOUR: Final = 3600.0
 
 
 def write_plots(common: CommandContext, plots: dict[str, bytes]) -> None:
-    """Write PNG files to the output folder and list them."""
+    """Write plots to the output folder and list them."""
     assert common.out is not None
     for name, plot in plots.items():
         sinks.write_whole(common.out / name, plot)

@@ -302,7 +302,7 @@ def forecast(common: CommandContext, opts: ForecastOptions) -> None:
     whole = [{**report, "points": each} for report, each in zip(reports, points, strict=True)]
     common.console.json("stretto.study.forecast/v1", {"reports": whole})
     if common.out is not None:
-        write_plots(common, {"forecast.png": forecast_plot(found)})
+        write_plots(common, forecast_plot(found))
 
 
 @dataclass(frozen=True)
@@ -393,7 +393,7 @@ def _show_omega(common: CommandContext, points: "list[OmegaPoint]") -> None:
 
 def _check_plots(common: CommandContext) -> None:
     if common.out is not None:
-        from stretto.sim.plots import check_plots
+        from stretto.sim.plots.figures import check_plots
 
         check_plots()
 

@@ -23,7 +23,7 @@ from stretto.inputs.traces.philly import PhillyJob
 from stretto.plane.config import Step
 from stretto.sim.engine import NEVER, WorkRunner
 from stretto.sim.history.forecast import Lasts, TypicalRunTimes, forecast, stated_run_times
-from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_panels
 from stretto.sim.traces.philly import TICKS_PER_S, philly_world
 from stretto.state.rows.lifecycle import UnitState
 
@@ -113,21 +113,35 @@ def study_forecast(
     return _report(study, points), points
 
 
-def forecast_plot(reports: Sequence[tuple[ForecastReport, list[ForecastPoint]]]) -> bytes:
-    """Plot forecast and actual waits in hours, one colour per report, with the diagonal."""
-    lines, top = [], 1.0
-    for colour, (report, points) in enumerate(reports):
-        found = [
-            (e.predicted_s / HOUR_S, e.waited_s / HOUR_S)
-            for e in points
-            if e.predicted_s is not None
+def forecast_plot(
+    reports: Sequence[tuple[ForecastReport, list[ForecastPoint]]], name: str = "forecast"
+) -> Pictures:
+    """Forecast and actual waits in hours: one panel for each queue, with the diagonal.
+
+    Known run times have one colour in all panels, and typical ones another.
+    """
+    waits = {
+        (report.queue, report.run_times): [
+            (each.predicted_s / HOUR_S, each.waited_s / HOUR_S)
+            for each in points
+            if each.predicted_s is not None
         ]
-        top = max([top, *(max(pair) for pair in found)])
-        x, y = [wait for wait, _ in found], [waited for _, waited in found]
-        lines.append(PlotLine(f"{report.queue}, {report.run_times}", x, y, colour, marks=True))
-    lines.append(PlotLine("", [0.0, top], [0.0, top], 6))
-    words = PlotTexts("Forecast of a job's start", "forecast wait, hours", "actual wait, hours")
-    return curves_png(lines, words)
+        for report, points in reports
+    }
+    top = max([1.0, *(value for found in waits.values() for pair in found for value in pair)])
+    parts: dict[str, list[PlotLine]] = {}
+    for (queue, times), found in waits.items():
+        x, y = [predicted for predicted, _ in found], [waited for _, waited in found]
+        colour = 0 if times == KNOWN else 1
+        parts.setdefault(queue, []).append(PlotLine(f"{times} run times", x, y, colour, marks=True))
+    for lines in parts.values():
+        lines.append(PlotLine("", [0.0, top], [0.0, top], 6, dashed=True))
+    medians: dict[str, list[float]] = {}
+    for report, _ in reports:
+        medians.setdefault(report.run_times, []).append(report.median_error_s / HOUR_S)
+    errors = ", ".join(f"{np.median(each):.1f} h with {name}" for name, each in medians.items())
+    title = f"Median error of a forecast: {errors} run times"
+    return draw_panels(name, parts, PlotTexts(title, "forecast wait, hours", "actual wait, hours"))
 
 
 class _ForecastingRun:

@@ -124,7 +124,7 @@ def test_one_pool_serves_online_at_once_and_does_more_than_two() -> None:
     assert lines["one pool", "online"].max_wait_s <= 60
     assert lines["one pool", "online"].evicted == 0
     assert one.mean_cpu_pct > two.mean_cpu_pct
-    assert len(one_pool_plots(result)) == 3
+    assert len(one_pool_plots(result)) == 6  # PNG and SVG
 
 
 def test_a_study_that_makes_no_sense_is_refused() -> None:

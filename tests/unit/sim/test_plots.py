@@ -1,16 +1,36 @@
 """Plots are PNG files, the same for the same curves, and say early when they cannot be drawn."""
 
+import re
 import sys
 
+import numpy as np
 import pytest
 
 from stretto.base.errors import MissingExtraError
 from stretto.sim.comparison.plots import study_plots
 from stretto.sim.comparison.seeds import PolicySummary
-from stretto.sim.plots import PlotLine, PlotTexts, bars_png, check_plots, curves_png
+from stretto.sim.plots.figures import (
+    HeatCells,
+    PlotLine,
+    PlotMark,
+    PlotTexts,
+    check_plots,
+    draw_areas,
+    draw_bars,
+    draw_curves,
+    draw_heat,
+    draw_panels,
+)
 
 WORDS = PlotTexts("title", "x", "y")
+PICTURES = ["allocation.png", "allocation.svg", "fragmentation.png", "fragmentation.svg"]
 PNG = b"\x89PNG\r\n"
+
+
+def drawn_text(pictures: dict[str, bytes]) -> str:
+    """The text of the SVG of a figure."""
+    (svg,) = (content for name, content in pictures.items() if name.endswith(".svg"))
+    return re.sub(r"<[^>]*>", " ", svg.decode())
 
 
 def test_curves_are_drawn_with_bands_marks_and_steps() -> None:
@@ -19,23 +39,51 @@ def test_curves_are_drawn_with_bands_marks_and_steps() -> None:
         PlotLine("", [0, 1], [1, 2], 1, marks=True),
         PlotLine("b", [0, 1], [2, 1], 9, steps=True),
     ]
-    assert curves_png(lines, WORDS).startswith(PNG)
+    found = draw_curves("c", lines, WORDS)
+    assert list(found) == ["c.png", "c.svg"]
+    assert found["c.png"].startswith(PNG)
 
 
 def test_the_same_curves_give_the_same_bytes() -> None:
     line = PlotLine("a", [0, 1], [1, 2])
-    assert curves_png([line], WORDS) == curves_png([line], WORDS)
+    assert draw_curves("c", [line], WORDS) == draw_curves("c", [line], WORDS)
 
 
 def test_a_scale_may_begin_at_0() -> None:
     line = PlotLine("a", [0, 1], [20, 30])
-    assert curves_png([line], PlotTexts("title", "x", "y", from_0=True)) != curves_png(
-        [line], WORDS
-    )
+    texts = PlotTexts("title", "x", "y", from_0=True)
+    assert draw_curves("c", [line], texts) != draw_curves("c", [line], WORDS)
 
 
-def test_bars_are_stacked() -> None:
-    assert bars_png({"T4": (60, 40), "G2": (10, 90)}, ("used", "free"), WORDS).startswith(PNG)
+def test_a_horizontal_axis_begins_at_the_first_point() -> None:
+    line = PlotLine("", [0, 1000], [1, 2])
+    assert "\u2212" not in drawn_text(draw_curves("c", [line], WORDS))  # no tick below 0
+
+
+def test_moments_and_the_source_of_the_data_are_written() -> None:
+    texts = PlotTexts("t", "x", "y", moments=(PlotMark(3, "drain rack=a"),), note="Commit 1a2b3c.")
+    text = drawn_text(draw_curves("c", [PlotLine("a", [0, 9], [1, 2])], texts))
+    assert "drain rack=a" in text
+    assert "Commit 1a2b3c." in text
+
+
+def test_curves_and_areas_are_labelled_directly() -> None:
+    lines = [PlotLine(name, [0, 1, 2], [1, 2, 3], i) for i, name in enumerate(("one", "two"))]
+    texts = PlotTexts("t", "x", "y", at_end=True)
+    for found in (draw_curves("c", lines, texts), draw_areas("a", lines, texts)):
+        assert all(name in drawn_text(found) for name in ("one", "two"))
+
+
+def test_panels_bars_and_heat_maps_name_their_parts() -> None:
+    line = PlotLine("a", [0, 1], [1, 2])
+    cells = HeatCells(np.array([[0.5, np.nan]]), ["gpu 0"], [("node-a", 0), ("node-b", 1)])
+    drawn = [
+        (draw_panels("p", {"fifo": [line], "sjf": [line]}, WORDS), ["fifo", "sjf"]),
+        (draw_bars("b", {"too-big": 3.0}, WORDS), ["too-big", "3"]),
+        (draw_heat("h", cells, WORDS), ["gpu 0", "node-a", "node-b"]),
+    ]
+    for found, words in drawn:
+        assert all(word in drawn_text(found) for word in words)
 
 
 def test_a_study_is_two_pictures_with_and_without_the_published_curves() -> None:
@@ -43,8 +91,8 @@ def test_a_study_is_two_pictures_with_and_without_the_published_curves() -> None
     published = {"fgd": {"alloc_pct": {60: 30.0, 90: 45.0}, "frag_pct_of_cluster": {90: 5.0}}}
     for curves in (None, published):
         found = study_plots(ours, curves)
-        assert list(found) == ["allocation.png", "fragmentation.png"]
-        assert all(picture.startswith(PNG) for picture in found.values())
+        assert list(found) == PICTURES
+        assert found["allocation.png"].startswith(PNG)
 
 
 def test_a_missing_library_is_reported_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

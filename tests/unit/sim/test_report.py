@@ -3,8 +3,10 @@
 import pytest
 
 from stretto.sim.counters import StepCounters
+from stretto.sim.occupancy import OccupancyTimeline
 from stretto.sim.pending import waiting_pods
-from stretto.sim.report import plots, summarise, tables
+from stretto.sim.plots.run import run_plots
+from stretto.sim.report import summarise, tables
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -110,12 +112,55 @@ def test_a_run_without_pods_has_a_report() -> None:
     report = summarise(harness.plane, StepCounters(harness.plane), partial=True)
     assert (report.placed, report.latency, report.waiting, report.partial) == (0, None, (), True)
     assert [table.title for table in tables(report)] == ["", "other resources"]
-    assert list(plots(report)) == ["placed.png"]
 
 
-def test_tables_and_plots_show_what_there_is() -> None:
+def test_tables_show_what_there_is() -> None:
     harness, meter = crowded()
     report = summarise(harness.plane, meter)
     assert [table.title for table in tables(report)] == ["", "pending", "GPUs", "other resources"]
     assert all(len(row) == len(t.columns) for t in tables(report) for row in t.rows)
-    assert all(picture.startswith(b"\x89PNG") for picture in plots(report).values())
+
+
+def plots_of(harness: Harness, meter: StepCounters, timeline: OccupancyTimeline) -> dict[str, str]:
+    """The SVG of each plot by the stem of its file."""
+    report = summarise(harness.plane, meter)
+    found = run_plots(report, timeline.samples(), harness.plane.cluster)
+    return {n.removesuffix(".svg"): svg.decode() for n, svg in found.items() if n.endswith("svg")}
+
+
+def test_a_small_run_is_plotted_by_resource_by_reason_and_by_device() -> None:
+    harness, meter = crowded()
+    drawn = plots_of(harness, meter, OccupancyTimeline(harness.plane, float))
+    assert list(drawn) == ["allocated", "pending", "nodes"]
+    assert "Allocated at the end: 20 % of cpu" in drawn["allocated"]
+    assert "too-big" in drawn["pending"]
+    assert "4 of 4 devices allocated; 0 of 2 nodes without a device in use" in drawn["nodes"]
+
+
+def test_without_pods_and_devices_the_map_shows_resources() -> None:
+    harness = harness_of(make_node("n", cpu="4"))
+    timeline = OccupancyTimeline(harness.plane, float)
+    harness.settle()
+    drawn = plots_of(harness, StepCounters(harness.plane), timeline)
+    assert list(drawn) == ["allocated", "nodes"]
+    assert "1 of 1 node idle at the end" in drawn["nodes"]
+
+
+def test_a_timeline_has_scenario_seconds_if_any_pass() -> None:
+    harness = harness_of(make_node("n", cpu="4"))
+    timeline = OccupancyTimeline(harness.plane, lambda time: 10 * time)
+    for number in range(3):
+        harness.submit(make_pod(f"p{number}", cpu="1"))
+        harness.settle(1.0)
+    samples, of_scenario = timeline.samples()
+    assert of_scenario
+    assert (samples[-1].time_s, samples[-1].used[0]) == (30.0, 0.75)
+
+
+def test_a_timeline_of_one_instant_has_clock_seconds() -> None:
+    harness = harness_of(make_node("n", cpu="4"))
+    timeline = OccupancyTimeline(harness.plane, lambda _: 0.0)
+    harness.submit(make_pod("p", cpu="1"))
+    harness.settle(5.0)
+    samples, of_scenario = timeline.samples()
+    assert (of_scenario, samples[-1].time_s) == (False, 5.0)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.feeder import Feeder
+    from stretto.sim.occupancy import OccupancyTimeline
     from stretto.sim.real_time import LiveRun
     from stretto.sim.setup import LiveSite
 
@@ -110,6 +111,8 @@ class FinishedRun:
     live: "LiveRun"
     #: Its counters.
     counters: "StepCounters"
+    #: Its occupancy over time.
+    timeline: "OccupancyTimeline"
     #: Whether it resumed an interrupted run.
     resumed: bool
     #: Whether it was interrupted.

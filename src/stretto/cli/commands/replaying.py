@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stretto.sim.history.histories import ReplayHistory
     from stretto.sim.history.replay import ReplayOutcomes, ReplayResult
     from stretto.sim.history.what_if import NodeDrain, Variation
+    from stretto.sim.plots.figures import PlotMark
 
 AS_RECORDED: Final = "as recorded"
 REPLAYED: Final = "replayed"
@@ -118,7 +119,7 @@ def simulate_recording(common: CommandContext, opts: WhatIfOptions) -> "ReplayOu
     show_sides(common.console, [(AS_RECORDED, recorded), (name, outcome_figures(done.outcomes))])
     fields = {"side": name, **msgspec.to_builtins(done.outcomes), "recorded": recorded}
     common.console.json("stretto.simulate.recording/v1", fields)
-    _plot(common, [(name, done)])
+    _plot(common, [(name, done)], variation)
     if done.outcomes.partial:
         raise KeyboardInterrupt
     return done.outcomes
@@ -143,7 +144,7 @@ def compare_recording(common: CommandContext, opts: WhatIfOptions) -> None:
     common.console.json(
         "stretto.compare.recording/v1", {"recorded": recorded, "sides": side_fields}
     )
-    _plot(common, sides)
+    _plot(common, sides, opts.variation)
     if any(done.outcomes.partial for _, done in sides):
         raise KeyboardInterrupt
 
@@ -227,6 +228,23 @@ def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "
     return done
 
 
-def _plot(common: CommandContext, sides: "Sequence[tuple[str, ReplayResult]]") -> None:
+def _plot(
+    common: CommandContext,
+    sides: "Sequence[tuple[str, ReplayResult]]",
+    variation: "Variation",
+) -> None:
     if common.out is not None:
-        plot_sides(common.console, common.out, sides)
+        plot_sides(common.console, common.out, sides, _moments(variation))
+
+
+def _moments(variation: "Variation") -> "list[PlotMark]":
+    """When the changes of a what-if take place."""
+    from stretto.sim.plots.figures import PlotMark
+
+    found = [
+        PlotMark(each.at, f"drain {each.key.rpartition('/')[2]}={each.value}")
+        for each in variation.drains
+    ]
+    found += [PlotMark(each.at, f"burst {each.like}:{each.count}") for each in variation.bursts]
+    found += [PlotMark(each.at, f"nodes {each.like}:{each.count}") for each in variation.nodes]
+    return sorted(found)

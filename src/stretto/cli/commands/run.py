@@ -72,7 +72,7 @@ DEFAULT_OUT: Final = "the default output folder (see --out)"
     help="Scenario seconds per second; 0 is as fast as possible.",
 )
 @click.option("--require-all", is_flag=True, help="Exit with 3 if pods stay pending.")
-@click.option("--plots/--no-plots", default=True, help="Draw plots as PNG [yes].")
+@click.option("--plots/--no-plots", default=True, help="Draw plots as PNG and SVG [yes].")
 @options.TIER
 @options.PLUGIN
 @click.option(
@@ -101,6 +101,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
     """
     from stretto.cli.views.run_report import announce_run, report_run, short_name
     from stretto.sim.counters import StepCounters
+    from stretto.sim.occupancy import OccupancyTimeline
     from stretto.sim.real_time import LiveRun
 
     scenario = loaded_scenario(common, opts)
@@ -115,11 +116,19 @@ def run(common: CommandContext, opts: RunOptions) -> None:
             common.console.note(line)
         counters = StepCounters(plane)
         live = LiveRun(plane, ready.feeder, plane.clock, scenario.speed)
+        timeline = OccupancyTimeline(plane, live.seconds_at)
         with monitor:
             ended = _drive(common.console, live, (counters, monitor), ready.pods)
         plugins.report_health(common.console, plane.config.profile)
         job = FinishedRun(
-            scenario, ready.rules, ready.site, live, counters, resumed, ended is not None
+            scenario,
+            ready.rules,
+            ready.site,
+            live,
+            counters,
+            timeline,
+            resumed,
+            ended is not None,
         )
         report = report_run(common.console, job, out)
     if ended is not None:

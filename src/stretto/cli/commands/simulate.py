@@ -135,7 +135,7 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
     trace = checked_format(opts)
     refuse_options(VARYING, "a recording to vary", "stretto simulate FILE")
     if common.out is not None:
-        from stretto.sim.plots import check_plots
+        from stretto.sim.plots.figures import check_plots
 
         check_plots()
     done = simulate_trace(common, opts, trace)
@@ -192,13 +192,15 @@ def _show(common: CommandContext, opts: SimulateOptions, found: Mapping[str, Any
 
 def _plot(common: CommandContext, opts: SimulateOptions, done: "SimulationResult[Any]") -> None:
     """Plot usage over time into the output folder."""
-    from stretto.sim.plots import PlotTexts, curves_png
+    from stretto.sim.plots.figures import PlotTexts, draw_curves
 
     assert common.out is not None
-    texts = PlotTexts(f"{opts.trace.name}: usage over time", "hours", "in use, % of all")
-    target = common.out / "usage.png"
-    sinks.write_whole(target, curves_png(done.lines, texts))
-    common.console.note(f"written: {target}")
+    peaks = [f"{line.label} {max(line.y, default=0.0):.0f} %" for line in done.lines]
+    title = f"{opts.trace.name}: peak use of {', '.join(peaks)}"
+    texts = PlotTexts(title, "hours", "in use, % of all", from_0=True)
+    for name, content in draw_curves("usage", done.lines, texts).items():
+        sinks.write_whole(common.out / name, content)
+        common.console.note(f"written: {common.out / name}")
 
 
 command = simulate

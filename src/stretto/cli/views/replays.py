@@ -13,6 +13,7 @@ from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:
     from stretto.sim.history.replay import ReplayOutcomes, ReplayResult
+    from stretto.sim.plots.figures import PlotLine, PlotMark
 
 
 def outcome_figures(outcomes: "ReplayOutcomes") -> dict[str, Any]:
@@ -88,48 +89,51 @@ def require_plots() -> None:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    from stretto.sim.plots import check_plots
+    from stretto.sim.plots.figures import check_plots
 
     check_plots()
 
 
-def plot_sides(console: Console, out: Path, sides: "Sequence[tuple[str, ReplayResult]]") -> None:
-    """Plot usage and pending pods over time into the output folder."""
+def plot_sides(
+    console: Console,
+    out: Path,
+    sides: "Sequence[tuple[str, ReplayResult]]",
+    moments: "Sequence[PlotMark]",
+) -> None:
+    """Plot usage and pending pods over time into the output folder, with the moments of changes."""
     from stretto.sim.occupancy import NAMES
-    from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+    from stretto.sim.plots.figures import PlotTexts, draw_curves
 
-    pictures: list[tuple[str, list[PlotLine], PlotTexts]] = []
+    texts = PlotTexts("", "seconds", "% of all", from_0=True, moments=tuple(moments))
+    pictures: dict[str, bytes] = {}
     for number, resource in enumerate(NAMES):
         if any(resource in done.outcomes.used_peak for _, done in sides):
-            lines = [
-                PlotLine(
-                    name,
-                    [level.time_s for level in done.levels],
-                    [100 * level.used[number] for level in done.levels],
-                    colour,
-                    steps=True,
-                )
-                for colour, (name, done) in enumerate(sides)
-            ]
-            pictures.append(
-                (
-                    resource,
-                    lines,
-                    PlotTexts(f"{resource} in use", "seconds", "% of all", from_0=True),
-                )
-            )
-    waiting = [
-        PlotLine(
-            name,
-            [level.time_s for level in done.levels],
-            [float(level.pending) for level in done.levels],
-            colour,
-            steps=True,
-        )
-        for colour, (name, done) in enumerate(sides)
+            means = [100 * done.outcomes.used_mean.get(resource, 0.0) for _, done in sides]
+            title = f"{resource} in use, mean: {_arrow([f'{mean:.0f} %' for mean in means])}"
+            lines = _lines(sides, [[100 * e.used[number] for e in d.levels] for _, d in sides])
+            pictures |= draw_curves(resource, lines, msgspec.structs.replace(texts, title=title))
+    waiting = _lines(sides, [[float(each.pending) for each in d.levels] for _, d in sides])
+    peaks = [f"{max(line.y, default=0.0):,.0f}" for line in waiting]
+    title = f"pending pods, peak: {_arrow(peaks)}"
+    pictures |= draw_curves(
+        "pending", waiting, msgspec.structs.replace(texts, title=title, y="pods")
+    )
+    for name, content in pictures.items():
+        sinks.write_whole(out / name, content)
+        console.note(f"written: {out / name}")
+
+
+def _arrow(values: Sequence[str]) -> str:
+    return " → ".join(values)
+
+
+def _lines(
+    sides: "Sequence[tuple[str, ReplayResult]]", values: Sequence[Sequence[float]]
+) -> "list[PlotLine]":
+    """One step curve for each side; ``values`` has the values of its levels."""
+    from stretto.sim.plots.figures import PlotLine
+
+    return [
+        PlotLine(name, [level.time_s for level in done.levels], y, colour, steps=True)
+        for colour, ((name, done), y) in enumerate(zip(sides, values, strict=True))
     ]
-    pictures.append(("pending", waiting, PlotTexts("pending pods", "seconds", "pods", from_0=True)))
-    for name, lines, texts in pictures:
-        target = out / f"{name}.png"
-        sinks.write_whole(target, curves_png(lines, texts))
-        console.note(f"written: {target}")

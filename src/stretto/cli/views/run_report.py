@@ -50,7 +50,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
     }
     fields: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
     record = _record(console, job, fields)  # first: stdout may be closed early
-    drawn = _draw(console, report, out) if out is not None else []
+    drawn = _draw(console, report, job, out) if out is not None else []
     _show(console, report, job, sample)
     if out is not None and drawn:
         console.data(f"written: {', '.join(str(out / name) for name in drawn)}")
@@ -160,18 +160,18 @@ def _record(console: Console, job: "FinishedRun", fields: dict[str, Any]) -> str
     return facts.name
 
 
-def _draw(console: Console, report: "RunReport", out: Path) -> list[str]:
+def _draw(console: Console, report: "RunReport", job: "FinishedRun", out: Path) -> list[str]:
     """Draw the plots; if matplotlib is missing, warn how to install it."""
     from stretto.base.errors import MissingExtraError
-    from stretto.sim.plots import check_plots
-    from stretto.sim.report import plots
+    from stretto.sim.plots.figures import check_plots
+    from stretto.sim.plots.run import run_plots
 
     try:
         check_plots()
     except MissingExtraError:
         console.warn(NO_PLOTS)
         return []
-    drawn = plots(report)
+    drawn = run_plots(report, job.timeline.samples(), job.site.plane.cluster)
     for name, content in drawn.items():
         sinks.write_whole(out / name, content)
     return list(drawn)

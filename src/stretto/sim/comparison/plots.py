@@ -5,7 +5,7 @@ from typing import Final
 
 from stretto.sim.comparison.published import METRICS, Curves
 from stretto.sim.comparison.seeds import PolicySummary
-from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 
 ARRIVED: Final = "GPU milli arrived, % of the cluster"
 """Label of the horizontal axis of both plots."""
@@ -15,24 +15,32 @@ SHOWN_FROM_PCT: Final = 70
 """First percentage shown; below it, all policies place all pods."""
 
 
-def study_plots(summary: Sequence[PolicySummary], curves: Curves | None = None) -> dict[str, bytes]:
-    """The plots as PNG files, by file name."""
+def study_plots(summary: Sequence[PolicySummary], curves: Curves | None = None) -> Pictures:
+    """The plots by file name."""
     allocation, fragmentation = METRICS[0], METRICS[1]
     suffix = "; circles: published" if curves else ""
     overfilled = any(each.arrive_pct > FULL_PCT for each in summary)
     late = [e for e in summary if not overfilled or e.arrive_pct >= SHOWN_FROM_PCT]
-    return {
-        "allocation.png": curves_png(
-            _lines(late, allocation, curves),
-            PlotTexts(f"GPU allocation{suffix}", ARRIVED, "GPU milli allocated, % of the cluster"),
-        ),
-        "fragmentation.png": curves_png(
-            _lines(summary, fragmentation, curves),
-            PlotTexts(
-                f"GPU fragmentation{suffix}", ARRIVED, "GPU milli fragmented, % of the cluster"
-            ),
-        ),
-    }
+    at = max(each.arrive_pct for each in summary)
+    most = max((e for e in summary if e.arrive_pct == at), key=lambda e: e.gpu_alloc_pct_mean)
+    least = min(
+        (e for e in summary if e.arrive_pct == at), key=lambda e: e.frag_pct_of_cluster_mean
+    )
+    allocated = PlotTexts(
+        f"{most.policy} allocates most at {at} % of arrivals: {most.gpu_alloc_pct_mean:.1f} % of "
+        f"the GPU milli{suffix}",
+        ARRIVED,
+        "GPU milli allocated, % of the cluster",
+    )
+    fragmented = PlotTexts(
+        f"{least.policy} leaves least fragmented at {at} %: "
+        f"{least.frag_pct_of_cluster_mean:.1f} % of the GPU milli{suffix}",
+        ARRIVED,
+        "GPU milli fragmented, % of the cluster",
+    )
+    return draw_curves("allocation", _lines(late, allocation, curves), allocated) | draw_curves(
+        "fragmentation", _lines(summary, fragmentation, curves), fragmented
+    )
 
 
 def _lines(summary: Sequence[PolicySummary], metric: str, curves: Curves | None) -> list[PlotLine]:

@@ -17,13 +17,14 @@ import msgspec
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import DispatcherConfig
+from stretto.explain.words.amounts import format_count
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.sim.bodies import PodEncoder
-from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto_lab.studies.omega.planning import SlowBacklog
 
 NODE_CORES: Final = 32
@@ -128,37 +129,62 @@ def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
                     yield shards, decision, policy, partitions
 
 
-def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
-    """PNG files by name: throughput and repeated work by decision time."""
-    pictures: dict[str, bytes] = {}
+def shard_plots(points: Sequence[ShardPoint]) -> Pictures:
+    """Plots by file name: throughput and repeated work by decision time."""
+    pictures: Pictures = {}
     for policy in dict.fromkeys(each.policy for each in points):
-        lines: dict[str, list[PlotLine]] = {"throughput": [], "redone": []}
-        for colour, shards in enumerate(dict.fromkeys(each.shards for each in points)):
-            for partitions in (True, False):
-                found = [
-                    each
-                    for each in points
-                    if (each.policy, each.shards, each.partitions) == (policy, shards, partitions)
-                    and each.decision_s > 0
-                ]
-                if found:
-                    apart = "" if partitions or shards == 1 else ", no partitions"
-                    label = f"{shards} shard{'s' * (shards > 1)}{apart}"
-                    x = [1000 * each.decision_s for each in found]
-                    speed = [each.pods_per_s or 0.0 for each in found]
-                    redone = [each.redone_pct for each in found]
-                    marks = not partitions and shards > 1
-                    lines["throughput"].append(PlotLine(label, x, speed, colour, marks=marks))
-                    lines["redone"].append(PlotLine(label, x, redone, colour, marks=marks))
+        mine = [each for each in points if each.policy == policy and each.decision_s > 0]
         how = "packing" if policy == "packing" else "spreading"
-        along, speed_title = "decision time of a batch (ms)", f"Shards, {how}: throughput"
-        words = PlotTexts(speed_title, along, "pods per virtual second", log_x=True)
-        pictures[f"shards-{how}-throughput.png"] = curves_png(lines["throughput"], words)
-        words = PlotTexts(
-            f"Shards, {how}: repeated work", along, "repeated claims, % of pods", log_x=True
-        )
-        pictures[f"shards-{how}-redone.png"] = curves_png(lines["redone"], words)
+        along = "decision time of a batch (ms)"
+        speed = [_line(found, _speed) for found in _groups(mine)]
+        redone = [_line(found, _redone) for found in _groups(mine)]
+        words = PlotTexts(_speed_title(how, mine), along, "pods per virtual second", log_x=True)
+        pictures |= draw_curves(f"shards-{how}-throughput", speed, words)
+        worst = max(mine, key=_redone)
+        title = f"Shards, {how}: {_label(worst)} repeat up to {worst.redone_pct:.0f} % of claims"
+        words = PlotTexts(title, along, "repeated claims, % of pods", log_x=True)
+        pictures |= draw_curves(f"shards-{how}-redone", redone, words)
     return pictures
+
+
+def _groups(points: Sequence[ShardPoint]) -> Iterator[list[ShardPoint]]:
+    """The points of each number of shards, with partitions and without."""
+    for shards in dict.fromkeys(each.shards for each in points):
+        for partitions in (True, False):
+            found = [e for e in points if (e.shards, e.partitions) == (shards, partitions)]
+            if found:
+                yield found
+
+
+def _label(point: ShardPoint) -> str:
+    apart = "" if point.partitions or point.shards == 1 else " without partitions"
+    return f"{format_count(point.shards, 'shard')}{apart}"
+
+
+def _line(found: Sequence[ShardPoint], value: Callable[[ShardPoint], float]) -> PlotLine:
+    first = found[0]
+    x = [1000 * each.decision_s for each in found]
+    marks = not first.partitions and first.shards > 1
+    colour = first.shards.bit_length() - 1
+    return PlotLine(_label(first), x, [value(each) for each in found], colour, marks=marks)
+
+
+def _speed(point: ShardPoint) -> float:
+    return point.pods_per_s or 0.0
+
+
+def _redone(point: ShardPoint) -> float:
+    return point.redone_pct
+
+
+def _speed_title(how: str, points: Sequence[ShardPoint]) -> str:
+    """The speed-up of the best number of shards at the longest decision time."""
+    longest = max(each.decision_s for each in points)
+    late = [each for each in points if each.decision_s == longest]
+    best = max(late, key=_speed)
+    alone = max((_speed(each) for each in late if each.shards == 1), default=0.0)
+    times = f" {_speed(best) / alone:.1f} times the pods of one" if alone else " the most pods"
+    return f"Shards, {how}: {_label(best)} place{times} at {1000 * longest:,.0f} ms a decision"
 
 
 def _point(plane: Plane, decision_s: float, took: float) -> ShardPoint:

@@ -20,7 +20,7 @@ import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto.state.work.claims import CommitMode, ConflictMode
 from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
 from stretto_lab.studies.omega.simulation import run_omega
@@ -168,8 +168,8 @@ def runs_of(study: OmegaStudy) -> Iterator[tuple[int, float, Mode]]:
                 yield schedulers, decision, mode
 
 
-def omega_plots(points: Sequence[OmegaPoint], modes_at: int) -> dict[str, bytes]:
-    """PNG files by name: conflicts and busyness, by schedulers and by mode."""
+def omega_plots(points: Sequence[OmegaPoint], modes_at: int) -> Pictures:
+    """Plots by file name: conflicts and busyness, by schedulers and by mode."""
     plain = [each for each in points if (each.conflicts, each.commit) == PLAIN]
     counts = dict.fromkeys(each.schedulers for each in plain)
     by_count = {
@@ -184,40 +184,50 @@ def omega_plots(points: Sequence[OmegaPoint], modes_at: int) -> dict[str, bytes]
         ]
         for c, m in MODES
     }
-    at = f"{modes_at} schedulers"
-    return {
-        "omega-conflicts.png": _conflicts(by_count, "Omega: conflicts"),
-        "omega-busyness.png": _busyness(by_count, "Omega: busyness"),
-        "omega-modes-conflicts.png": _conflicts(by_mode, f"Omega: conflicts by mode, {at}"),
-        "omega-modes-busyness.png": _busyness(by_mode, f"Omega: busyness by mode, {at}"),
-    }
+    return (
+        _conflicts("omega-conflicts", by_count, "Omega, most conflicts")
+        | _busyness("omega-busyness", by_count, "Omega, busiest")
+        | _conflicts("omega-modes-conflicts", by_mode, f"Of {modes_at} schedulers, most conflicts")
+        | _busyness("omega-modes-busyness", by_mode, f"Of {modes_at} schedulers, busiest")
+    )
 
 
 _ALONG: Final = "decision time of a job (s)"
 
 
-def _conflicts(groups: dict[str, list[OmegaPoint]], title: str) -> bytes:
+def _conflicts(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pictures:
     """Plot conflict fractions without saturated points."""
     shown = {
-        name: [(e.decision_s, e.conflict_fraction or 0.0) for e in found if not e.saturated]
-        for name, found in groups.items()
+        label: [(e.decision_s, e.conflict_fraction or 0.0) for e in found if not e.saturated]
+        for label, found in groups.items()
     }
+    label, top = _highest(shown)
+    title = f"{head}: {label}, {top:.2f} per successful transaction"
     words = PlotTexts(title, _ALONG, "failed transactions per successful one", log_x=True)
-    return _curves(shown, words)
+    return draw_curves(name, _curves(shown), words)
 
 
-def _busyness(groups: dict[str, list[OmegaPoint]], title: str) -> bytes:
+def _busyness(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pictures:
     shown = {name: [(e.decision_s, e.busyness) for e in found] for name, found in groups.items()}
-    return _curves(shown, PlotTexts(title, _ALONG, "share of time a scheduler is busy", log_x=True))
+    label, top = _highest(shown)
+    title = f"{head}: {label}, {100 * top:.0f} % of the time"
+    words = PlotTexts(title, _ALONG, "share of time a scheduler is busy", log_x=True)
+    return draw_curves(name, _curves(shown), words)
 
 
-def _curves(shown: dict[str, list[tuple[float, float]]], words: PlotTexts) -> bytes:
-    lines = [
+def _highest(shown: dict[str, list[tuple[float, float]]]) -> tuple[str, float]:
+    """The group with the highest value, and that value."""
+    tops = {label: max((y for _, y in found), default=0.0) for label, found in shown.items()}
+    label = max(tops, key=tops.__getitem__)
+    return label, tops[label]
+
+
+def _curves(shown: dict[str, list[tuple[float, float]]]) -> list[PlotLine]:
+    return [
         PlotLine(name, [x for x, _ in found], [y for _, y in found], colour)
         for colour, (name, found) in enumerate(shown.items())
         if found
     ]
-    return curves_png(lines, words)
 
 
 def _point(cell: OmegaCell, run: OmegaRun) -> OmegaPoint:

@@ -28,7 +28,13 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.one_pool import BIN_S, DAY_S, OnePoolArrivals, load_arrivals
 from stretto.plane.config import PlaneConfig
-from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.sim.plots.figures import (
+    Pictures,
+    PlotLine,
+    PlotTexts,
+    draw_areas,
+    draw_curves,
+)
 from stretto.state.queues.shape import SiblingPolicy
 from stretto_lab.studies.one_pool.day import run_one_pool_day
 from stretto_lab.studies.one_pool.ledger import (
@@ -311,25 +317,38 @@ def peak_cores(study: OnePoolStudy) -> float:
     return ONLINE_PART * sum(node.cpu_milli for node in machines(study)) / 1000
 
 
-def one_pool_plots(result: OnePoolResult) -> dict[str, bytes]:
-    """PNG files by name: cores by pool, cores by queue in one pool, and GPUs."""
+def one_pool_plots(result: OnePoolResult) -> Pictures:
+    """Plots by file name: cores by pool, cores by queue in one pool, and GPUs."""
     cpu, gpu = [], []
     for colour, pool in enumerate(result.pools):
         total = np.sum([np.array(each) for each in result.cpu_pct[pool.name].values()], axis=0)
         cpu.append(PlotLine(pool.name, result.hours, total.tolist(), colour, steps=True))
         gpu.append(PlotLine(pool.name, result.hours, result.gpu_pct[pool.name], colour, steps=True))
-    queues, height = [], np.zeros(len(result.hours))
-    for colour, (queue, part) in enumerate(result.cpu_pct["one pool"].items()):
-        height = height + np.array(part)
-        queues.append(PlotLine(f"+ {queue}", result.hours, height.tolist(), colour, steps=True))
+    parts = result.cpu_pct["one pool"]
+    queues = [
+        PlotLine(queue, result.hours, part, colour)
+        for colour, (queue, part) in enumerate(parts.items())
+    ]
     along, use = "hour of the day", "in use, % of all"
-    return {
-        "one-pool-cpu.png": curves_png(cpu, PlotTexts("Cores: one pool and two", along, use)),
-        "one-pool-gpu.png": curves_png(gpu, PlotTexts("GPUs: one pool and two", along, use)),
-        "one-pool-queues.png": curves_png(
-            queues, PlotTexts("One pool: cores by queue, stacked", along, use)
-        ),
+    low, high = min(parts["online"]), max(parts["online"])
+    title = f"Batch fills what services leave: services use {low:.0f} to {high:.0f} % of the cores"
+    words = {
+        "cpu": f"Cores in use on average: {_means(cpu)}",
+        "gpu": f"GPUs in use on average: {_means(gpu)}",
     }
+    texts = {
+        name: PlotTexts(title, along, use, from_0=True, at_end=True)
+        for name, title in words.items()
+    }
+    return (
+        draw_curves("one-pool-cpu", cpu, texts["cpu"])
+        | draw_curves("one-pool-gpu", gpu, texts["gpu"])
+        | draw_areas("one-pool-queues", queues, PlotTexts(title, along, use, from_0=True))
+    )
+
+
+def _means(lines: Sequence[PlotLine]) -> str:
+    return ", ".join(f"{line.label} {float(np.mean(line.y)):.0f} %" for line in lines)
 
 
 def _report(
