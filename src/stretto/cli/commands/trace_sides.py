@@ -19,7 +19,7 @@ from stretto.cli.options import CommandContext
 from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:
-    from stretto.sim.plots import PlotLine
+    from stretto.sim.plots.figures import PlotLine
 
 ORDERS: Final = ("fifo", "skip", "sjf", "easy")
 """Queue orders that are compared by default."""
@@ -82,7 +82,7 @@ def require_plots(common: CommandContext) -> None:
         MissingExtraError: matplotlib is not installed.
     """
     if common.out is not None:
-        from stretto.sim.plots import check_plots
+        from stretto.sim.plots.figures import check_plots
 
         check_plots()
 
@@ -130,15 +130,17 @@ def _shown(name: str, value: Any) -> str:
 
 def _plot(common: CommandContext, opts: SimulateOptions, sides: Sequence[TraceSide]) -> None:
     """Plot the usage of all sides into the output folder."""
-    from stretto.sim.plots import PlotTexts, curves_png
+    from stretto.sim.plots.figures import PlotTexts, draw_curves
 
     assert common.out is not None
-    texts = PlotTexts(f"{opts.trace.name}: usage over time", "hours", "in use, % of all")
     lines = [
         msgspec.structs.replace(line, label=f"{side.name}: {line.label}", colour=number)
         for number, side in enumerate(sides)
         for line in side.lines[-1:]
     ]
-    target = common.out / "usage.png"
-    sinks.write_whole(target, curves_png(lines, texts))
-    common.console.note(f"written: {target}")
+    peaks = [f"{line.label} {max(line.y, default=0.0):.0f} %" for line in lines]
+    title = f"{opts.trace.name}: peak use of {', '.join(peaks)}"
+    texts = PlotTexts(title, "hours", "in use, % of all", from_0=True)
+    for name, content in draw_curves("usage", lines, texts).items():
+        sinks.write_whole(common.out / name, content)
+        common.console.note(f"written: {common.out / name}")
