@@ -23,7 +23,7 @@ from stretto.state.ingest.node_reports import (
     record_owners,
 )
 from stretto.state.ingest.priorities import START_TIME, PodPriorities, record_eviction_state
-from stretto.state.ingest.queues import UNIT_MARKS
+from stretto.state.ingest.queues import names_unit
 from stretto.state.ingest.templates import Found, PodTemplateCache
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NewRows
@@ -143,7 +143,7 @@ class PodRegistration:
         by_name = cluster.nodes.by_name
         for row, class_id, event in bound:
             record, head = event.record, event.head
-            if any(mark in record.body for mark in UNIT_MARKS):
+            if names_unit(record.body):
                 meta = head.metadata if head is not None else self._meta_of(record.body)
                 cluster.changes.arrivals.append(PodArrival(row, meta, False, record.uid))
             node = record.node or (head or decode_pod_head(record.body)).spec.node_name

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 
 from stretto.api.types.godel import Queue
-from stretto.api.types.heads import MetaHead, decode_pod_head
+from stretto.api.types.heads import GROUP_NOTE, MetaHead, decode_pod_head
+from stretto.api.types.workload_groups import FORMS
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
@@ -16,9 +17,23 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, Record, WatchEvent
 
 _ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
-UNIT_MARKS: Final = (b"pod-group", b"stretto.dev/queue", b'"schedulingGroup"', b"/group-name")
-"""Marks in the JSON of pods that name a group, in the form of any scheduler, or a queue."""
+_LIKELY: Final = (b"pod-group", b"stretto.dev/queue", b'"schedulingGroup"', b"/group-name")
+"""Parts of the marks: most pods have none of them."""
+_MARKS: Final = (
+    GROUP_NOTE.encode(),
+    b"stretto.dev/queue",
+    b'"schedulingGroup"',
+    *(key.encode() for form in FORMS.values() for key in form.keys),
+)
+"""Marks in the JSON of pods that name a group or a queue."""
 _QUEUE: Final = msgspec.json.Decoder(Queue)
+
+
+def names_unit(body: bytes) -> bool:
+    """Whether the JSON of a pod names a PodGroup of any scheduler, or a queue."""
+    if not any(part in body for part in _LIKELY):
+        return False
+    return any(mark in body for mark in _MARKS)
 
 
 def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
@@ -40,7 +55,7 @@ def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
         if row is None or record.version < pods.version[row]:
             continue
         del unread[record.uid]
-        if any(mark in record.body for mark in UNIT_MARKS):
+        if names_unit(record.body):
             meta = decode_pod_head(record.body).metadata
         elif any(name in record.body for name in ours):
             meta = MetaHead(record.name, "", record.namespace, record.uid)

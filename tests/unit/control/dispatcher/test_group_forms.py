@@ -16,6 +16,7 @@ from stretto.daemons.group_forms import with_served_groups
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
+from stretto.state.ingest.queues import names_unit
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import Harness, make_node, make_pod
 from tests.unit.stores.kube_server import Server
@@ -51,6 +52,23 @@ def test_pods_that_name_a_foreign_group_start_together(kind: Kind, key: str, par
     harness.create_nodes(make_node("m", cpu="1"))
     harness.settle(20)
     assert all(harness.placements().values())
+
+
+@pytest.mark.parametrize(
+    ("notes", "named"),
+    [
+        *(({key: "g"}, True) for _, key in KEYS),
+        ({"godel.bytedance.com/pod-group-name": "g"}, True),
+        ({"stretto.dev/queue": "q"}, True),
+        ({"kueue.x-k8s.io/pod-group-name": "g"}, False),
+        ({"example.com/group-name": "g"}, False),
+        ({}, False),
+    ],
+)
+def test_pods_on_nodes_are_announced_if_they_name_a_group_or_a_queue(
+    notes: dict[str, str], named: bool
+) -> None:
+    assert names_unit(make_pod("p", annotations=notes)) == named
 
 
 def test_a_pod_waits_for_its_foreign_group() -> None:
