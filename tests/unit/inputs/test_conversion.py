@@ -59,7 +59,7 @@ def test_a_trace_becomes_a_recording(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bounds", "pods"),
     [
-        (TraceBounds(start_s=120), ["job-2-0", "job-3-0"]),
+        (TraceBounds(start_s=170), ["job-2-0", "job-3-0"]),
         (TraceBounds(end_s=150), ["job-1-0", "job-1-1"]),
         (TraceBounds(jobs=1), ["job-1-0", "job-1-1"]),
         (TraceBounds(sample=0.4), ["job-1-0", "job-1-1"]),
@@ -85,6 +85,20 @@ def test_the_window_start_is_second_zero(tmp_path: Path) -> None:
     path = written(tmp_path, "j.csv", JOBS)
     timeline = timeline_of(path, ConvertSettings(bounds=TraceBounds(start_s=120)))
     assert listed(timeline.changes) == [(30, "ADDED", "job-2-0"), (780, "ADDED", "job-3-0")]
+
+
+def test_a_job_that_runs_at_the_window_start_has_the_rest_of_its_time(tmp_path: Path) -> None:
+    settings = ConvertSettings(bounds=TraceBounds(start_s=170, end_s=180))
+    convert(written(tmp_path, "j.csv", JOBS), tmp_path / "j.jsonl", settings)
+    (pod,) = history_of(load_recording(tmp_path / "j.jsonl")).pods
+    assert (pod.arrived, pod.run_time) == (0, 10)
+
+
+def test_a_placed_pod_that_runs_at_the_window_start_is_there() -> None:
+    fleet = Fleet((FleetNode("n", 4000, 4096),), (PLACED,))
+    timeline = fleet_timeline(fleet, "test", start_s=9)
+    (pod,) = [body for kind, body in timeline.objects if kind is POD]
+    assert (pod["spec"]["nodeName"], listed(timeline.changes)) == ("n", [(3, "DELETED", "p")])
 
 
 @pytest.mark.parametrize("text", ["5", "9:2", "a:b", "3:3"])

@@ -266,7 +266,7 @@ def test_the_state_of_the_machines_at_the_window_is_the_start(tmp_path: Path) ->
     events(tmp_path, "machine_events", machine(0, 1), machine(5, 3, cpus=0.25))
     fleet = load_google(tmp_path, TraceBounds(start_s=10))
     assert ([node.cpu_milli for node in fleet.nodes], fleet.changes) == ([16_000], ())
-    assert [pod.name for pod in fleet.pods] == ["7-0"]
+    assert [pod.name for pod in fleet.pods] == ["7-1", "7-0"]
 
 
 def test_the_unit_is_an_option(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class ConvertOptions:
 @click.option("--format", metavar="NAME", help="Format of the source [recognised].")
 @click.option("--nodes", type=options.INPUT_FILE, help="The node list of the download.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
-@click.option("--window", metavar="START:END", help="Only jobs that arrive in these seconds.")
+@click.option("--window", metavar="START:END", help="Only jobs of these seconds of the trace.")
 @click.option("--sample", type=options.SHARE, help="Only this share of the jobs, such as 0.01.")
 @click.option("--jobs", type=options.POSITIVE, metavar="N", help="Only the first N jobs.")
 @click.option(

@@ -161,17 +161,21 @@ def _given_nodes(
 def _fleet(
     source: Path, found: TraceFormat, settings: ConvertSettings, nodes: Sequence[FleetNode]
 ) -> Fleet:
-    """The nodes and pods of a trace, with the nodes of the settings instead of its own."""
+    """The nodes and pods of a trace, with the nodes of the settings instead of its own.
+
+    A pod keeps its place if its node exists.
+    """
     if found.fleet is None:
         return _fleet_of_lists(source, found, settings, tuple(nodes))
     fleet = found.fleet(source, settings.bounds, found.keys_for(source, **settings.keys))
-    if not nodes:
-        return fleet
+    if nodes:
+        fleet = msgspec.structs.replace(fleet, nodes=tuple(nodes), changes=())
+    known = {node.name for node in fleet.nodes} | {change.name for change in fleet.changes}
     pods = tuple(
-        msgspec.structs.replace(pod, node="", start_s=None) if pod.node else pod
+        msgspec.structs.replace(pod, node="", start_s=None) if pod.node not in known else pod
         for pod in fleet.pods
     )
-    return msgspec.structs.replace(fleet, nodes=tuple(nodes), pods=pods, changes=())
+    return msgspec.structs.replace(fleet, pods=pods)
 
 
 def _fleet_of_lists(

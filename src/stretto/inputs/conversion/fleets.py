@@ -1,6 +1,7 @@
 """A fleet with its pods (a trace) as a timeline.
 
-Second 0 is the start of the window, else the first arrival. A pod with a node in the trace is bound
+Second 0 is the start of the window, else the first arrival. A pod that runs at second 0 has the
+rest of its run time. A pod with a node in the trace is bound
 to it at its recorded start and deleted at its recorded end. Any other pod states its run time in an
 annotation, and a replay decides when it starts; if the trace deletes it at a fixed second, it is
 deleted then while it is pending. At each instant ends precede changes of nodes,
@@ -79,7 +80,7 @@ class _FleetScript:
 
     def last_s(self, pod: FleetPod) -> float:
         """The second at which a pod ends if it starts when it arrives."""
-        return self._at(pod.arrival_s) + (_run_time(pod) or 0.0)
+        return self._at(pod.arrival_s) + (self._run_time(pod) or 0.0)
 
     def objects(self) -> Iterator[tuple[Kind, _Body]]:
         """The objects at second 0."""
@@ -125,7 +126,8 @@ class _FleetScript:
                 if start > 0:
                     yield start, _START, number
                 if pod.duration_s is not None:
-                    yield start + max(_MIN_RUN_S, pod.duration_s), _END, number
+                    end = self._at(pod.start_s + pod.duration_s)
+                    yield max(start + _MIN_RUN_S, end), _END, number
             elif pod.departure_s is not None:
                 yield max(self._at(pod.departure_s), arrival + _MIN_RUN_S), _END, number
 
@@ -133,10 +135,20 @@ class _FleetScript:
         """A second of the trace as a second of the recording."""
         return max(0.0, (second or 0.0) - self._origin)
 
+    def _run_time(self, pod: FleetPod) -> float | None:
+        """Run time of a pod from second 0 on; ``None`` if it stays."""
+        arrival = pod.arrival_s or 0.0
+        seconds = pod.duration_s
+        if seconds is None and pod.departure_s is not None:
+            seconds = pod.departure_s - arrival
+        if seconds is None:
+            return None
+        return max(_MIN_RUN_S, seconds - max(0.0, self._origin - arrival))
+
     def _pod(self, number: int, *, bound: bool = False) -> _Body:
         pod = self._fleet.pods[number]
         if not pod.node:
-            pod = msgspec.structs.replace(pod, duration_s=_run_time(pod))
+            pod = msgspec.structs.replace(pod, duration_s=self._run_time(pod))
         body = _with_uid(pod_object(pod))
         if bound:
             body["spec"]["nodeName"] = object_name(pod.node)
@@ -161,14 +173,6 @@ class _FleetScript:
         what = ChangeType.MODIFIED if change.name in known else ChangeType.ADDED
         known.add(change.name)
         return time, what, NODE, _with_uid(msgspec.json.decode(node_body(change.node)))
-
-
-def _run_time(pod: FleetPod) -> float | None:
-    """Run time of a pod in seconds; ``None`` if it stays."""
-    seconds = pod.duration_s
-    if seconds is None and pod.departure_s is not None:
-        seconds = pod.departure_s - (pod.arrival_s or 0.0)
-    return None if seconds is None else max(_MIN_RUN_S, seconds)
 
 
 def _with_uid(body: _Body) -> _Body:

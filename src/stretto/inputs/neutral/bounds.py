@@ -23,7 +23,7 @@ WINDOW_EXAMPLE: Final = "seconds of the trace as START:END, such as 0:86400"
 class TraceBounds(msgspec.Struct, frozen=True):
     """The part of a trace that is read."""
 
-    #: First second, included.
+    #: First second, included; jobs that run at that second are kept too.
     start_s: float = -inf
     #: Last second, excluded.
     end_s: float = inf
@@ -32,9 +32,19 @@ class TraceBounds(msgspec.Struct, frozen=True):
     #: Maximum number of jobs in order of arrival; ``None`` for all.
     jobs: int | None = None
 
-    def keeps(self, job: str, arrival_s: float) -> bool:
-        """Whether a job that arrives at a second is kept, apart from the number of jobs."""
-        return self.start_s <= arrival_s < self.end_s and self.samples(job)
+    def keeps(self, job: str, arrival_s: float, end_s: float = -inf) -> bool:
+        """Whether a job is kept, apart from the number of jobs.
+
+        Args:
+            job: its identity.
+            arrival_s: second of its arrival.
+            end_s: second of its end in the trace; a job that runs at the start is kept.
+        """
+        return self.overlaps(arrival_s, end_s) and self.samples(job)
+
+    def overlaps(self, arrival_s: float, end_s: float = -inf) -> bool:
+        """Whether a job arrives in the window, or runs at its start."""
+        return arrival_s < self.end_s and (arrival_s >= self.start_s or end_s > self.start_s)
 
     def samples(self, job: str) -> bool:
         """Whether a job belongs to the sample, whenever it arrives."""
@@ -54,7 +64,7 @@ class TraceBounds(msgspec.Struct, frozen=True):
 
     def of(self, pods: Sequence[FleetPod]) -> tuple[FleetPod, ...]:
         """The kept pods of a list that is in memory as a whole, by arrival."""
-        found = [pod for pod in pods if self.keeps(job_of(pod), pod.arrival_s or 0.0)]
+        found = [pod for pod in pods if self.keeps(job_of(pod), pod.arrival_s or 0.0, _end_of(pod))]
         return self.first_jobs(found)
 
 
@@ -65,6 +75,13 @@ EVERYTHING: Final = TraceBounds()
 def job_of(pod: FleetPod) -> str:
     """The job of a pod: the one that the trace names, its gang, its controller, or itself."""
     return pod.extra.get("job") or pod.group or pod.owner or pod.name
+
+
+def _end_of(pod: FleetPod) -> float:
+    """Second of the end of a pod; minus infinity if the trace does not state one."""
+    if pod.departure_s is not None:
+        return pod.departure_s
+    return -inf if pod.duration_s is None else (pod.arrival_s or 0.0) + pod.duration_s
 
 
 def check_kept(count: int, where: str) -> None:

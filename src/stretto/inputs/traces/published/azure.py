@@ -91,9 +91,9 @@ def _pod(row: TraceRow, bounds: TraceBounds) -> FleetPod | None:
     """The pod of a VM; ``None`` if it is not in the bounds."""
     created = row.number("vmcreated", 0, _MAX_TIME_S)
     owner = row.text("deploymentid")
-    if not bounds.keeps(owner or row.name("vmid"), created):
-        return None
     deleted = row.number("vmdeleted", 0, _MAX_TIME_S)
+    if not bounds.keeps(owner or row.name("vmid"), created, deleted):
+        return None
     if deleted < created:
         row.refuse("vmdeleted", f"a time not before vmcreated {created:g}")
     category = row.text("vmcategory").lower() or "unknown"

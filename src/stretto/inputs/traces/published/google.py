@@ -163,16 +163,15 @@ class _Run(NamedTuple):
             return _Run(min(at, event.time_s), event.time_s, event.machine, exists=True)
         return self
 
-    def ended(self, pod: FleetPod, time_s: float, machines: set[str]) -> FleetPod:
+    def ended(self, pod: FleetPod, time_s: float) -> FleetPod:
         """Its pod; one that never started is deleted while it is pending."""
         stays = time_s == inf
         if self.started_s is None:
             return msgspec.structs.replace(pod, departure_s=None if stays else time_s)
-        placed = self.machine in machines
         return msgspec.structs.replace(
             pod,
-            start_s=self.started_s if placed else None,
-            node=self.machine if placed else "",
+            start_s=self.started_s if self.machine else None,
+            node=self.machine,
             duration_s=None if stays else time_s - self.started_s,
         )
 
@@ -191,13 +190,10 @@ def load_google(path: Path, bounds: TraceBounds = EVERYTHING, unit: str = UNIT) 
     files = table_files(path, LAYOUTS)
     size = _unit(unit)
     nodes, changes = _machines(files[MACHINES.what], size, bounds)
-    names = {node.name for node in nodes} | {change.name for change in changes}
     collections = _priorities(files[COLLECTIONS.what])
     reader = _InstanceReader(size, bounds, collections)
-    pods = reader.pods(files[INSTANCES.what], str(path), names)
+    pods = reader.pods(files[INSTANCES.what], str(path))
     notes = [*reader.notes(), f"the normalised amount 1.0 is {unit} (an assumption)"]
-    if not names:
-        notes.append("no machine events, so no nodes and no places")
     return Fleet(nodes, bounds.first_jobs(pods), path.name, "CC-BY-4.0", changes, tuple(notes))
 
 
@@ -209,7 +205,7 @@ class _InstanceReader:
         self._alloc_sets: set[str] = set()
         self._inside = 0
 
-    def pods(self, files: list[Path], where: str, machines: set[str]) -> list[FleetPod]:
+    def pods(self, files: list[Path], where: str) -> list[FleetPod]:
         """The pods of all kept instances."""
         events: dict[tuple[str, int], list[_Event]] = {}
         count = 0
@@ -222,7 +218,7 @@ class _InstanceReader:
         return [
             pod
             for (collection, index), found in events.items()
-            for pod in self._runs(collection, index, sorted(found, key=_order), machines)
+            for pod in self._runs(collection, index, sorted(found, key=_order))
         ]
 
     def notes(self) -> Iterator[str]:
@@ -254,9 +250,7 @@ class _InstanceReader:
         )
         return (collection, row.integer("instance_index", 0, 10**9)), event
 
-    def _runs(
-        self, collection: str, index: int, events: Sequence[_Event], machines: set[str]
-    ) -> Iterator[FleetPod]:
+    def _runs(self, collection: str, index: int, events: Sequence[_Event]) -> Iterator[FleetPod]:
         """One pod for each run of an instance, from its events in order."""
         base = self._base(collection, events)
         run = _Run()
@@ -267,8 +261,8 @@ class _InstanceReader:
             elif run.exists:
                 name = f"{collection}-{index}" + f"-run-{number}" * bool(number)
                 pod = msgspec.structs.replace(base, name=name, arrival_s=run.submitted_s)
-                if self._bounds.start_s <= (run.submitted_s or 0.0) < self._bounds.end_s:
-                    yield run.ended(pod, event.time_s, machines)
+                if self._bounds.overlaps(run.submitted_s or 0.0, event.time_s):
+                    yield run.ended(pod, event.time_s)
                 run = _Run(event.time_s, exists=run.again)
                 number += 1
 

@@ -9,6 +9,7 @@ it was assigned.
 """
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -148,13 +149,10 @@ def load_pai(path: Path, bounds: TraceBounds = EVERYTHING) -> Fleet:
     reader = _TaskReader(jobs, asked, bounds)
     tasks = reader.read(files[TASKS.what], str(path))
     instances = _instances(files[INSTANCES.what], tasks, str(path))
-    names = {node.name for node in nodes}
-    pods = [pod for task in tasks.values() for pod in _pods(task, instances, names)]
+    pods = [pod for task in tasks.values() for pod in _pods(task, instances)]
     check_kept(len(pods), str(path))
-    notes = list(reader.notes())
-    if not nodes:
-        notes.append("no machine table (pai_machine_spec), so no nodes and no places")
-    return Fleet(nodes, bounds.first_jobs(pods), path.name, "CC-BY-4.0", notes=tuple(notes))
+    notes = tuple(reader.notes())
+    return Fleet(nodes, bounds.first_jobs(pods), path.name, "CC-BY-4.0", notes=notes)
 
 
 def read_machines(path: Path) -> tuple[FleetNode, ...]:
@@ -201,7 +199,8 @@ class _TaskReader:
         if arrival is None:
             self._without_time += 1
             return None
-        if not self._bounds.keeps(name, arrival):
+        end = arrival if start is None else inf if duration is None else start + duration
+        if not self._bounds.keeps(name, arrival, end):
             return None
         percent = row.optional("plan_gpu", 0, 1e6) or 0.0
         if percent > 100 * MAX_GPUS:
@@ -300,9 +299,7 @@ def _instances(
     return found
 
 
-def _pods(
-    task: _Task, instances: Mapping[tuple[str, str], list[_Instance]], machines: set[str]
-) -> Iterator[FleetPod]:
+def _pods(task: _Task, instances: Mapping[tuple[str, str], list[_Instance]]) -> Iterator[FleetPod]:
     """The pods of a task: a gang of its first instances, and one pod for each retry."""
     unknown = _Instance(None, task.duration_s, "")
     rows = sorted(
@@ -312,7 +309,7 @@ def _pods(
     gang = f"{task.job}-{task.name}" if task.instances > 1 else ""
     for number in range(max(task.instances, len(rows))):
         each = rows[number] if number < len(rows) else unknown
-        placed = each.machine in machines and each.start_s is not None
+        placed = bool(each.machine) and each.start_s is not None
         retry = number >= task.instances and each.start_s is not None
         yield msgspec.structs.replace(
             task.pod,
