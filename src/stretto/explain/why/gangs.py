@@ -7,7 +7,7 @@ assignment of its members to nodes exists.
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -16,10 +16,9 @@ from stretto.base.rng import Rng
 from stretto.explain.why.inquiry import Inquiry, NearFacts
 from stretto.explain.why.nodes.empty_cluster import fit_when_empty
 from stretto.explain.why.nodes.gang_domains import Mask, gang_domains
-from stretto.explain.why.remedies.gang_capacity import capacity_for_gang
-from stretto.explain.why.remedies.remedy import CureKind, Remedy
+from stretto.explain.why.remedies.gang import GangFit, gang_cures
+from stretto.explain.why.remedies.remedy import Remedy
 from stretto.explain.why.scene import Scene
-from stretto.explain.words.amounts import format_count
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
@@ -49,23 +48,6 @@ class GangFacts(msgspec.Struct, frozen=True):
     cures: tuple[Remedy, ...]
 
 
-class GangFit(NamedTuple):
-    """How many members fit."""
-
-    #: Members tried.
-    tried: int
-    #: Members that fit together now.
-    fitting: int
-    #: Rows of the others.
-    misfits: Sequence[int]
-    #: Members that would fit if every node were empty.
-    if_empty: int
-    #: Whether that is too few.
-    too_big: bool
-    #: bool[slot]: the nodes of the domain in which most members fit.
-    domain: Mask
-
-
 def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     """How much of a pod's gang fits; ``None`` if no pods must start together."""
     if unit is None or not unit.is_gang or unit.min_member is None or not unit.still_needed:
@@ -87,6 +69,7 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         closest = Inquiry(scene.rules(missing)[0], pod, view, slots).nearest(1)
         near = closest[0] if closest else None
     fitting, if_empty = count - len(misfits), fit_when_empty(scene, rows, domains)
+    placed = runtime.view if isinstance(runtime, Runtime) else None
     fit = GangFit(count, fitting, misfits, if_empty, if_empty < needed, domain)
     return GangFacts(
         needed=unit.still_needed,
@@ -95,7 +78,7 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         fitting_if_empty=if_empty,
         next_pod=next_pod,
         next_lacks=near,
-        cures=_cures(scene, unit, runtime, fit),
+        cures=gang_cures(scene, unit, placed, fit),
     )
 
 
@@ -135,26 +118,3 @@ def _misfits(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) ->
         return together
     first = next(orders_of_rows(scene.cluster, rows))
     return request(first, [1] * count, range(count + 1))
-
-
-def _cures(scene: Scene, unit: UnitFacts, runtime: Placer, fit: GangFit) -> tuple[Remedy, ...]:
-    """What would start the gang: missing pods, a smaller minimum, or capacity in all."""
-    assert unit.min_member is not None
-    found = []
-    absent = unit.min_member - unit.placed - unit.waiting
-    if absent > 0 and fit.fitting == fit.tried:
-        sentence = f"Creating {format_count(absent, 'more pod')} of its gang would complete it."
-        found.append(Remedy(CureKind.MEMBERS, sentence, amount=absent))
-    fewer = unit.placed + fit.fitting
-    if fit.fitting and fewer < unit.min_member:
-        sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would start it now."
-        found.append(Remedy(CureKind.MIN_MEMBER, sentence, amount=fewer))
-    lacking = unit.still_needed - fit.fitting
-    if absent <= 0 and not fit.too_big and lacking > 0 and isinstance(runtime, Runtime):
-        capacity = capacity_for_gang(scene, runtime.view, fit.misfits[:lacking], fit.domain)
-        found += [capacity] if capacity is not None else []
-    together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."
-    if fit.too_big:
-        more = format_count(unit.still_needed - fit.if_empty, "more pod")
-        together = f"It fits the cluster when nodes for {more} of its gang are added."
-    return (*found, Remedy(CureKind.EVENT, together))

@@ -1,4 +1,4 @@
-"""The capacity that a whole gang lacks, node by node, after as many members as fit are placed."""
+"""Cures of a gang: missing pods, a smaller minimum, and the capacity that all its members lack."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.remedies.capacity import capacity_on, only_full
 from stretto.explain.why.remedies.remedy import CureKind, NodeAmount, Remedy
 from stretto.explain.why.scene import Scene
-from stretto.explain.words.amounts import format_amount
-from stretto.explain.words.standing import joined
+from stretto.explain.words.amounts import format_amount, format_count
+from stretto.explain.words.standing import UnitFacts, joined
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_requests, wanted_of
 from stretto.framework.contract.rule import BoolArray, View
@@ -28,9 +28,57 @@ class _Total(NamedTuple):
     parts: tuple[NodeAmount, ...]
 
 
-def capacity_for_gang(
-    scene: Scene, view: View, rows: Sequence[int], domain: BoolArray
-) -> Remedy | None:
+class GangFit(NamedTuple):
+    """How many members fit."""
+
+    #: Members tried.
+    tried: int
+    #: Members that fit together now.
+    fitting: int
+    #: Rows of the others.
+    misfits: Sequence[int]
+    #: Members that would fit if every node were empty.
+    if_empty: int
+    #: Whether that is too few.
+    too_big: bool
+    #: bool[slot]: the nodes of the domain in which most members fit.
+    domain: BoolArray
+
+
+def gang_cures(
+    scene: Scene, unit: UnitFacts, view: View | None, fit: GangFit
+) -> tuple[Remedy, ...]:
+    """What would start a gang: missing pods, a smaller minimum, or capacity in all.
+
+    Args:
+        scene: the cluster and its rules.
+        unit: the gang.
+        view: a private view in which the members that fit are placed; its columns are changed.
+            ``None`` under rules that place by pod: then no capacity is computed.
+        fit: how many members fit.
+    """
+    assert unit.min_member is not None
+    found = []
+    absent = unit.min_member - unit.placed - unit.waiting
+    if absent > 0 and fit.fitting == fit.tried:
+        sentence = f"Creating {format_count(absent, 'more pod')} of its gang would complete it."
+        found.append(Remedy(CureKind.MEMBERS, sentence, amount=absent))
+    fewer = unit.placed + fit.fitting
+    if fit.fitting and fewer < unit.min_member:
+        sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would start it now."
+        found.append(Remedy(CureKind.MIN_MEMBER, sentence, amount=fewer))
+    lacking = unit.still_needed - fit.fitting
+    if absent <= 0 and not fit.too_big and lacking > 0 and view is not None:
+        capacity = _capacity(scene, view, fit.misfits[:lacking], fit.domain)
+        found += [capacity] if capacity is not None else []
+    together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."
+    if fit.too_big:
+        more = format_count(unit.still_needed - fit.if_empty, "more pod")
+        together = f"It fits the cluster when nodes for {more} of its gang are added."
+    return (*found, Remedy(CureKind.EVENT, together))
+
+
+def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) -> Remedy | None:
     """What must become free for the members that do not fit yet, all of them together.
 
     Args:
