@@ -14,6 +14,7 @@ from stretto.explain.why.sources.lookup import row_named, slot_named
 from stretto.explain.why.sources.unhandled import ObjectFacts
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.contract.rule import View
+from stretto.framework.preemption.terms import NO_USAGE, UsageOf
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queues.usage import QueueUsage
@@ -38,8 +39,13 @@ class UnitNotes(Protocol):
 class Scene:
     """A cluster at one instant, with everything that explanations read."""
 
-    def __init__(self, cluster: Cluster, profile: Profile, notes: UnitNotes) -> None:
-        """Build a scene; the cluster must not change while the scene is used."""
+    def __init__(
+        self, cluster: Cluster, profile: Profile, notes: UnitNotes, usage: UsageOf = NO_USAGE
+    ) -> None:
+        """Build a scene; the cluster must not change while the scene is used.
+
+        ``usage`` gives the charges of the queues, pod by pod, when an explanation needs them.
+        """
         #: Nodes, pods and classes.
         self.cluster = cluster
         #: The rules.
@@ -52,12 +58,16 @@ class Scene:
         self.when = "the current state"
         #: Usage of the queues; empty if unknown.
         self.queues: tuple[QueueFacts, ...] = ()
-        #: Charges of the queues, pod by pod; ``None`` if unknown.
-        self.usage: QueueUsage | None = None
+        self._usage = usage
         #: Facts of objects that the cluster does not keep.
         self.objects = ObjectFacts()
         #: The filters, and the scores with their weights, that decide about the pod of a row.
         self.rules = Judging(self.engine).rules
+
+    @property
+    def usage(self) -> QueueUsage | None:
+        """Charges of the queues, pod by pod; ``None`` if unknown."""
+        return self._usage()
 
     def view(self) -> View:
         """A new view of the cluster; its columns may be modified."""

@@ -4,6 +4,7 @@ from stretto.control.dispatcher.views import UnitViews
 from stretto.explain.records.steps import StepFact
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.standing import UnitFacts, facts_of, positions
+from stretto.framework.preemption.terms import NO_USAGE
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.units import Unit, Units
@@ -42,7 +43,8 @@ def live_scene(
     cluster: Cluster, profile: Profile, units: Units, views: UnitViews | None = None
 ) -> Scene:
     """The scene of a plane; the dispatcher's ``views`` add queue limits and usage."""
-    scene = Scene(cluster, profile, LiveNotes(units, views))
+    usage = NO_USAGE if views is None else lambda: views.charges
+    scene = Scene(cluster, profile, LiveNotes(units, views), usage)
     if views is not None:
-        scene.queues, scene.usage = tuple(views.queues()), views.charges
+        scene.queues = tuple(views.queues())
     return scene

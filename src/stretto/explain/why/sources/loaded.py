@@ -1,12 +1,14 @@
 """The scene at the end of a recorded run."""
 
 from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.explain.records.record_file import PodStanding, RecordFile, RunFacts
 from stretto.explain.records.steps import StepFact, step_facts
 from stretto.explain.why.scene import Scene
+from stretto.explain.why.sources.charges import recorded_usage
 from stretto.explain.why.sources.restored import restored_cluster
 from stretto.explain.why.sources.unhandled import FACT_KINDS, read_objects
 from stretto.explain.words.standing import UnitFacts
@@ -82,8 +84,9 @@ class LoadedRun:
         names = frozenset(self.facts.scheduler_names)
         profile = self._profile(plugins)
         cluster, pod_standings = restored_cluster(self.file, profile, names)
-        #: The cluster at the end of the run.
-        self.scene = Scene(cluster, profile, RecordNotes(self.file, pod_standings))
+        notes = RecordNotes(self.file, pod_standings)
+        usage = cache(partial(recorded_usage, self.file, profile, cluster, pod_standings))
+        self.scene = Scene(cluster, profile, notes, usage)
         self.scene.when = "the final state of the run"
         self.scene.queues = self.facts.queues
         records = [each for kind in FACT_KINDS for each in self.file.objects(kind)]
