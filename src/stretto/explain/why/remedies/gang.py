@@ -1,6 +1,6 @@
 """Cures of a gang: missing pods, a smaller minimum, and the capacity that all its members lack."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_requests, wanted_of
 from stretto.framework.contract.rule import BoolArray, View
 from stretto.state.classes.table import PodClass
+from stretto.state.rows.devices import WHOLE
 
 
 class _Total(NamedTuple):
@@ -98,12 +99,11 @@ def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) 
         if pod.terms.strict or pod.annotations.numa is not None:
             return None
         inquiry = Inquiry(scene.rules(row)[0], pod, view, slots)
-        usable = np.flatnonzero(only_full(inquiry) | inquiry.fits)
-        if not len(usable):
+        found = _cheapest(scene, inquiry, amounts)
+        if found is None:
             return None
-        place = int(usable[np.argmin(inquiry.shortage()[usable])])
-        found = capacity_on(inquiry, place)
-        for each in found.amounts if found is not None else ():
+        place, missing = found
+        for each in missing:
             key = each.resource, each.node
             amounts[key] = amounts.get(key, 0) + each.amount
         _charge(view, pod, int(slots[place]))
@@ -112,6 +112,38 @@ def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) 
         return None
     sentence = f"{joined([*map(_text, _totals(parts))], 'and')} would let the whole gang start."
     return Remedy(CureKind.CAPACITY, f"Freeing {sentence}", amounts=tuple(parts))
+
+
+def _cheapest(
+    scene: Scene, inquiry: Inquiry, before: Mapping[tuple[str, str], int]
+) -> tuple[int, tuple[NodeAmount, ...]] | None:
+    """The node that lacks least for a member, with what running pods there must free.
+
+    ``None`` if running pods hold too little on every node, with what they freed ``before``.
+    """
+    usable = np.flatnonzero(only_full(inquiry) | inquiry.fits)
+    for place in usable[np.argsort(inquiry.shortage()[usable], kind="stable")].tolist():
+        found = capacity_on(inquiry, place)
+        missing = found.amounts if found is not None else ()
+        slot = int(inquiry.slots[place])
+        if all(
+            before.get((each.resource, each.node), 0) + each.amount
+            <= _held(scene, slot, each.resource)
+            for each in missing
+        ):
+            return place, missing
+    return None
+
+
+def _held(scene: Scene, slot: int, resource: str) -> int:
+    """What running pods hold of a resource on a node."""
+    ledger = scene.cluster.ledger
+    column = ledger.resources.known(resource)
+    used = 0 if column is None else int(ledger.used[slot, column])
+    if resource not in ledger.devices.inventory(slot):
+        return used
+    of_kind = ledger.devices.kind[slot] == ledger.devices.kind_number(resource)
+    return used + int((of_kind & (ledger.devices.free[slot] < WHOLE)).sum())
 
 
 def _totals(parts: Sequence[NodeAmount]) -> list[_Total]:
