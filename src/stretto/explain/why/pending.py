@@ -25,18 +25,20 @@ class PodFindings(NamedTuple):
     steps: tuple[StepFact, ...] = ()
     #: Its scheduling gates, if known.
     gates: tuple[str, ...] = ()
-    #: The running pods; ``None`` for reasons without the names of pods.
+    #: The running pods; ``None`` for reasons without the names of pods and volumes.
     cluster: Cluster | None = None
+    #: Its row in the cluster.
+    row: int = -1
 
 
 def reasons_of(
     inquiry: Inquiry, pod: PodFindings, unit: UnitFacts | None, gang: GangFacts | None
 ) -> tuple[Reason, ...]:
     """Every reason that applies, the dominant one first; there is always at least one."""
-    state, steps, gates, cluster = pod
+    state, steps, gates, cluster, row = pod
     of_class = of_nodes(inquiry)
     if cluster is not None:
-        of_class = detailed(of_class, inquiry, cluster)
+        of_class = detailed(of_class, inquiry, cluster, row)
     found = [*_of_group(unit, gang), *of_class]
     if state is PodState.GATED:
         found.append(reason(ReasonCode.GATED, _gated(gates)))

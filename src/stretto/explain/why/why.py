@@ -61,7 +61,7 @@ def explain_pending(scene: Scene, question: PodQuestion) -> Explanation:
     steps = scene.notes.steps_of(question.row)
     state = PodState(int(scene.cluster.pods.state[question.row]))
     gates = scene.objects.gates.get(scene.cluster.pods.key(question.row), ())
-    findings = PodFindings(state, steps, gates, scene.cluster)
+    findings = PodFindings(state, steps, gates, scene.cluster, question.row)
     reasons = reasons_of(inquiry, findings, unit, gang)
     near = inquiry.nearest(NEAREST)
     filters, weighted = scene.rules(question.row)

@@ -11,31 +11,38 @@ import numpy as np
 
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.nodes.between_pods import NAMED, PodsBetween, between_texts
+from stretto.explain.why.nodes.volume_nodes import volume_texts
 from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.explain.words.standing import joined
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 
 
-def detailed(reasons: Iterable[Reason], inquiry: Inquiry, cluster: Cluster) -> list[Reason]:
-    """The same reasons; those about other pods and host ports name constraints and pods.
+def detailed(
+    reasons: Iterable[Reason], inquiry: Inquiry, cluster: Cluster, row: int
+) -> list[Reason]:
+    """The same reasons; those about other pods, host ports and volumes name their causes.
 
     Where volumes exclude some nodes and other pods the rest, the first reason names both.
     """
-    found = [_detailed(each, inquiry, cluster) for each in reasons]
+    found = [_detailed(each, inquiry, cluster, row) for each in reasons]
     if [each.code for each in found] == [ReasonCode.VOLUMES, ReasonCode.OTHER_PODS]:
         both = f"{found[0].sentence} {found[1].sentence}"
         found[0] = msgspec.structs.replace(found[0], sentence=both)
     return found
 
 
-def _detailed(found: Reason, inquiry: Inquiry, cluster: Cluster) -> Reason:
+def _detailed(found: Reason, inquiry: Inquiry, cluster: Cluster, row: int) -> Reason:
     look = inquiry.view.look
     if found.code is ReasonCode.OTHER_PODS and look is not None:
         texts = list(between_texts(PodsBetween(cluster, inquiry, look)))
         if texts:
             head = found.sentence.partition(": ")[0]
             return msgspec.structs.replace(found, sentence=f"{head}: {'; '.join(texts)}.")
+    if found.code is ReasonCode.VOLUMES:
+        texts = list(volume_texts(cluster, row))
+        sentence = f"{found.sentence[:-1]}; {'; '.join(texts)}." if texts else found.sentence
+        return msgspec.structs.replace(found, sentence=sentence)
     if found.code is ReasonCode.PORTS:
         holders = port_holders(inquiry, cluster)
         names = [f"{cluster.pods.key(row)} on {cluster.node_of(row)}" for row in holders[:NAMED]]
