@@ -1,9 +1,11 @@
 """Rules between pods in figures: the constraint, the counts by domain, and the pods in the way."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.nodes.obstacles import obstacles
@@ -29,22 +31,32 @@ class PodsBetween:
         #: Pod counts by domain.
         self.look = look
         self._cluster = cluster
+        self._counted: dict[int, npt.NDArray[np.int64]] = {}
 
-    def rows(self, population: int, slots: BoolArray) -> list[int]:
-        """Rows of the pods of a population on some slots (bool[slot]), by name."""
+    def rows(self, population: int, slots: BoolArray) -> npt.NDArray[np.int64]:
+        """int64[k]: rows of the pods of a population on some slots (bool[slot])."""
+        rows = self._counted.get(population)
+        if rows is None:
+            rows = self._counted[population] = self._count(population)
+        return rows[slots[self._cluster.pods.slot[rows]]]
+
+    def _count(self, population: int) -> npt.NDArray[np.int64]:
+        """int64[k]: rows of the pods of a population on any node."""
         pods, classes = self._cluster.pods, self._cluster.classes
         held = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
         counted_by = self._cluster.domains.populations[population]
         if isinstance(counted_by, Population) and not counted_by.include_terminating:
             held = held[pods.eviction_state[held] == 0]
-        held = held[slots[pods.slot[held]]]
         counted = [
             class_id
             for class_id in np.unique(pods.class_id[held]).tolist()
             if population in classes[class_id].terms.counted
         ]
-        rows = held[np.isin(pods.class_id[held], counted)].tolist()
-        return sorted(rows, key=pods.key)
+        return held[np.isin(pods.class_id[held], counted)]
+
+    def first(self, rows: Iterable[int], count: int) -> list[int]:
+        """The first pods by name."""
+        return nsmallest(count, rows, key=self._cluster.pods.key)
 
     def names(self, rows: Sequence[int]) -> tuple[str, ...]:
         """``namespace/name`` of pods."""
@@ -134,8 +146,9 @@ def _apart_texts(between: PodsBetween, who: str, terms: Sequence[tuple[str, int]
     for key, population in terms:
         taken = between.look.sums(population, key) > 0
         rows = between.rows(population, between.in_domains(key, taken))
-        if not rows:
+        if not len(rows):
             continue
-        names = [f"{between.names([row])[0]} on {between.node(row)}" for row in rows[:NAMED]]
+        named = between.first(rows.tolist(), NAMED)
+        names = [f"{between.names([row])[0]} on {between.node(row)}" for row in named]
         more = [f"{len(rows) - NAMED} more"] if len(rows) > NAMED else []
         yield f"{who} over {key} excludes the domains of {joined([*names, *more], 'and')}"

@@ -91,7 +91,7 @@ def _in_the_way(between: PodsBetween, place: int) -> tuple[int, ...]:
     for key, population in (*terms.anti_affinity, *terms.running_anti_affinity):
         domain = between.look.domain(key)
         if domain[slot]:
-            found.update(between.rows(population, domain == domain[slot]))
+            found.update(between.rows(population, domain == domain[slot]).tolist())
     return tuple(sorted(found))
 
 
@@ -147,6 +147,6 @@ def _fewer(between: PodsBetween, each: SpreadConstraint, opened: BoolArray) -> I
         return
     counting = look.counting(inquiry.pod, each, inquiry.pod.terms.hard)
     here = counting & (domain == domain[int(inquiry.slots[place])])
-    rows = between.rows(each.population, here)[:number]
+    rows = between.first(between.rows(each.population, here).tolist(), number)
     if len(rows) == number:
         yield _removal(between, place, rows)
