@@ -64,6 +64,7 @@ FOUND: dict[str, int] = {
     "device_masks_are_not_compared": 13,
     "node_deletions_are_missed": 12,
     "the_store_binds_a_bound_pod_again": 4,
+    "preemption_ignores_the_guarantees_of_queues": 9,
     "reclaim_ignores_priority_where_it_comes_first": 213,
     "an_over_committed_node_loses_its_most_important_pods": 97,
     "pods_are_moved_to_empty_nodes": 13,

@@ -143,7 +143,10 @@ class ChaosWorld:
         return next(k for k, top in zip(self._kinds, self._sums, strict=True) if drawn <= top)
 
     def recreate_evicted(self) -> None:
-        """Recreate the evicted pods that have a controller, if the seed has controllers."""
+        """Recreate the evicted pods that have a controller, if the seed has controllers.
+
+        They have no finalizer: after the faults no client would remove it.
+        """
         for name, uid in list(self.pods.items()) if self.preemption.recreates else ():
             record = self.store.get(POD, "default", name)
             former = self.members[uid]
@@ -151,7 +154,7 @@ class ChaosWorld:
             if (record is not None and record.uid == uid) or not made or former.role.foreign:
                 continue
             del self.pods[name]
-            role = msgspec.structs.replace(former.role, node="")
+            role = msgspec.structs.replace(former.role, node="", held=False)
             self._create_pod(self._name("r"), former.request, role, self.origins[uid])
 
     # ------------------------------------------------------------ pods are created
