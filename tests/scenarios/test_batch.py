@@ -143,6 +143,8 @@ def run(*words: object) -> Result:
         ("pcs.csv", ("--gpus", "16"), 16),
         ("helios.csv", ("--gpus", "16", "--gpus-per-node", "8", "--queues-by", "queue"), 20),
         ("small.swf", ("--nodes-like", "8cpu-32gib:4", "--queue", "easy"), 23),
+        ("small.swf", ("--limit", "5"), 5),
+        ("small.swf", ("--only", "queue=short,user=user-2"), 5),
         ("own.csv", ("--columns", "own.yaml", "--nodes-like", "32cpu-128gib-8gpu-V100:2"), 8),
     ],
 )
@@ -164,6 +166,9 @@ def test_simulate_recognises_a_trace_and_runs_it(
         (("own.csv", "--columns", "own.csv", "--gpus", "8"), "expected one mapping of values"),
         (("own.csv",), "or map its columns"),
         (("--format", "csv", "--pods", "own.csv", "--gpus", "8"), "give --columns MAP.yaml"),
+        (("small.swf", "--only", "queue=shrot"), "did you mean 'short'?"),
+        (("small.swf", "--only", "vc=1"), "by user, group, queue, partition"),
+        (("pcs.csv", "--limit", "3"), "it applies to swf"),
         (("small.swf", "--lifetime", "min"), "it applies to azure-vm"),
         (("small.swf", "--queue", "easi"), "easy"),
     ],
@@ -197,10 +202,12 @@ def test_a_scenario_reads_a_log_and_its_nodes(
 
 def test_a_workload_of_a_scenario_names_queues(samples: Path, tmp_path: Path) -> None:
     log = samples / "small.swf"
-    text = f"fleet: {{trace: {log}}}\nworkloads: [{{swf: {{jobs: {log}, queues_by: queue}}}}]\n"
+    keys = f"jobs: {log}, queues_by: queue, only: queue=short"
+    text = f"fleet: {{trace: {log}}}\nworkloads: [{{swf: {{{keys}}}}}]\n"
     (tmp_path / "s.yaml").write_text(text)
     feed = materialise(load_scenario(tmp_path / "s.yaml"), Rng(0))
-    assert any(b'"stretto.dev/queue":"short"' in each.body for each in feed.arrivals)
+    pods = [each.body for each in feed.arrivals if each.duration_s is not None]
+    assert all(b'"stretto.dev/queue":"short"' in body for body in pods)
 
 
 @pytest.mark.parametrize(

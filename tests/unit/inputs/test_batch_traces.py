@@ -17,12 +17,11 @@ from stretto.inputs.traces.batch.jobs import (
     BatchJobs,
     PodLimit,
     PodShare,
-    job_pods,
     label_text,
-    pods_on,
     pool_nodes,
     shares_of,
 )
+from stretto.inputs.traces.batch.pods import job_pods, pods_on
 from stretto.inputs.traces.batch.swf import load_swf, swf_jobs, swf_nodes
 from stretto.inputs.traces.batch.training import cluster_nodes, load_elasticflow, load_tiresias
 from stretto.inputs.traces.formats import load_trace
@@ -355,8 +354,8 @@ def test_a_job_is_cut_by_the_largest_node(
 def test_nodes_of_the_fleet_cut_a_job_unless_the_keys_do() -> None:
     job = BatchJob(job_id="1", submit_s=0, cpu_milli=8_000)
     nodes = [FleetNode("a", 4_000, 1), FleetNode("b", 2_000, 1)]
-    assert len(list(pods_on([job], KEYS, nodes))) == 2
-    assert len(list(pods_on([job], msgspec.structs.replace(KEYS, pod_cpus=1), nodes))) == 8
+    assert len(pods_on([job], KEYS, nodes)) == 2
+    assert len(pods_on([job], msgspec.structs.replace(KEYS, pod_cpus=1), nodes)) == 8
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,16 @@ FILE: Final = "file"
 """Value of --order and --arrive that takes the file as it is."""
 _OF_STUDY: Final = ("seeds", "arrive", "order", "published", "workers")
 """Options of the study, whose pods have no times."""
-_OF_SIDES: Final = ("nodes_like", "gpus", "gpus_per_node", "queue", "queues_by", "columns")
+_OF_SIDES: Final = (
+    "nodes_like",
+    "gpus",
+    "gpus_per_node",
+    "queue",
+    "queues_by",
+    "columns",
+    "only",
+    "limit",
+)
 """Options of traces with times."""
 _OF_TRACES: Final = ("format", "nodes", "pods", *_OF_STUDY, *_OF_SIDES)
 """Options that do not apply to a recording."""
@@ -62,6 +71,10 @@ class CompareOptions:
     queues_by: str | None
     #: The column map of a CSV file.
     columns: Path | None
+    #: Only jobs with these values.
+    only: str | None
+    #: Only the first jobs, up to this number.
+    limit: int | None
     #: The policies; empty for all of the study.
     policy: tuple[str, ...]
     #: The seeds; ``None`` for the published ones.
@@ -145,6 +158,8 @@ class CompareOptions:
     show_default=True,
     help="Order of nodes and pods; file is by node name and by row.",
 )
+@click.option("--only", metavar="K=V,...", help="jobs: by user, group, queue or partition.")
+@click.option("--limit", type=options.POSITIVE, metavar="N", help="jobs: only the first N jobs.")
 @click.option("--published", type=INPUT_FILE, help="Published curves to compare with (CSV).")
 @click.option(
     "--workers", type=options.COUNT, default=0, metavar="N", help="Processes [one per core]."

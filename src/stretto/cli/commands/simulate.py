@@ -116,6 +116,10 @@ _LABELS: Final[Mapping[str, str]] = {
 @click.option(
     "--columns", type=INPUT_FILE, metavar="MAP", help="The column map of a CSV file of your own."
 )
+@click.option("--only", metavar="K=V,...", help="batch jobs: by user, group, queue or partition.")
+@click.option(
+    "--limit", type=options.POSITIVE, metavar="N", help="batch jobs: only the first N jobs."
+)
 @click.option("--require-all", is_flag=True, help="Exit with 3 if something is not placed.")
 @what_if_options
 def simulate(common: CommandContext, opts: SimulateOptions) -> None:

@@ -25,7 +25,7 @@ ORDERS: Final = ("fifo", "skip", "sjf", "easy")
 """Queue orders that are compared by default."""
 SHARED: Final = (
     "recording", "format", "pods", "nodes", "nodes_like", "gpus", "gpus_per_node", "queues_by",
-    "columns",
+    "columns", "only", "limit",
 )  # fmt: skip
 """Options of ``compare`` that are also options of ``simulate``."""
 SHOWN: Final[Mapping[str, str]] = {

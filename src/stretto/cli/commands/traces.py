@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 OF_FORMATS: Final = (
     "nodes", "nodes_like", "node_filter", "node_limit",
     "policy", "on_unschedulable", "gpus", "gpus_per_node", "queue", "lifetime", "gangs",
-    "queues_by", "columns",
+    "queues_by", "columns", "only", "limit",
 )  # fmt: skip
 """Options that apply to some formats only (``TraceFormat.options``)."""
 
@@ -56,6 +56,10 @@ class SimulateOptions:
     queues_by: str | None = None
     #: The column map of a CSV file.
     columns: Path | None = None
+    #: Only jobs with these values.
+    only: str | None = None
+    #: Only the first jobs, up to this number.
+    limit: int | None = None
     #: Whether unplaced pods are an error.
     require_all: bool = False
     #: Profile; empty for the default one.

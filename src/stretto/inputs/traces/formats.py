@@ -18,8 +18,8 @@ from stretto.inputs.neutral.bounds import TraceBounds
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.neutral.layouts import FileLayout
 from stretto.inputs.traces.azure_vm import VM_LAYOUT, AzureVms, load_vms, vm_pods_of
-from stretto.inputs.traces.batch.jobs import BatchNodes, pods_on
-from stretto.inputs.traces.batch.jobs import job_pods as batch_pods
+from stretto.inputs.traces.batch.pods import job_pods as batch_pods
+from stretto.inputs.traces.batch.pods import pods_on
 from stretto.inputs.traces.batch.sources import NODE_LIST, SOURCES, BatchSource
 from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.reader import (
@@ -42,7 +42,15 @@ HOSTS: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
 """Options of ``simulate`` that describe the nodes."""
 RUNS_ON_HOSTS: Final = HOSTS | {"policy", "on_unschedulable"}
 """Options of ``simulate`` for a format whose pods run on nodes."""
-RUNS_AS_BATCH: Final = HOSTS | {"policy", "queue", "queues_by", "gpus", "gpus_per_node"}
+RUNS_AS_BATCH: Final = HOSTS | {
+    "policy",
+    "queue",
+    "queues_by",
+    "gpus",
+    "gpus_per_node",
+    "only",
+    "limit",
+}
 """Options of ``simulate`` for a format of batch jobs."""
 
 PodsOn = Callable[[tuple[Any, ...], Any, tuple[FleetNode, ...]], tuple[FleetPod, ...]]
@@ -147,11 +155,11 @@ def _batch(source: BatchSource) -> TraceFormat:
         options=RUNS_AS_BATCH | source.options,
         driver="stretto.sim.traces.batch:prepare",
         read_by=source.read_by,
-        pods_on=lambda jobs, keys, nodes: tuple(pods_on(jobs, keys, nodes)),
+        pods_on=pods_on,
         paths=source.paths,
         own_nodes=source.own_nodes,
         nodes=source.nodes,
-        node_keys=BatchNodes if source.nodes is not None else None,
+        node_keys=source.node_keys,
     )
 
 

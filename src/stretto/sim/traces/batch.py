@@ -35,6 +35,7 @@ from stretto.inputs.traces.batch.jobs import (
     needs_pool,
     shares_of,
 )
+from stretto.inputs.traces.batch.pods import selected
 from stretto.sim.engine import NEVER, OnArrivals, PodWork, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
 from stretto.sim.traces.drivers import PreparedTrace, TraceRun
@@ -106,7 +107,8 @@ class _Gang(NamedTuple):
 
 def prepare(run: TraceRun) -> PreparedTrace:
     """The driver of formats with batch jobs."""
-    jobs, keys, options = run.items(), run.keys, run.options
+    keys, options = run.keys, run.options
+    jobs = selected(run.items(), keys.only)[: options.get("limit")]
     study = BatchStudy(
         options.get("queue", DEFAULT_QUEUE), options.get("policy", DEFAULT_POLICY), run.seed
     )

@@ -8,7 +8,7 @@ largest node of the fleet unless the keys state one. Without nodes, it is one GP
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
@@ -49,6 +49,8 @@ class BatchJobs(msgspec.Struct, frozen=True, kw_only=True):
     jobs: str
     #: The value of a job that names its Queue; ``none`` puts all jobs into one queue.
     queues_by: QueueSource = "none"
+    #: Only jobs with these values, such as ``queue=ee9e8c``, by user, group, queue or partition.
+    only: str = ""
     #: Maximum number of cores of a pod; 0 means the largest node.
     pod_cpus: int = 0
     #: Maximum number of GPUs of a pod; 0 means the largest node.
@@ -153,21 +155,6 @@ def shares_of(job: BatchJob, limit: PodLimit) -> list[PodShare]:
         for size, count in zip(sizes, counts, strict=True)
         if size
     ]
-
-
-def job_pods(jobs: Sequence[BatchJob], keys: BatchJobs) -> tuple[FleetPod, ...]:
-    """The jobs as pods without knowledge of nodes; omitted jobs have none."""
-    return tuple(pods_on(jobs, keys, ()))
-
-
-def pods_on(
-    jobs: Sequence[BatchJob], keys: BatchJobs, nodes: Iterable[FleetNode]
-) -> Iterator[FleetPod]:
-    """The jobs as pods on nodes, job by job; omitted jobs have none."""
-    limit = limit_of(keys, nodes)
-    for job in jobs:
-        if not job.omitted:
-            yield from gang_of(job, shares_of(job, limit), keys.queues_by)
 
 
 def gang_of(job: BatchJob, shares: Sequence[PodShare], source: QueueSource) -> list[FleetPod]:

@@ -9,7 +9,7 @@ from stretto.inputs.neutral.layouts import FileLayout, Syntax
 from stretto.inputs.traces.batch.attempts import MACHINE_LAYOUT, load_attempts, machine_nodes
 from stretto.inputs.traces.batch.columns import load_mapped
 from stretto.inputs.traces.batch.helios import GPUS_LAYOUT, LOG_LAYOUT, helios_nodes, load_helios
-from stretto.inputs.traces.batch.jobs import BatchJob, BatchJobs
+from stretto.inputs.traces.batch.jobs import BatchJob, BatchJobs, BatchNodes
 from stretto.inputs.traces.batch.maps import MappedJobs
 from stretto.inputs.traces.batch.swf import FIELDS, swf_jobs, swf_nodes
 from stretto.inputs.traces.batch.training import (
@@ -45,6 +45,11 @@ class BatchSource(NamedTuple):
     paths: tuple[str, ...] = ()
     #: Further options of ``simulate``.
     options: frozenset[str] = frozenset()
+
+    @property
+    def node_keys(self) -> type[BatchNodes] | None:
+        """Keys of a fleet in a scenario; ``None`` for a format without node lists."""
+        return None if self.nodes is None else BatchNodes
 
 
 SOURCES: Final[Mapping[str, BatchSource]] = {
