@@ -155,5 +155,5 @@ def test_an_amount_prints_in_the_style_of_its_resource(
 @pytest.mark.parametrize("text", ["512MB", "512mb", "1 GiB", "2K"])
 def test_an_unknown_suffix_is_named(text: str) -> None:
     unit = text.lstrip("0123456789 ")
-    with pytest.raises(InputError, match=f"{unit} is no suffix, use k, M, G, Ki, Mi or Gi"):
+    with pytest.raises(InputError, match=f"{unit} is not a suffix, use k, M, G, Ki, Mi or Gi"):
         quantity.amount("memory", text, "x")

@@ -66,7 +66,7 @@ def test_a_queue_says_what_it_uses_borrows_and_has_waiting() -> None:
     ("first", "second", "expected"),
     [
         ({"parent": "b"}, {"parent": "a"}, "is a cycle"),
-        ({"parent": "nowhere"}, {}, "there is no such queue"),
+        ({"parent": "nowhere"}, {}, "this queue does not exist"),
         ({"parent": "b", "guarantee": {"cpu": "9"}}, {"guarantee": {"cpu": "2"}}, "b has 2"),
         (
             {"guarantee": {"cpu": "-1"}},

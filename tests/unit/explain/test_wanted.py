@@ -85,7 +85,7 @@ def test_the_closest_alternative_is_reported() -> None:
     terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     terms["nodeSelectorTerms"].append({"matchExpressions": [one("gpu", "Exists")]})
     said = explain_pod_on(scene_of(make_pod("p", spec=spec)), "p", "a1")
-    assert "does not fit on a1: wants gpu, has no gpu." in said.sentence
+    assert "does not fit on a1: requires gpu, has no gpu." in said.sentence
 
 
 def test_gates_are_named_there_too_where_a_node_is_asked_about() -> None:

@@ -112,7 +112,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "ledger": (writes_ledger, "wrote to what it may only read"),
     "capacity": (writes_capacity, "wrote to what it may only read"),
     "slots": (writes_slots, "wrote to what it may only read"),
-    "ragged": (lambda *_: [[1], [1, 2]], "answered what is no array"),
+    "ragged": (lambda *_: [[1], [1, 2]], "returned no array"),
 }
 
 

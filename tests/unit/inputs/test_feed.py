@@ -114,7 +114,7 @@ def test_two_workloads_with_the_same_names_are_refused(tmp_path: Path) -> None:
     text = SMALL + "workloads: [{name: a, pods: {}}, {name: a, pods: {}}]"
     assert refused(tmp_path, text) == (
         "scenario s.yaml: got 'Pod default/a-0', expected a unique name; "
-        "give workloads a name: their objects then begin with it"
+        "name the workloads: their objects get the name as a prefix"
     )
 
 

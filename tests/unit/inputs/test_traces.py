@@ -99,7 +99,7 @@ def test_openb_pods_can_be_read_without_nodes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["philly", "azure-vm"])
 def test_a_node_list_for_a_format_without_one_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match=f"expected no node list: {name} has none"):
+    with pytest.raises(InputError, match=f"expected no node list: {name} has no nodes"):
         load_trace(name, Path("p"), Path("n"))
 
 

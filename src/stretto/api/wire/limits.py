@@ -38,7 +38,7 @@ def measured(body: bytes, where: str) -> bytes:
             where,
             "a deeper object",
             f"at most {MAX_DEPTH} levels of nesting",
-            "no Kubernetes object is that deep; look for a runaway template",
+            "no Kubernetes object is that deep; check for a recursive template",
         )
     return body
 

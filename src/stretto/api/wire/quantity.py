@@ -182,7 +182,7 @@ def _scaled(text: str, exponent: int) -> int:
     parts = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST else None
     if parts is None or not (parts[2] or parts[3]):
         unit = _UNIT.fullmatch(text)
-        suffixes = f"; {unit[1]} is no suffix, use k, M, G, Ki, Mi or Gi" if unit else ""
+        suffixes = f"; {unit[1]} is not a suffix, use k, M, G, Ki, Mi or Gi" if unit else ""
         raise ValueError(f"{EXPECTED}{suffixes}")
     sign, whole, fraction, suffix, power = parts.groups()
     fraction = fraction or ""

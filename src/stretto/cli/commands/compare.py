@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stretto.sim.comparison.seeds import Comparison
 
 FILE: Final = "file"
-"""Value of --order and --arrive that takes the file as it is."""
+"""Value of --order and --arrive that keeps the order of the file."""
 _OF_STUDY: Final = ("seeds", "arrive", "order", "published", "workers")
 """Options of the study, whose pods have no times."""
 _OF_SIDES: Final = (
@@ -149,7 +149,7 @@ class CompareOptions:
     default="130",
     show_default=True,
     metavar="PCT|file",
-    help="Stop when this percentage of the GPUs is requested; file takes the list as it is.",
+    help="Stop when this percentage of the GPUs is requested; file uses the list unchanged.",
 )
 @click.option(
     "--order",
@@ -243,7 +243,7 @@ def _runs(common: CommandContext, opts: CompareOptions) -> "list[StudyRunSpec]":
 
 
 def _percent(text: str) -> float | None:
-    """The arrival percentage; ``None`` takes the list as it is."""
+    """The arrival percentage; ``None`` keeps the list unchanged."""
     from stretto.inputs.traces.openb.protocol import MAX_ARRIVE_PCT
 
     if text == FILE:

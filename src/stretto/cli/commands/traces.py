@@ -127,7 +127,7 @@ def checked_format(opts: SimulateOptions) -> "TraceFormat":
 
     for name, value in (("--format", opts.format), ("--pods", opts.pods)):
         if value is None:
-            hint = "or give a recording: stretto simulate FILE"
+            hint = "or simulate a recording: stretto simulate FILE"
             expected = f"one of {', '.join(TRACES.names())}" if name == "--format" else "a file"
             raise InputError(name, None, expected, hint)
     found = TRACES.get(opts.trace_format)
@@ -184,6 +184,6 @@ def _all_nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[FleetNode,
         return pool_nodes(opts.gpus, opts.gpus_per_node or 0)
     if trace.own_nodes is not None:
         return trace.own_nodes(opts.trace)
-    hint = "give --nodes FILE, or --nodes-like 64cpu-256gib:200"
+    hint = "add --nodes FILE, or --nodes-like 64cpu-256gib:200"
     hint += ", or --gpus 64 --gpus-per-node 8" if "gpus" in trace.options else ""
     raise InputError("--nodes", None, "the nodes", hint)

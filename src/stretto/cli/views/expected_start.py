@@ -58,5 +58,5 @@ def _timeout(seconds: float, spare: int) -> str:
         )
     return (
         f"Never starts: it still {lacks} when its PodGroup times out, in {seconds:,.0f} s "
-        "(raise spec.scheduleTimeoutSeconds to give it longer)."
+        "(raise spec.scheduleTimeoutSeconds to extend the time-out)."
     )

@@ -63,7 +63,7 @@ def _labels(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     alternatives = [[r for r in _of_term(term) if not r.holds(facts)] for term in terms]
     closest: list[SelectorRule] = min(alternatives, key=len, default=[])
     missed = (*unmet, *closest)
-    return "; ".join(f"wants {rule}, has {_present(rule.key, facts)}" for rule in missed)
+    return "; ".join(f"requires {rule}, has {_present(rule.key, facts)}" for rule in missed)
 
 
 def _present(key: str, facts: Mapping[str, str]) -> str:

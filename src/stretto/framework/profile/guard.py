@@ -108,7 +108,7 @@ class GuardedRule(FilterRule, ScoreRule):
         if said and _covers(said, refused):
             return list(said)
         if said is not None:
-            self.health.fault("gave refusals on nodes that its filter accepts")
+            self.health.fault("returned refusals for nodes that its filter accepts")
         return [Refusal(f"node(s) rejected by rule {self.NAME}", refused)]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
@@ -173,7 +173,7 @@ class GuardedRule(FilterRule, ScoreRule):
         try:
             found = np.asarray(answer)
         except Exception as error:  # noqa: BLE001  (ragged lists and the like)
-            self.health.fault(f"answered what is no array: {_error_text(error)}")
+            self.health.fault(f"returned no array: {_error_text(error)}")
             return None
         if found.shape != slots.shape or found.dtype.kind not in kinds:
             name = "bool" if kinds == "b" else "int32"

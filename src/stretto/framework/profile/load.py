@@ -117,7 +117,7 @@ def _check(rule: type[Rule], where: str) -> None:
         raise InputError(f"{place}: NAME", name, "the name that profiles use")
     if not isinstance(scope, Scope):
         expected = "Scope.STATIC, Scope.SLOT or Scope.DOMAIN"
-        raise InputError(f"{place}: SCOPE", scope, expected, "say on what its answer depends")
+        raise InputError(f"{place}: SCOPE", scope, expected, "declare what its answer depends on")
     if inspect.isabstract(rule):
         missing = ", ".join(sorted(rule.__abstractmethods__))
         raise InputError(place, f"no {missing}", f"the function {missing}", "write it")

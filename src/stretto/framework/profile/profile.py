@@ -121,12 +121,12 @@ def _profile(form: ProfileForm, rules: Registry[type[Rule]]) -> Profile:
     scores = [(made[name], weight) for name, weight in form.scores]
     settings = read_settings(form)
     if settings["exact"] and form.names_rules:
-        expected = "neither plugins nor pluginConfig: these rules come with their own weights"
+        expected = "neither plugins nor pluginConfig: these rules have their own weights"
         raise InputError(f"{form.where}.rules", "exact", expected)
     notes = list(form.notes)
     if settings["exact"] and (settings["percentage"] is not None or settings["quota"] is not None):
         notes.append(
-            f"{form.percentage_at} has no effect: kube-scheduler's rules look at all nodes"
+            f"{form.percentage_at} has no effect: kube-scheduler's rules evaluate all nodes"
         )
     return Profile(
         name=form.scheduler_name,

@@ -33,7 +33,7 @@ def read_rescheduling(value: Any, where: str) -> ReschedulingRules | None:
         return None
     form = read.mapping(value, _KEYS, where)
     if "everySeconds" not in form:
-        raise InputError(where, value, "everySeconds: how often to look", "write everySeconds: 600")
+        raise InputError(where, value, "everySeconds: the interval", "write everySeconds: 600")
     dry_run = form.get("dryRun", False)
     if not isinstance(dry_run, bool):
         raise InputError(f"{where}.dryRun", dry_run, "true or false")
@@ -62,5 +62,5 @@ def read_overcommit_eviction(value: Any, where: str) -> float | None:
         return inf
     form = read.mapping(value, ("afterSeconds",), where)
     if "afterSeconds" not in form:
-        raise InputError(where, value, "afterSeconds: how long to wait", "write afterSeconds: 15")
+        raise InputError(where, value, "afterSeconds: the delay", "write afterSeconds: 15")
     return read.number(form["afterSeconds"], 1.0, LONGEST, f"{where}.afterSeconds")

@@ -25,7 +25,7 @@ FORMAT: Final = "stretto.recording/v1"
 """Format identifier of the first line."""
 MAX_LINE: Final = 4 << 20
 """Maximum length of a line: an API server refuses objects above about 1.5 MB."""
-DAMAGED: Final = "take the line out, or record again"
+DAMAGED: Final = "remove the line, or record again"
 """Advice for an invalid line."""
 
 
@@ -311,10 +311,10 @@ def _kind(line: _RecordingLine, where: str) -> Kind:
         return known
     stated = line.object.get("apiVersion"), line.object.get("kind")
     if not line.kind or not all(isinstance(each, str) and each for each in stated):
-        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+        raise InputError(f"{where}: kind", line.kind, "a registered kind", DAMAGED)
     generic = kind_of(str(stated[0]), str(stated[1]), lenient=True)
     if line.kind not in (word_of(generic), generic.kind):
-        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+        raise InputError(f"{where}: kind", line.kind, "a registered kind", DAMAGED)
     return generic
 
 

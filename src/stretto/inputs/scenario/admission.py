@@ -15,7 +15,7 @@ from stretto.inputs.objects.admission import InputAdmission, InputContext, PodTe
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkloadArrivals
 
 _RENAME: Final = {
-    "Node": "give shapes a name: their nodes then begin with it",
+    "Node": "name the shapes: their nodes get the name as a prefix",
     "Queue": "rename one of the two queues",
 }
 """Advice for two objects of one name, by kind; others come from workloads."""
@@ -69,7 +69,7 @@ def check_unique(
         if key in seen:
             kind, namespace, name = key
             found = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-            hint = _RENAME.get(kind, "give workloads a name: their objects then begin with it")
+            hint = _RENAME.get(kind, "name the workloads: their objects get the name as a prefix")
             raise InputError(where, found, "a unique name", hint)
         seen.add(key)
 

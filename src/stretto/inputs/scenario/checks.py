@@ -60,7 +60,7 @@ def check_scenario(scenario: Scenario) -> None:
     for index, queue in enumerate(scenario.queues):
         name, place = queue.get("name"), f"{where}: queues[{index}].name"
         if not isinstance(name, str):
-            raise InputError(place, name, "the queue's name", "give it one")
+            raise InputError(place, name, "the queue's name", "add a name")
         dns_subdomain(name, place)
     _check_parents([(str(queue["name"]), queue.get("parent")) for queue in scenario.queues], where)
 
@@ -199,7 +199,7 @@ def _check_gang(pods: PodsSpec, where: str) -> None:
     if pods.min_member is None:
         return
     if not pods.gang:
-        hint = "say how many pods make a gang"
+        hint = "set the number of pods in a gang"
         raise InputError(f"{where}.min_member", pods.min_member, "the key gang as well", hint)
     _within(pods.min_member, (1, pods.gang), f"{where}.min_member", ", the size of the gang")
 

@@ -224,7 +224,7 @@ def load_trace(name: str, path: Path, nodes: Path | None = None, **keys: Any) ->
     found = TRACES.get(name)
     if nodes is not None and found.nodes is None:
         hint = "describe the nodes in another way"
-        raise InputError("nodes", str(nodes), f"no node list: {name} has none", hint)
+        raise InputError("nodes", str(nodes), f"no node list: {name} has no nodes", hint)
     machines = found.nodes(nodes) if found.nodes is not None and nodes is not None else ()
     models = {node.gpu_model for node in machines if node.gpu_model} if machines else None
     known = found.keys_for(path, **keys)

@@ -81,7 +81,7 @@ class _HierarchyDraft:
         if queue.parent != ROOT:
             self._fault(
                 queue.name,
-                f"spec.parent: got {queue.parent!r}, but there is no such queue; "
+                f"spec.parent: got {queue.parent!r}, but this queue does not exist; "
                 "the queue is a top-level queue until it exists",
             )
         return ROOT

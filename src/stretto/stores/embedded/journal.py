@@ -191,7 +191,7 @@ class SqliteJournal:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
-            failed = failed or f"{self._path} could not take a write back: {error}"
+            failed = failed or f"{self._path} could not roll back a write: {error}"
         if failed:
             self._failed = f"{failed}; close the store and open it again to read what is on disk"
 

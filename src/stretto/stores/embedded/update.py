@@ -148,7 +148,7 @@ def _check_fixed(old: Record, named: tuple[Any, Any], node: Any) -> None:
         raise InputError(
             "pod.spec.nodeName",
             node,
-            f"{old.node!r}: only a bind gives a pod its node" if old.node else "no node",
+            f"{old.node!r}: only a bind assigns a pod to a node" if old.node else "no node",
             "bind the pod instead",
         )
 

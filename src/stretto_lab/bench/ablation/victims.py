@@ -70,7 +70,7 @@ def _row(scene: AblationScene, pod: FleetPod) -> int:
     scene.plane.run_until_idle()
     row = scene.plane.cluster.pods.row(reply.record.uid)
     if row is None:
-        raise CheckFailedError("the bench", "the plane does not know a pod")
+        raise CheckFailedError("the bench", "a pod is missing in the plane")
     return row
 
 

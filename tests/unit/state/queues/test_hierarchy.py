@@ -29,7 +29,7 @@ def test_queues_in_a_cycle_become_children_of_the_root_and_report_it() -> None:
 def test_a_queue_of_a_parent_that_does_not_exist_says_so() -> None:
     layout = build_hierarchy([queue("a", "nowhere", 5)])
     assert layout.parents == {"a": "root"}
-    assert "got 'nowhere', but there is no such queue" in layout.faults["a"][0]
+    assert "got 'nowhere', but this queue does not exist" in layout.faults["a"][0]
 
 
 def test_a_guarantee_above_the_parents_is_cut_to_it() -> None:

@@ -15,7 +15,7 @@ def cures_of_unit(unit: UnitFacts, groups: tuple[str, ...]) -> tuple[Remedy, ...
     """
     if unit.min_member is None:
         return () if unit.failure else (_named_group(unit, groups),)
-    hint = "a timed-out group is not retried; raise scheduleTimeoutSeconds to give it longer"
+    hint = "a timed-out group is not retried; raise scheduleTimeoutSeconds to extend the time-out"
     again = (Remedy(CureKind.GROUP, f"Recreate its PodGroup ({hint})."),) if unit.failure else ()
     if again or unit.limits:
         return (*again, *(_raised(each) for each in unit.limits))

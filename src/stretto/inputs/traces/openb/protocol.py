@@ -122,7 +122,7 @@ def _target(fleet: Fleet, requested: npt.NDArray[np.int64], arrive_pct: float) -
         raise InputError("arrive", arrive_pct, f"a percentage above 0, at most {MAX_ARRIVE_PCT:g}")
     if not fleet.gpu_milli or not requested.sum():
         lacking = "nodes have no GPU" if not fleet.gpu_milli else "pods request no GPU"
-        hint = "take the list unchanged (arrive: file)"
+        hint = "use the list unchanged (arrive: file)"
         raise InputError("arrive", arrive_pct, f"GPUs to fill, but the {lacking}", hint)
     return arrive_pct / 100 * fleet.gpu_milli
 

@@ -78,7 +78,7 @@ class ExecPluginRunner:
 async def _run_plugin(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential:
     """Run the program."""
     if not plugin.api_version.startswith(_GROUP):
-        raise _wrong(plugin, f"apiVersion {plugin.api_version!r} is none of {_GROUP}")
+        raise _wrong(plugin, f"apiVersion {plugin.api_version!r} is not in the group {_GROUP}")
     spec: dict[str, Any] = {"interactive": False}
     if plugin.provide_cluster_info:
         spec["cluster"] = _about(found)
@@ -140,7 +140,7 @@ def _credential(plugin: ExecPlugin, out: bytes) -> PluginCredential:
         raise _wrong(plugin, f"it answers as {output.api_version}, expected {plugin.api_version}")
     found = output.status
     if not found.token and not (found.client_certificate_data and found.client_key_data):
-        raise _wrong(plugin, "it gives neither a token nor a client certificate with its key")
+        raise _wrong(plugin, "it returns neither a token nor a client certificate with its key")
     if found.expiration_timestamp:
         parse_timestamp(found.expiration_timestamp)
     return found

@@ -64,7 +64,7 @@ class Connection:
             LostError: the connection broke or was closed, or nothing arrived in time.
         """
         waiter = self._waiter = self._loop.create_future()
-        timer = self._loop.call_later(seconds, self._lost, "the answer did not come in time")
+        timer = self._loop.call_later(seconds, self._lost, "the answer did not arrive in time")
         try:
             self._send(memoryview(data))
             answer: HttpResponse = await waiter

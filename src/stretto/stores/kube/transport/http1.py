@@ -168,7 +168,7 @@ def _head_of(head: bytes) -> _ResponseHead:
         match name.lower():
             case b"content-length":
                 if not value.strip().isdigit() or len(value) > _DIGITS:
-                    raise LostError("an answer whose length is no number")
+                    raise LostError("a response with an invalid length")
                 length = int(value)
             case b"transfer-encoding":
                 chunked = True

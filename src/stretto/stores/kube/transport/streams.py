@@ -73,7 +73,7 @@ async def changes_of(
     except (aiohttp.ClientError, OSError) as error:
         raise LostError(str(error) or type(error).__name__) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LostError(f"a stream that is none: {error}") from error
+        raise LostError(f"an invalid stream: {error}") from error
 
 
 def _change_of(line: bytes) -> WatchLine | None:
