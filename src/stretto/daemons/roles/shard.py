@@ -19,7 +19,7 @@ from stretto.api.types.handover_annotations import (
 from stretto.base.clock import Clock, timestamp
 from stretto.control.reporting.wording import UNSCHEDULABLE
 from stretto.daemons.roles.fleet_liveness import ShardHeartbeat
-from stretto.daemons.roles.links import PlacementReasons
+from stretto.daemons.roles.placement_reasons import PlacementReasons
 from stretto.daemons.roles.solo_plane import ShardConfig, solo_plane_config
 from stretto.daemons.roles.views.dispatched_pods import ShardView
 from stretto.plane.config import PlaneConfig, Step

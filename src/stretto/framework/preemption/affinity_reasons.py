@@ -7,8 +7,8 @@ with all other pods in place. The texts and their order are those of kube-schedu
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.affinity.after_eviction import DomainExcess, eviction_preview
 from stretto.framework.affinity.counts import DomainView
-from stretto.framework.affinity.headcounts import DomainExcess, eviction_preview
 from stretto.framework.compiled.affinity import constraints_of
 from stretto.framework.compiled.domain_tables import ConstraintKind
 from stretto.framework.engine.engine import CompiledProfile

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from stretto.framework.affinity.headcounts import EvictionPreview
+from stretto.framework.affinity.after_eviction import EvictionPreview
 from stretto.framework.compiled.one_node import Holds, Preemptor
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.numpy.victims import VictimDemand, VictimSearchLimits

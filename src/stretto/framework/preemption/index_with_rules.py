@@ -1,6 +1,6 @@
 """A victim index for the nodes on which inter-pod rules require an eviction.
 
-A rule that too many pods violate is a resource (``affinity.headcounts``). The few affected nodes
+A rule that too many pods violate is a resource (``affinity.after_eviction``). Few affected nodes
 get it as an additional column next to CPU and memory, and the normal victim search runs: pods that
 must be evicted for a rule are victims even where resources suffice. Columns are made only for nodes
 that can be the best one, given a known better node or the lowest sufficient priority.
@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.affinity.counts import DomainView
-from stretto.framework.affinity.headcounts import (
+from stretto.framework.affinity.after_eviction import (
     NO_LIMIT,
     DomainExcess,
     EvictionPreview,
     RequiredAffinity,
 )
+from stretto.framework.affinity.counts import DomainView
 from stretto.framework.kernels.numpy.victims import (
     EVERY_NODE,
     SPENT,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stretto.framework.affinity.headcounts import EvictionPreview, eviction_preview
+from stretto.framework.affinity.after_eviction import EvictionPreview, eviction_preview
 from stretto.framework.compiled.affinity import allows
 from stretto.framework.compiled.one_node import Holds, VictimCandidate
 from stretto.framework.engine.runtime import Runtime

@@ -19,7 +19,7 @@ from stretto.api.types.handover_annotations import (
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.daemons.roles.delays import backoff_after
-from stretto.daemons.roles.links import PlacementReasons
+from stretto.daemons.roles.placement_reasons import PlacementReasons
 from stretto.daemons.roles.store_view import StoreView
 from stretto.daemons.roles.views.guarantees import guarantee_of
 from stretto.daemons.roles.views.unbound_pods import UnboundPod

@@ -92,7 +92,7 @@ class EvictionPreview(NamedTuple):
 
 
 def eviction_preview(view: DomainView, class_id: int) -> EvictionPreview:
-    """Compute the headcounts of a compiled class on every slot from the current state of a view."""
+    """Compute the remaining counts of a compiled class on every slot of a view."""
     table, state = view.table, view.state
     slots = np.arange(state.pods.shape[1])
     is_open, counts, near = (

@@ -1,7 +1,7 @@
 """Annotations that explain an assumption: the Movement or the reservation behind it.
 
 Gödel's binder reads both from the pod: by ``movement-name`` it counts pods that followed a
-Movement, and by ``matched-reservation-placeholder`` it knows whose reservation the pod uses. They
+Movement, and by ``matched-reservation-placeholder`` it identifies the reservation of the pod. Both
 are part of the assumption, so they cost no extra write.
 """
 
