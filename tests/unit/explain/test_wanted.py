@@ -73,7 +73,7 @@ def test_the_node_that_is_meant_comes_first_and_names_its_taint() -> None:
     assert said.nodes is not None
     first, second = said.nodes.nearest[:2]
     assert (first.node, first.words) == ("b1", ("does not tolerate dedicated=db:NoSchedule",))
-    assert (second.node, second.words) == ("a1", ("wants rack=r3, has rack=r1",))
+    assert (second.node, second.words) == ("a1", ("requires rack=r3, has rack=r1",))
     assert "Tolerating dedicated=db:NoSchedule would make 1 node fit (b1)." in [
         each.sentence for each in said.cures
     ]
