@@ -4,7 +4,7 @@ A task is a gang of ``inst_num`` pods with the planned CPU, memory and GPU of ea
 its job is submitted. The instance table, if there, gives each pod its machine, start and run time;
 instances beyond ``inst_num`` are retries, which arrive alone at their start. Machines are nodes.
 CPU and GPU are in percent of one (600 is 6 cores), memory is in GiB, times are in seconds. A GPU
-task may use the GPU type that its user asked for (group table), or without that table the type that
+task may use the GPU type that its user requested (group table), or without that table the type that
 it was assigned.
 """
 
@@ -67,7 +67,7 @@ GROUPS: Final = _table(
     "pai_group_tag_table*",
     {"inst_id": "[0-9a-f]{16,}"},
 )
-"""One row for each job with what its user asked for."""
+"""One row for each job with what its user requested."""
 MACHINES: Final = _table(
     "node list",
     "machine gpu_type cap_cpu cap_mem cap_gpu",
@@ -145,8 +145,10 @@ def load_pai(path: Path, bounds: TraceBounds = EVERYTHING) -> Fleet:
     files = table_files(path, LAYOUTS)
     nodes = tuple(_nodes(files[MACHINES.what]))
     jobs = _jobs(files[JOBS.what], bounds)
-    asked = _asked(files[GROUPS.what], {job.inst_id for job in jobs.values()}) if jobs else None
-    reader = _TaskReader(jobs, asked, bounds)
+    requested = (
+        _requested(files[GROUPS.what], {job.inst_id for job in jobs.values()}) if jobs else None
+    )
+    reader = _TaskReader(jobs, requested, bounds)
     tasks = reader.read(files[TASKS.what], str(path))
     instances = _instances(files[INSTANCES.what], tasks, str(path))
     pods = [pod for task in tasks.values() for pod in _pods(task, instances)]
@@ -168,9 +170,9 @@ class _TaskReader:
     """Reads the task table and counts what cannot be scheduled."""
 
     def __init__(
-        self, jobs: Mapping[str, _Job], asked: Mapping[str, str] | None, bounds: TraceBounds
+        self, jobs: Mapping[str, _Job], requested: Mapping[str, str] | None, bounds: TraceBounds
     ) -> None:
-        self._jobs, self._asked, self._bounds = jobs, asked, bounds
+        self._jobs, self._requested, self._bounds = jobs, requested, bounds
         self._without_time = 0
         self._too_many_gpus = 0
 
@@ -212,7 +214,11 @@ class _TaskReader:
 
     def _pod(self, row: TraceRow, job: _Job, percent: float, arrival: float) -> FleetPod:
         gpus, milli = _gpus(percent)
-        model = row.text("gpu_type") if self._asked is None else self._asked.get(job.inst_id, "")
+        model = (
+            row.text("gpu_type")
+            if self._requested is None
+            else self._requested.get(job.inst_id, "")
+        )
         memory = row.optional("plan_mem", 0, MAX_MEMORY_MIB / 1024) or 0.0
         return FleetPod(
             name="",
@@ -253,8 +259,8 @@ def _jobs(files: list[Path], bounds: TraceBounds) -> dict[str, _Job]:
     }
 
 
-def _asked(files: list[Path], jobs: set[str]) -> dict[str, str] | None:
-    """The GPU type that a user asked for, by ``inst_id``; ``None`` without a group table."""
+def _requested(files: list[Path], jobs: set[str]) -> dict[str, str] | None:
+    """The GPU type that a user requested, by ``inst_id``; ``None`` without a group table."""
     if not files:
         return None
     return {
