@@ -123,3 +123,12 @@ def test_a_gang_that_no_rack_holds_never_fits_although_the_cluster_would() -> No
     said = wide(nodes, 3, {}, affinity=required)
     assert said.dominant is not None
     assert said.dominant.code is ReasonCode.GANG_TOO_BIG
+
+
+def test_missing_members_are_no_cure_where_they_would_not_fit() -> None:
+    harness = Harness([make_node("n0", cpu="4")], config={"tier": "numpy"})
+    harness.group("g", 3)
+    harness.submit(*[make_pod(f"g-{i}", cpu="2", group="g") for i in range(2)])
+    harness.settle(5)
+    kinds = [each.kind for each in explained(harness, "g-0").cures]
+    assert kinds == [CureKind.MIN_MEMBER, CureKind.EVENT]

@@ -70,7 +70,12 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         near = closest[0] if closest else None
     fitting, if_empty = count - len(misfits), fit_when_empty(scene, rows, domains)
     placed = runtime.view if isinstance(runtime, Runtime) else None
-    fit = GangFit(count, fitting, misfits, if_empty, if_empty < needed, domain)
+    absent = max(0, unit.min_member - unit.placed - unit.waiting)
+    completes = 0 < absent <= TRIED and not misfits
+    if completes:
+        whole = [*rows, *rows[:1] * absent]
+        completes = not _best_attempt(scene, whole, len(whole), domains)[1]
+    fit = GangFit(count, fitting, misfits, completes, if_empty, if_empty < needed, domain)
     return GangFacts(
         needed=unit.still_needed,
         tried=count,

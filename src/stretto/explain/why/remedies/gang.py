@@ -38,6 +38,8 @@ class GangFit(NamedTuple):
     fitting: int
     #: Rows of the others.
     misfits: Sequence[int]
+    #: Whether the members fit with the missing ones, equal to the first.
+    completes: bool
     #: Members that would fit if every node were empty.
     if_empty: int
     #: Whether that is too few.
@@ -61,7 +63,10 @@ def gang_cures(
     assert unit.min_member is not None
     found = []
     absent = unit.min_member - unit.placed - unit.waiting
-    if absent > 0 and fit.fitting == fit.tried:
+    if absent > 0 and any(each.limit or each.max_running for each in scene.queues):
+        more = format_count(absent, "more pod")  # a limit counts the gang when it is complete
+        return (Remedy(CureKind.EVENT, f"It is tried when {more} of its gang exist."),)
+    if absent > 0 and fit.completes:
         sentence = f"Creating {format_count(absent, 'more pod')} of its gang would complete it."
         found.append(Remedy(CureKind.MEMBERS, sentence, amount=absent))
     fewer = unit.placed + fit.fitting
