@@ -166,3 +166,13 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
         rules = SchedulingRules(source, opts.tier, events, opts.plugin)
         site = build_site(scenario, feed, rules, store, clock)
         yield ScenarioRun(scenario, rules, site, feeder, feed.pods, tuple(feed.notes))
+
+
+def live_run(ready: ScenarioRun) -> "tuple[LiveRun, OccupancyTimeline]":
+    """The run of a scenario that has not started yet, and its occupancy over time."""
+    from stretto.sim.occupancy import OccupancyTimeline
+    from stretto.sim.real_time import LiveRun
+
+    plane = ready.site.plane
+    live = LiveRun(plane, ready.feeder, plane.clock, ready.scenario.speed)
+    return live, OccupancyTimeline(plane, live.seconds_at)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from stretto.sim.history.histories import ReplayHistory
     from stretto.sim.history.replay import ReplayOutcomes, ReplayResult
     from stretto.sim.history.what_if import NodeDrain, Variation
-    from stretto.sim.plots.figures import PlotMark
 
 AS_RECORDED: Final = "as recorded"
 REPLAYED: Final = "replayed"
@@ -234,17 +233,4 @@ def _plot(
     variation: "Variation",
 ) -> None:
     if common.out is not None:
-        plot_sides(common.console, common.out, sides, _moments(variation))
-
-
-def _moments(variation: "Variation") -> "list[PlotMark]":
-    """When the changes of a what-if take place."""
-    from stretto.sim.plots.figures import PlotMark
-
-    found = [
-        PlotMark(each.at, f"drain {each.key.rpartition('/')[2]}={each.value}")
-        for each in variation.drains
-    ]
-    found += [PlotMark(each.at, f"burst {each.like}:{each.count}") for each in variation.bursts]
-    found += [PlotMark(each.at, f"nodes {each.like}:{each.count}") for each in variation.nodes]
-    return sorted(found)
+        plot_sides(common.console, common.out, sides, variation.moments())

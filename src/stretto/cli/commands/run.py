@@ -14,6 +14,7 @@ from stretto.cli.commands.prepared import (
     SCENARIO,
     FinishedRun,
     RunOptions,
+    live_run,
     loaded_scenario,
     prepared_run,
 )
@@ -101,8 +102,6 @@ def run(common: CommandContext, opts: RunOptions) -> None:
     """
     from stretto.cli.views.run_report import announce_run, report_run, short_name
     from stretto.sim.counters import StepCounters
-    from stretto.sim.occupancy import OccupancyTimeline
-    from stretto.sim.real_time import LiveRun
 
     scenario = loaded_scenario(common, opts)
     out = _out_folder(common, opts, scenario.name)
@@ -115,8 +114,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
         for line in ready.notes:
             common.console.note(line)
         counters = StepCounters(plane)
-        live = LiveRun(plane, ready.feeder, plane.clock, scenario.speed)
-        timeline = OccupancyTimeline(plane, live.seconds_at)
+        live, timeline = live_run(ready)
         with monitor:
             ended = _drive(common.console, live, (counters, monitor), ready.pods)
         plugins.report_health(common.console, plane.config.profile)

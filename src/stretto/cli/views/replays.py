@@ -13,7 +13,7 @@ from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:
     from stretto.sim.history.replay import ReplayOutcomes, ReplayResult
-    from stretto.sim.plots.figures import PlotLine, PlotMark
+    from stretto.sim.plots.figures import PlotLine
 
 
 def outcome_figures(outcomes: "ReplayOutcomes") -> dict[str, Any]:
@@ -98,13 +98,18 @@ def plot_sides(
     console: Console,
     out: Path,
     sides: "Sequence[tuple[str, ReplayResult]]",
-    moments: "Sequence[PlotMark]",
+    moments: Sequence[tuple[float, str]],
 ) -> None:
-    """Plot usage and pending pods over time into the output folder, with the moments of changes."""
-    from stretto.sim.occupancy import NAMES
-    from stretto.sim.plots.figures import PlotTexts, draw_curves
+    """Plot usage and pending pods over time into the output folder.
 
-    texts = PlotTexts("", "seconds", "% of all", from_0=True, moments=tuple(moments))
+    ``moments`` are the second and the text of each change, which the plots mark.
+    """
+    from stretto.sim.occupancy import NAMES
+    from stretto.sim.plots.figures import PlotMark, PlotTexts, draw_curves
+
+    texts = PlotTexts(
+        "", "seconds", "% of all", from_0=True, moments=tuple(PlotMark(*each) for each in moments)
+    )
     pictures: dict[str, bytes] = {}
     for number, resource in enumerate(NAMES):
         if any(resource in done.outcomes.used_peak for _, done in sides):

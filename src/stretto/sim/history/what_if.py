@@ -118,6 +118,13 @@ class Variation(msgspec.Struct, frozen=True):
         """Whether nothing is varied."""
         return not (self.nodes or self.drains or self.bursts or self.queue_fields)
 
+    def moments(self) -> list[tuple[float, str]]:
+        """Second and text of each drain, burst and addition of nodes, in order."""
+        found = [(e.at, f"drain {e.key.rpartition('/')[2]}={e.value}") for e in self.drains]
+        found += [(e.at, f"burst {e.like}:{e.count}") for e in self.bursts]
+        found += [(e.at, f"nodes {e.like}:{e.count}") for e in self.nodes]
+        return sorted(found)
+
 
 UNCHANGED: Final = Variation()
 """No variation."""
