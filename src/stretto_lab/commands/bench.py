@@ -214,7 +214,7 @@ def engine(common: CommandContext, opts: EngineBenchOptions) -> None:
     help="Measure Stretto without Scheduled events too.",
 )
 @click.option(
-    "--note", default="", metavar="TEXT", help="Note of the plots: machine and commit [none]."
+    "--note", default="", metavar="SOURCE", help="Note of the plots: machine and commit [none]."
 )
 def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
     """Compare Stretto with kube-scheduler on real API servers.
