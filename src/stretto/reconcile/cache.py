@@ -32,10 +32,12 @@ _NOTHING: Final[dict[Name, "StoredObject"]] = {}
 class StoredObject:
     """One version of one object, decoded on first use."""
 
-    def __init__(self, record: Record) -> None:
-        """The object of a record."""
+    def __init__(self, record: Record, source: str = "") -> None:
+        """The object of a record in the store of a name."""
         #: The stored form.
         self.record = record
+        #: Name of its store: the host or a member cluster.
+        self.source = source
 
     @property
     def name(self) -> Name:
@@ -176,7 +178,7 @@ class ObjectCache:
             self._records[record.uid] = record
             if old is not None and old.record.uid != record.uid:
                 self._records.pop(old.record.uid, None)
-            self._replace(name, old, StoredObject(record))
+            self._replace(name, old, StoredObject(record, self._source))
 
     def listed(self, listing: Listing) -> None:
         """Nothing to do: the differences were applied."""

@@ -71,20 +71,33 @@ class KubeletController:
 
     def _start(self, pod: StoredObject) -> None:
         """Note the start of a pod."""
-        self._cluster.set_status(pod, {"startTime": self._cluster.now_text()})
+        status = {"startTime": self._cluster.now_text(), "qosClass": quality_of_service(pod.spec)}
+        self._cluster.set_status(pod, status)
 
     def _run(self, pod: StoredObject, *, is_ready: bool) -> None:
         """Let a pod run."""
         text = "True" if is_ready else "False"
         states = {"ContainersReady": text, "Initialized": "True", "Ready": text}
-        status: Fields = {"phase": "Running", "conditions": self._conditions(pod, states)}
+        running = {"running": {"startedAt": pod.status["startTime"]}}
+        status: Fields = {
+            "phase": "Running",
+            "conditions": self._conditions(pod, states),
+            "containerStatuses": _containers(pod, running, is_ready=is_ready),
+        }
         self._cluster.set_status(pod, status)
 
     def _end(self, pod: StoredObject, course: PodCourse) -> None:
         """Let a pod end."""
         states = {"ContainersReady": "False", "Initialized": "True", "Ready": "False"}
-        phase = "Failed" if course.fails else "Succeeded"
-        self._cluster.set_status(pod, {"phase": phase, "conditions": self._conditions(pod, states)})
+        code, reason = (1, "Error") if course.fails else (0, "Completed")
+        ended: Fields = {"exitCode": code, "reason": reason, "startedAt": None}
+        ended["finishedAt"] = self._cluster.now_text()
+        status: Fields = {
+            "phase": "Failed" if course.fails else "Succeeded",
+            "conditions": self._conditions(pod, states),
+            "containerStatuses": _containers(pod, {"terminated": ended}, is_ready=False),
+        }
+        self._cluster.set_status(pod, status)
 
     def _conditions(self, pod: StoredObject, states: dict[str, str]) -> list[Fields]:
         """The conditions of a pod with some of them changed."""
@@ -94,3 +107,37 @@ class KubeletController:
                 now = self._cluster.now_text()
                 found[type_] = {"type": type_, "status": status, "lastTransitionTime": now}
         return [found[type_] for type_ in sorted(found)]
+
+
+def _containers(pod: StoredObject, state: Fields, *, is_ready: bool) -> list[Fields]:
+    """The status of each container."""
+    return [
+        {
+            "name": each["name"],
+            "state": state,
+            "lastState": {},
+            "ready": is_ready,
+            "restartCount": 0,
+            "image": each.get("image", ""),
+            "imageID": "",
+        }
+        for each in pod.spec.get("containers") or ()
+    ]
+
+
+def quality_of_service(spec: Fields) -> str:
+    """The QoS class of a pod, by the requests and limits of its containers."""
+    amounts = [each.get("resources") or {} for each in spec.get("containers") or ()]
+    if not any(each.get("requests") or each.get("limits") for each in amounts):
+        return "BestEffort"
+    bounded = ("cpu", "memory")
+    is_guaranteed = all(
+        set(bounded) <= set(each.get("limits") or {})
+        and all(
+            (each.get("requests") or each["limits"]).get(name, each["limits"][name])
+            == each["limits"][name]
+            for name in bounded
+        )
+        for each in amounts
+    )
+    return "Guaranteed" if is_guaranteed else "Burstable"

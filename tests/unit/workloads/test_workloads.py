@@ -21,6 +21,7 @@ from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import make_node
 from stretto.workloads.deployments import UpdateWindow, update_window
+from stretto.workloads.kubelet import quality_of_service
 
 Fields = dict[str, Any]
 
@@ -136,3 +137,18 @@ def test_a_job_ends_when_its_pods_have_succeeded(world: World) -> None:
     status = world.status(JOB)
     assert status["succeeded"] == 3
     assert [each["type"] for each in status["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ({}, "BestEffort"),
+        ({"requests": {"cpu": "1"}}, "Burstable"),
+        ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
+        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}, "Burstable"),
+    ],
+)
+def test_the_quality_of_service_follows_from_requests_and_limits(
+    resources: Fields, expected: str
+) -> None:
+    assert quality_of_service({"containers": [{"resources": resources}]}) == expected

@@ -55,7 +55,7 @@ class PlacementDecision:
         following = not policy.spec.disable_follower_scheduling
         _note(notes, names.ENABLE_FOLLOWING, str(following).lower())
         _note(notes, names.UNSCHEDULABLE_FOR, moves.when.pod_unschedulable_for if moves else None)
-        _note(notes, names.APPLIED_MIGRATION, migration.report(rules, notes, now))
+        _note(notes, names.APPLIED_MIGRATION, migration.report(rules, notes))
         return self._written(item, result)
 
     def _without_policy(self, federated: StoredObject) -> Fields:

@@ -32,10 +32,27 @@ def _stateful(objects: Sequence[StoredObject]) -> Fields:
 
 
 def _pod(objects: Sequence[StoredObject]) -> Fields:
-    """The worst phase of all."""
-    phases = {str(each.status.get("phase")) for each in objects}
-    worst = next((phase for phase in _PHASES if phase in phases), None)
-    return {"phase": worst}
+    """The worst phase of all with the clusters where it is, and the containers of each cluster."""
+    by_phase: dict[str, list[str]] = {}
+    for each in objects:
+        by_phase.setdefault(str(each.status.get("phase")), []).append(each.source)
+    worst = next((phase for phase in _PHASES if phase in by_phase), None)
+    if worst is None:
+        return {"phase": None}
+    clusters = ",".join(sorted(by_phase[worst]))
+    starts = [each.status["startTime"] for each in objects if each.status.get("startTime")]
+    return {
+        "phase": worst,
+        "message": f"Pod {worst.lower()} in clusters [{clusters}]",
+        "startTime": min(starts, default=None),
+        "containerStatuses": [
+            {**status, "name": f"{status['name']} ({each.source})"}
+            for each in objects
+            for status in each.status.get("containerStatuses") or ()
+        ]
+        or None,
+        "qosClass": next((x for each in objects if (x := each.status.get("qosClass"))), None),
+    }
 
 
 _PHASES: Final = ("Failed", "Pending", "Running", "Succeeded")

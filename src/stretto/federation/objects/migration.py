@@ -11,23 +11,23 @@ from stretto.federation.objects.steering import Steering
 from stretto.reconcile.cache import Fields
 
 
-def report(rules: Steering, annotations: Mapping[str, str], wall_time: float) -> str | None:
+def report(rules: Steering, annotations: Mapping[str, str]) -> str | None:
     """The annotation for the rules that a decision used; ``None`` if they limit nothing.
+
+    A cluster stays listed after the end of its migration, until the configuration changes.
 
     Args:
         rules: the effective rules.
         annotations: annotations of the federated object, with the migration as it was written.
-        wall_time: seconds since the epoch.
     """
     applied: Fields = {}
     if rules.limited:
         applied["limitedCapacity"] = dict(sorted(rules.limited.items()))
-    left = sorted(name for name, end in rules.left_until.items() if end > wall_time)
-    if left:
+    if rules.left_until:
         text = annotations.get(names.MIGRATION, "{}")
         written = msgspec.json.decode(text.encode(), type=MigrationConfiguration)
         ends = {each.cluster: each.valid_until for each in written.workload_migrations}
         applied["unavailableClusters"] = [
-            {"cluster": name, "validUntil": ends[name]} for name in left
+            {"cluster": name, "validUntil": ends[name]} for name in sorted(rules.left_until)
         ]
     return json.dumps(applied, separators=(",", ":")) if applied else None

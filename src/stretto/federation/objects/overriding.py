@@ -58,6 +58,7 @@ def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredO
     for rule in rules:
         if _applies(rule.target_clusters, cluster):
             made += _of_rule(rule, template, made)
+    json_patch(template, [{"op": "replace", **each} for each in made], "override")
     return made
 
 
@@ -90,7 +91,8 @@ def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
     for overriders, apply in steps:
         for each in overriders:
             made += apply(each, _current(template, [*before, *made]))
-    return made + [_json_patch(each) for each in found.jsonpatch]
+    last = {each["path"]: each for each in made}  # each operation contains those before it
+    return [*last.values(), *[_json_patch(each) for each in found.jsonpatch]]
 
 
 def _current(template: Fields, patches: Patches) -> Fields:

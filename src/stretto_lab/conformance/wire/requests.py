@@ -55,7 +55,8 @@ def _kind(group: str, version: str, plural: str, namespace: str, body: Any) -> K
     for kind in TABLE.kinds():
         if (kind.group, kind.version, kind.plural) == (group, version, plural):
             return kind
-    name = str((body or {}).get("kind", "")) or plural[:-1].capitalize()
+    stated = str((body or {}).get("kind", ""))
+    name = plural[:-1].capitalize() if stated in ("", "DeleteOptions") else stated
     return Kind(group, version, name, plural, namespaced=bool(namespace))
 
 

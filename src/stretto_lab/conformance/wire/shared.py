@@ -53,12 +53,14 @@ def node_body(node: Fields) -> bytes:
 
 def course(pod: StoredObject) -> PodCourse:
     """What becomes of a pod in the recorded members, by its label ``sim``."""
-    label, runs_on = pod.labels.get("sim"), pod.spec.get("restartPolicy", "Always") == "Always"
+    label = pod.labels.get("sim")
+    owners = pod.metadata.get("ownerReferences") or ()
     if label == "hang":
         return PodCourse(ready_after=None)
     if label == "fail":
         return PodCourse(ends_after=2.0, fails=True)
-    return PodCourse(ends_after=None if runs_on or label == "stay" else 2.0)
+    ends = label != "stay" and any(each.get("kind") == "Job" for each in owners)
+    return PodCourse(ends_after=2.0 if ends else None)
 
 
 def api_resource(text: str) -> Fields:
