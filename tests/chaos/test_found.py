@@ -1,5 +1,6 @@
 """What the simulator found in the product, each as the few steps that it takes."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -170,3 +171,23 @@ def test_a_gang_evicted_from_several_nodes_frees_its_usage_on_each() -> None:
     rig.submit(*(make_pod(f"s{n}", gpus=1, priority=9, group="strong") for n in (1, 2)))
     rig.settle(30.0)
     assert {rig.node_of(f"s{n}") for n in (1, 2)} == {"n1", "n2"}
+
+
+def test_a_later_pod_of_a_gang_waits_for_the_evictions_of_the_rest() -> None:
+    rig = Rig(*(make_node(name, cpu="2") for name in ("n1", "n2")))
+    slow = json.loads(make_pod("slow", cpu="2", node="n1"))
+    slow["metadata"]["finalizers"] = ["example.com/slow"]
+    rig.submit(json.dumps(slow).encode(), make_pod("fast", cpu="2", node="n2"))
+    rig.group("g", 2)
+    pinned = lambda name, node: make_pod(
+        name,
+        cpu="1",
+        priority=9,
+        group="g",
+        spec={"nodeSelector": {"kubernetes.io/hostname": node}},
+    )
+    rig.submit(pinned("m0", "n1"), pinned("m1", "n1"))
+    rig.settle(1.0)
+    rig.submit(pinned("m2", "n2"))
+    rig.settle(3.0)
+    assert rig.placements() == {"slow": "n1", "m0": "", "m1": "", "m2": ""}

@@ -35,13 +35,14 @@ from stretto.state.work.evictions import (
     StartedEvictions,
     VictimFacts,
 )
-from stretto.state.work.units import Cure, Unit, Units
+from stretto.state.work.units import NO_GROUP, Cure, Unit, Units
 from stretto.stores.store import Store
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
 _LEAVES: Final = int(EvictionState.EVICTING)
+_PLACED: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
 class SettledNominations(NamedTuple):
@@ -342,7 +343,7 @@ class Evictor:
 
     def _can_bind(self, nomination: Nomination) -> bool:
         """Whether the claims fit now, without other waiting claims."""
-        if nomination.victims:
+        if nomination.victims or self._waits_for_gang(nomination):
             return False
         pods, aside = self._cluster.pods, set[int]()
         for row in nomination.rows:
@@ -353,6 +354,14 @@ class Evictor:
                 return False
             aside |= others
         return self._judge.are_ready(nomination.rows, aside)
+
+    def _waits_for_gang(self, nomination: Nomination) -> bool:
+        """Whether later pods of a gang wait for claims that its minimum still lacks."""
+        unit, states = nomination.unit, self._cluster.pods.state
+        if not unit.is_gang or unit.scheduled or unit.min_member >= NO_GROUP:
+            return False
+        placed = sum(int(states[row]) in _PLACED for row in unit.bound)
+        return placed + len(nomination.rows) < unit.min_member
 
     def _bind_nomination(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)
