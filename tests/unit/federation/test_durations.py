@@ -3,7 +3,7 @@
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.federation.objects.durations import seconds_of
+from stretto.federation.objects.rules.durations import seconds_of
 
 
 @pytest.mark.parametrize(

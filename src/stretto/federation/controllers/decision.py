@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.policies import AppliedPolicy
-from stretto.federation.objects import migration, placements, steering
+from stretto.federation.objects import placements
 from stretto.federation.objects.paths import pointer
+from stretto.federation.objects.rules import migration, steering
 from stretto.federation.objects.workload import Circumstances, placed
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict
 from stretto.reconcile.cache import Fields, StoredObject

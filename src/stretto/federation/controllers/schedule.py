@@ -16,8 +16,9 @@ from stretto.federation.controllers.keys import (
 )
 from stretto.federation.controllers.policies import POLICY_LABELS, AppliedPolicy, PolicyFinder
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined
-from stretto.federation.objects import pending, triggers
+from stretto.federation.objects import pending
 from stretto.federation.objects.demand import replicas_of, request_of
+from stretto.federation.objects.rules import triggers
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
 _TRUE: Final = "true"

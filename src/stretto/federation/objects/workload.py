@@ -8,7 +8,7 @@ from stretto.api.wire.meta import NodeSelectorTerm
 from stretto.federation.objects.clusters import member_cluster
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import replicas_of, request_of
-from stretto.federation.objects.steering import Steering
+from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.scheduling.fleet import MemberFleet
 from stretto.federation.scheduling.kubeadmiral import (
     ClusterProfile,

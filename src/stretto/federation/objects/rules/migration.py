@@ -7,7 +7,7 @@ import msgspec
 
 from stretto.api.types.federation.steering import MigrationConfiguration
 from stretto.federation import names
-from stretto.federation.objects.steering import Steering
+from stretto.federation.objects.rules.steering import Steering
 from stretto.reconcile.cache import Fields
 
 

@@ -1,0 +1,93 @@
+"""The replicas of a workload in one member: which run, and which no node takes."""
+
+from typing import Final, NamedTuple
+
+from stretto.api.types.federation.objects import PathDefinition
+from stretto.api.wire.kinds import POD, REPLICA_SET
+from stretto.base.clock import parse_timestamp
+from stretto.federation.objects.paths import field_at
+from stretto.federation.objects.rules.durations import seconds_of
+from stretto.reconcile.cache import StoreCache, StoredObject
+
+_UNSCHEDULABLE: Final = ("PodScheduled", "False", "Unschedulable")
+
+
+class PodLook:
+    """One look at pods."""
+
+    def __init__(self, threshold: str, now: float) -> None:
+        """Pods count that no node takes for a duration, as of seconds since the epoch.
+
+        Raises:
+            InputError: the duration is malformed.
+        """
+        #: Seconds for which a pod must be unschedulable to count.
+        self.least = seconds_of(threshold, "autoMigration.when.podUnschedulableFor")
+        #: Seconds since the epoch.
+        self.now = now
+
+
+class ClusterPods(NamedTuple):
+    """The replicas of a workload in one cluster."""
+
+    #: Replicas that run or will run.
+    scheduled: int
+    #: Replicas that the cluster can hold; ``None`` if it holds what it should.
+    capacity: int | None = None
+    #: Seconds until a pod counts as unschedulable; ``None`` if none waits for that.
+    next_look: float | None = None
+
+
+def count(
+    paths: PathDefinition, member: StoreCache, workload: StoredObject, look: PodLook
+) -> ClusterPods:
+    """The replicas in one cluster."""
+    wanted = int(field_at(workload.fields, paths.replicas_spec) or 0)
+    ready = int(field_at(workload.fields, paths.ready_replicas_status) or 0)
+    if wanted == ready:
+        return ClusterPods(wanted)
+    pods = _newest_pods(member, workload)
+    ages = [age for pod in pods if (age := _unschedulable_for(pod, look.now)) is not None]
+    late = sum(age >= look.least for age in ages)
+    waits = [look.least - age for age in ages if age < look.least]
+    capacity = len(pods) - late if len(pods) >= wanted else wanted - late
+    return ClusterPods(
+        len(pods) - len(ages),
+        capacity if capacity < wanted else None,
+        min(waits, default=None),
+    )
+
+
+def _unschedulable_for(pod: StoredObject, now: float) -> float | None:
+    """Seconds since no node takes a pod; ``None`` for other pods."""
+    for each in pod.status.get("conditions") or ():
+        found = each.get("type"), each.get("status"), each.get("reason")
+        if found == _UNSCHEDULABLE:
+            since = each.get("lastTransitionTime") or pod.record.created
+            return now - parse_timestamp(since)
+    return None
+
+
+def _newest_pods(member: StoreCache, workload: StoredObject) -> list[StoredObject]:
+    """The pods of the newest ReplicaSet of a Deployment."""
+    sets = [
+        each
+        for each in member.follow_synced(REPLICA_SET).in_namespace(workload.record.namespace)
+        if _owner_uid(each) == workload.record.uid
+    ]
+    if not sets:
+        return []
+    newest = max(sets, key=lambda each: each.record.created)
+    pods = member.follow_synced(POD).in_namespace(workload.record.namespace)
+    return [pod for pod in pods if _owner_uid(pod) == newest.record.uid and not pod.is_terminating]
+
+
+def first_owner(item: StoredObject) -> str:
+    """Name of the first owner; empty without one."""
+    references = item.metadata.get("ownerReferences") or ()
+    return str(references[0]["name"]) if references else ""
+
+
+def _owner_uid(item: StoredObject) -> str:
+    references = item.metadata.get("ownerReferences") or ()
+    return str(references[0]["uid"]) if references else ""
