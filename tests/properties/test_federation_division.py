@@ -97,6 +97,17 @@ def test_bounds_hold_once_the_total_covers_the_minimums(limits: ShareBounds, tot
         assert all(count >= least for count, least in zip(counts, limits.least, strict=True))
 
 
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 40), st.integers(0, 9))
+def test_counts_repeat_after_the_sum_of_the_weights(
+    weights: list[int], total: int, rounds: int
+) -> None:
+    none, endless = (0,) * len(weights), (UNBOUNDED,) * len(weights)
+    limits = ShareBounds(tuple(weights), none, endless)
+    later = rounded(total + rounds * sum(weights), limits)
+    more = [rounds * weight for weight in weights]
+    assert later == [a + b for a, b in zip(rounded(total, limits), more, strict=True)]
+
+
 @given(clusters(), CURRENT, st.integers(0, 40), st.sampled_from([0, 1, 3, None]))
 def test_no_replica_is_lost(
     listed: tuple[DivisionCluster, ...], current: dict[str, int], total: int, moves: int | None

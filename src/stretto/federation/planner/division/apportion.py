@@ -16,9 +16,9 @@ import numpy as np
 from stretto.federation.planner.division.shares import ShareBounds, Shares
 
 LOOKAHEAD: Final = 256
-"""Totals for which a preferred cluster is examined. One whose next replica is due later waits until
-no other cluster can take the turn, which is always allowed."""
-_BLOCK: Final = 2 * LOOKAHEAD
+"""Totals for which a preferred cluster is examined, at least; four for each cluster if that is
+more. A cluster whose next replica is due later waits until no other can take the turn, which is
+always allowed."""
 
 _Turn: TypeAlias = tuple[int, int, int, int]
 """Webster's criterion, tie, cluster, due total: the smallest is preferred."""
@@ -49,21 +49,24 @@ def apportion(total: int, bounds: ShareBounds, ties: Sequence[int]) -> list[int]
             )
         )
         rest = total - sum(bounds.least) + sum(part.least)
-        rounding = _Rounding(part, [ties[at] for at in growing])
-        for at, count in zip(growing, rounding.counts(min(rest, sum(part.most))), strict=True):
+        rounding = _Rounding(part, [ties[at] for at in growing], min(rest, sum(part.most)))
+        for at, count in zip(growing, rounding.counts(), strict=True):
             counts[at] = count
     return counts
 
 
 class _Rounding:
-    """One walk over all totals, from the sum of the lower bounds on."""
+    """One walk over the totals, from the last one at which all shares are integers."""
 
-    def __init__(self, bounds: ShareBounds, ties: Sequence[int]) -> None:
+    def __init__(self, bounds: ShareBounds, ties: Sequence[int], total: int) -> None:
         self._bounds = bounds
         self._ties = ties
+        self._total = total
         self._shares = Shares(bounds)
-        self._counts = np.array(bounds.least, np.int64)
-        self._begin = sum(bounds.least) + 1
+        begin, counts = self._shares.whole(total) or (sum(bounds.least), bounds.least)
+        self._counts = np.array(counts, np.int64)
+        self._begin = begin + 1
+        self._lookahead = max(LOOKAHEAD, 4 * len(ties))
         self._slack = self._shares.slack(self._begin, self._begin, self._counts)
         self._shift = 2 * max(bounds.weights).bit_length() + 2
         self._opening: list[tuple[int, int]] = []
@@ -71,9 +74,9 @@ class _Rounding:
         for cluster in range(len(ties)):
             self._open(cluster)
 
-    def counts(self, total: int) -> list[int]:
-        """Replicas of each cluster at ``total``."""
-        for turn in range(self._begin, total + 1):
+    def counts(self) -> list[int]:
+        """Replicas of each cluster at the total."""
+        for turn in range(self._begin, self._total + 1):
             self._extend(turn)
             while self._opening and self._opening[0][0] <= turn:
                 self._admit(heapq.heappop(self._opening)[1])
@@ -97,8 +100,8 @@ class _Rounding:
     def _extend(self, turn: int) -> None:
         """Know the slack of all totals that the look-ahead reads."""
         end = self._begin + len(self._slack)
-        if turn + LOOKAHEAD >= end:
-            more = self._shares.slack(end, end + _BLOCK, self._counts)
+        if turn + self._lookahead >= end:
+            more = self._shares.slack(end, end + 2 * self._lookahead, self._counts)
             self._slack = np.concatenate([self._slack[turn - self._begin :], more])
             self._begin = turn
 
@@ -120,7 +123,7 @@ class _Rounding:
         return chosen
 
     def _allows(self, turn: int, due: int) -> bool:
-        if due > turn + LOOKAHEAD:
+        if due > turn + self._lookahead:
             return False
         between = self._slack[turn - self._begin : due - self._begin]
         return not len(between) or bool(between.min() > 0)

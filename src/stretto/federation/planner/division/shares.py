@@ -94,6 +94,32 @@ class Shares:
             for weight, least, most in zip(self._weights, self._least, self._most, strict=True)
         ]
 
+    def whole(self, total: int) -> tuple[int, list[int]] | None:
+        """The largest total up to ``total`` that was found at which all shares are integers.
+
+        Every rounding that keeps the quota equals the shares there. Returns the total and the
+        shares; None if there is no such total.
+        """
+        for number in range(bisect_right(self._begins, total) - 1, -1, -1):
+            found = self._whole(self._stretches[number], total)
+            if found is not None:
+                return found, [int(each) for each in self.exact(found)]
+            total = min(total, math.floor(self._begins[number]))
+        return None
+
+    def _whole(self, at: _Stretch, total: int) -> int | None:
+        """The largest total of one stretch at which all shares are integers."""
+        growing = [
+            weight
+            for weight, least, most in zip(self._weights, self._least, self._most, strict=True)
+            if least <= at.rate * weight < most
+        ]
+        if not growing:
+            return at.fixed
+        parts = math.gcd(*growing)
+        rate = Fraction((total - at.fixed) * parts // at.weight, parts)
+        return at.fixed + int(at.weight * rate) if rate >= at.rate else None
+
     def slack(self, begin: int, end: int, counts: Counts) -> Counts:
         """What is left of each total from ``begin`` to ``end`` beyond all duties.
 
