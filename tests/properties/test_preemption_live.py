@@ -52,7 +52,7 @@ class World(Site):
         for name in self.mounted:
             count = len(self.mounted[name]) + self.pick(0, 0, 1)
             driver = {"name": DRIVER, "nodeID": "x", "allocatable": {"count": count}}
-            self.put(CSI_NODE, name, spec={"drivers": [driver]})
+            self.define(CSI_NODE, name, spec={"drivers": [driver]})
 
     def body(self, name: str, **more: Any) -> bytes:
         named = self.rng.choice(CLAIMS, self.pick(0, 1, 1, 2), replace=False).tolist()

@@ -15,7 +15,7 @@ ZONE = "topology.kubernetes.io/zone"
 class Site(Harness):
     """A cluster with volumes."""
 
-    def put(self, kind: Kind, name: str, **fields: Any) -> None:
+    def define(self, kind: Kind, name: str, **fields: Any) -> None:
         meta = {"name": name, **fields.pop("metadata", {})}
         if kind is PERSISTENT_VOLUME_CLAIM:
             meta["namespace"] = "default"
@@ -24,7 +24,7 @@ class Site(Harness):
 
     def storage_class(self, name: str, made: bool = False, mode: str = WAIT) -> None:
         provisioner = "csi.example.com" if made else "kubernetes.io/no-provisioner"
-        self.put(STORAGE_CLASS, name, provisioner=provisioner, volumeBindingMode=mode)
+        self.define(STORAGE_CLASS, name, provisioner=provisioner, volumeBindingMode=mode)
 
     def volume(
         self, name: str, key: str = "", value: str = "", size: str = "10Gi", **m: Any
@@ -40,7 +40,9 @@ class Site(Harness):
         if "driver" in m:
             spec["csi"] = {"driver": m["driver"], "volumeHandle": name}
         meta = {"labels": m.get("labels", {})}
-        self.put(PERSISTENT_VOLUME, name, metadata=meta, spec=spec, status={"phase": "Available"})
+        self.define(
+            PERSISTENT_VOLUME, name, metadata=meta, spec=spec, status={"phase": "Available"}
+        )
 
     def claim(self, name: str, of: str = "local", size: str = "5Gi", **m: Any) -> None:
         spec: dict[str, Any] = {
@@ -52,7 +54,7 @@ class Site(Harness):
         if "bound" in m:
             spec["volumeName"] = m["bound"]
             notes = {"pv.kubernetes.io/bind-completed": "yes"}
-        self.put(PERSISTENT_VOLUME_CLAIM, name, metadata={"annotations": notes}, spec=spec)
+        self.define(PERSISTENT_VOLUME_CLAIM, name, metadata={"annotations": notes}, spec=spec)
 
     def holder(self, volume: str) -> str:
         record = self.store.get(PERSISTENT_VOLUME, "", volume)

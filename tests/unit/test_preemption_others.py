@@ -231,7 +231,7 @@ def test_the_holder_of_a_read_write_once_pod_claim_is_preempted() -> None:
 def full_of_volumes(site: Site, count: int = 1) -> None:
     """A node whose volume limit is reached, and one more volume to request."""
     driver = {"name": "csi.example.com", "nodeID": "x", "allocatable": {"count": count}}
-    site.put(CSI_NODE, "n", spec={"drivers": [driver]})
+    site.define(CSI_NODE, "n", spec={"drivers": [driver]})
     for i in range(count + 1):
         site.volume(f"v{i}", driver="csi.example.com")
         site.claim(f"c{i}", bound=f"v{i}")

@@ -124,7 +124,7 @@ def test_a_class_that_makes_volumes_lets_the_pod_go_anywhere_and_tells_the_claim
 def test_a_node_takes_so_many_volumes_of_a_driver(site: Site) -> None:
     driver = {"name": "csi.example.com", "nodeID": "x", "allocatable": {"count": 1}}
     for i in range(4):
-        site.put(CSI_NODE, f"n{i}", spec={"drivers": [driver]})
+        site.define(CSI_NODE, f"n{i}", spec={"drivers": [driver]})
     for i in range(6):
         site.volume(f"v{i}", driver="csi.example.com")
         site.claim(f"c{i}", bound=f"v{i}")
