@@ -160,7 +160,7 @@ def test_simulate_recognises_a_trace_and_runs_it(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("tiresias.csv",), "give --nodes FILE, or --nodes-like 64cpu-256gib:200, or --gpus 64"),
+        (("tiresias.csv",), "add --nodes FILE, or --nodes-like 64cpu-256gib:200, or --gpus 64"),
         (("small.swf", "--pods", "small.swf"), "FILE or --pods, not both"),
         (("small.swf", "--gpus", "4", "--nodes-like", "1cpu-1gib:1"), "--nodes-like or --gpus"),
         (("own.csv", "--columns", "own.csv", "--gpus", "8"), "expected one mapping of values"),

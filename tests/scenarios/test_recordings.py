@@ -96,9 +96,9 @@ def test_a_name_missing_from_the_recording_is_reported_with_similar_names(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"", "got nothing, expected a recording; make one with"),
-        (b"hello\n", "line 1: got 'hello', expected the first line of a recording"),
-        (b"\x00\xff\n", "expected the first line of a recording"),
+        (b"", "expected a recording (make one with: stretto record) or a trace in one of"),
+        (b"hello\n", "expected a recording (make one with: stretto record) or a trace"),
+        (b"\x00\xff\n", "expected a recording (make one with: stretto record) or a trace"),
         (b'{"recording":"stretto.recording/v2"}\n', "'stretto.recording/v2', expected stretto.rec"),
         (b'{"recording":"stretto.recording/v1"}\n?\n{}\n', "line 2: got '?', expected a line of a"),
     ],

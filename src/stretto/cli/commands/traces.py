@@ -102,17 +102,22 @@ def opened_trace(opts: SimulateOptions) -> SimulateOptions:
     from stretto.inputs.traces.recognition import recognised
     from stretto.sim.history.file_kinds import FileKind, kind_of_file
 
-    if opts.recording is not None and opts.format is None and opts.columns is None:
+    besides = ""
+    if opts.recording is not None:
         kind = kind_of_file(opts.recording)
         if kind is not None and kind is not FileKind.TRACE:
+            given = "--format" if opts.format is not None else "--columns"
+            if opts.format is not None or opts.columns is not None:
+                expected = f"no such option: {opts.recording} is a {kind.value}"
+                raise InputError(given, opts.format or opts.columns, expected, "leave it out")
             return opts
-    if opts.recording is not None:
+        besides = "a recording (make one with: stretto record) or "
         if opts.pods is not None:
             raise InputError("--pods", opts.pods, "FILE or --pods, not both")
         opts = replace(opts, recording=None, pods=opts.recording)
     if opts.format is None and opts.pods is not None:
         mapped = opts.columns is not None
-        opts = replace(opts, format="csv" if mapped else recognised(opts.pods).format)
+        opts = replace(opts, format="csv" if mapped else recognised(opts.pods, besides).format)
     return opts
 
 

@@ -61,8 +61,12 @@ def recognise(path: Path) -> Recognition:
     return Recognition("" if match.differs else name, name, what, match.differs)
 
 
-def recognised(path: Path) -> Recognition:
+def recognised(path: Path, besides: str = "") -> Recognition:
     """The format of a file or folder that must have one.
+
+    Args:
+        path: the file or folder.
+        besides: what else the file may be, at the beginning of what the message expects.
 
     Raises:
         InputError: the format is unknown; the message lists the formats, the nearest one and what
@@ -71,7 +75,7 @@ def recognised(path: Path) -> Recognition:
     found = recognise(path)
     name = found.format or _accepted_by(path)
     if not name:
-        expected = f"a trace in one of the formats {', '.join(TRACES.names())}"
+        expected = f"{besides}a trace in one of the formats {', '.join(TRACES.names())}"
         hint = f"{found.sentence()}; or map its columns (docs/traces.md, csv)"
         raise InputError(str(path), _what(path), expected, hint)
     return found if found.format else Recognition(name, name, "", "")
