@@ -3,6 +3,7 @@
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
 from stretto_lab.conformance.wire.placeholders import equal, filled
+from stretto_lab.conformance.wire.shared import equal_nodes
 
 
 def case(want: object, got: object, name: str = "Deployment/web") -> OutcomeCase:
@@ -44,3 +45,16 @@ def test_a_report_counts_agreeing_deviating_and_wrong_cases() -> None:
     )
     assert (report.cases, report.agreed, report.deviating, report.wrong) == (3, 1, 1, 1)
     assert report.deviations == {"status-of-every-kind": 2}
+
+
+def test_hashes_of_revisions_do_not_count() -> None:
+    found, rules = compare(
+        case({"currentRevision": "db-6f5b"}, {"currentRevision": "db-8675"}, "StatefulSet/db")
+    )
+    assert (found, rules) == ([], set())
+
+
+def test_a_cluster_without_known_nodes_gets_equal_ones() -> None:
+    resources = {"schedulableNodes": 2, "allocatable": {"cpu": "8", "memory": "16Gi"}}
+    nodes = equal_nodes(resources)
+    assert [each["allocatable"]["cpu"] for each in nodes] == ["4", "4"]

@@ -15,7 +15,7 @@ from stretto_lab.conformance import lines
 from stretto_lab.conformance.report import Disagreement
 from stretto_lab.conformance.wire import scenario
 from stretto_lab.conformance.wire.deviations import deviation_of
-from stretto_lab.conformance.wire.placeholders import equal
+from stretto_lab.conformance.wire.placeholders import equal, without_hashes
 from stretto_lab.conformance.wire.replay import WireReplay
 
 PARTS: Final = ("federated", "members", "source")
@@ -78,7 +78,7 @@ def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
     for part in PARTS:
         want, got = case.want[part], case.got[part]
         for name in sorted(want.keys() | got.keys()):
-            if equal(want.get(name), got.get(name)):
+            if equal(without_hashes(want.get(name)), without_hashes(got.get(name))):
                 continue
             rule = deviation_of(part, name, want.get(name), got.get(name))
             if rule is None:
@@ -90,10 +90,14 @@ def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
 
 
 def _common(path: Path, recording: int) -> Fields:
-    """What the scenarios of one recording share, from the file beside them."""
-    for each in sorted(path.parent.glob("common-*.json")):
-        found: Fields = msgspec.json.decode(each.read_bytes())
-        if found.get("pass") == recording:
-            return found
-    expected = f"a file common-*.json with pass {recording} beside the scenario"
-    raise InputError(str(path), None, expected, "keep the files of a recording in one folder")
+    """What the scenarios of a recording share, from a file beside them; at best of that recording.
+
+    Raises:
+        InputError: there is no such file.
+    """
+    files = sorted(path.parent.glob("common-*.json"))
+    found: list[Fields] = [msgspec.json.decode(each.read_bytes()) for each in files]
+    if not found:
+        expected = "a file common-*.json beside the scenario"
+        raise InputError(str(path), None, expected, "keep the files of a recording in one folder")
+    return next((each for each in found if each.get("pass") == recording), found[0])

@@ -11,6 +11,7 @@ import msgspec
 from stretto.base.clock import timestamp
 
 ANY_TIME: Final = "<time>"
+_REVISIONS: Final = ("currentRevision", "updateRevision")
 _RELATIVE: Final = re.compile(r"<time:([+-]\d+)s>")
 
 
@@ -32,3 +33,13 @@ def equal(want: Any, got: Any) -> bool:
     if isinstance(want, list) and isinstance(got, list):
         return len(want) == len(got) and all(map(equal, want, got))
     return bool(want == got)
+
+
+def without_hashes(value: Any) -> Any:
+    """A status without the hashes in the names of its revisions, which differ from Go's."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(each).rpartition("-")[0] if key in _REVISIONS else each
+        for key, each in value.items()
+    }

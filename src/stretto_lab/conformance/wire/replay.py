@@ -22,6 +22,7 @@ from stretto_lab.conformance.wire.scenario import (
 from stretto_lab.conformance.wire.shared import (
     api_resource,
     course,
+    equal_nodes,
     node_body,
     server_controllers,
     type_config,
@@ -98,5 +99,6 @@ class WireReplay:
             "apiResourceTypes": [api_resource(each) for each in self._common["memberKinds"]],
         }
         self.host.patch_status(kind, [Patch("", cluster.name, {"status": status})])
-        nodes = [node_body(each) for each in self._common["nodes"].get(cluster.name, ())]
+        named = self._common["nodes"].get(cluster.name) or equal_nodes(cluster.resources)
+        nodes = [node_body(each) for each in named]
         self.fleet.add_member(cluster.name, nodes)

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from stretto.api.wire.quantity import amounts, format_amount
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.reconciler import Reconciler
 from stretto.workloads.kubelet import PodCourse
@@ -49,6 +50,25 @@ def node_body(node: Fields) -> bytes:
         },
     }
     return msgspec.json.encode(body)
+
+
+def equal_nodes(resources: Fields) -> list[Fields]:
+    """Nodes that share the capacity of a cluster whose nodes are not known."""
+    count = int(resources.get("schedulableNodes") or 0)
+    allocatable = amounts(resources.get("allocatable") or {}, "allocatable")
+    shares = {
+        name: format_amount(name, total // max(1, count)) for name, total in allocatable.items()
+    }
+    return [
+        {
+            "name": f"n{number}",
+            "labels": {},
+            "taints": [],
+            "unschedulable": False,
+            "allocatable": {**shares, "pods": "110"},
+        }
+        for number in range(count)
+    ]
 
 
 def course(pod: StoredObject) -> PodCourse:
