@@ -25,7 +25,7 @@ def plane_of(case: ConformanceCase, **more: bool) -> Parity:
     """A plane over the cluster of a case."""
     plane = Parity(store=ServerLike(ManualClock(), Rng(0)), **more)
     for item in (*map(kube_cases.decoded, case.objects), *case.nodes, *case.pods):
-        plane.put(item)
+        plane.define(item)
     plane.settle()
     return plane
 

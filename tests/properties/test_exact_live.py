@@ -77,7 +77,7 @@ class World:
         self.plane = Parity(**more)
         self.count = 0
         for item in furniture():
-            self.plane.put(item)
+            self.plane.define(item)
         for number in range(3):
             self.add_node(number)
         self.plane.settle()

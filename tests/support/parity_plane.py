@@ -46,7 +46,7 @@ class Parity(Harness):
         found.sync()
         return found
 
-    def put(self, item: Wire) -> None:
+    def define(self, item: Wire) -> None:
         """Create an object of any kind."""
         self.create(codec.kind_of_struct(item), codec.encode(item))
 

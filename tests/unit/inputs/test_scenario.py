@@ -68,8 +68,8 @@ def test_a_word_that_is_no_choice_is_answered_with_the_nearest(tmp_path: Path) -
 def test_two_sources_of_machines_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, "fleet: {openb: bundled, like: 1cpu-1gib}") == (
         "scenario s.yaml: fleet: got 'openb and like', expected exactly one of "
-        "openb, swf, philly-log, helios, tiresias, elasticflow, synthetic, manifests, shapes, "
-        "like, trace; keep one of them"
+        "openb, pai-2020, swf, philly-log, helios, tiresias, elasticflow, synthetic, manifests, "
+        "shapes, like, trace; keep one of them"
     )
 
 

@@ -84,7 +84,7 @@ SPECS: dict[str, tuple[dict[str, Any], str]] = {
 
 def plane_of_two() -> Parity:
     plane = Parity(*(make_node(f"{z}1", zone=z, cpu="4", labels={"gen": "new"}) for z in "ab"))
-    plane.put(thing("PersistentVolumeClaim", "orphan", spec={"storageClassName": "no-such"}))
+    plane.define(thing("PersistentVolumeClaim", "orphan", spec={"storageClassName": "no-such"}))
     return plane
 
 
@@ -153,7 +153,7 @@ def test_a_running_pod_with_a_malformed_body_still_uses_its_capacity() -> None:
 def test_a_budget_that_selects_everything_stops_no_preemption() -> None:
     plane = plane_of_two()
     budget = {"selector": {}, "minAvailable": 9}
-    plane.put(thing("PodDisruptionBudget", "all", spec=budget))
+    plane.define(thing("PodDisruptionBudget", "all", spec=budget))
     plane.submit(*(make_pod(f"low-{z}", node=f"{z}1", cpu="4", priority=0) for z in "ab"))
     plane.submit_pod(pod("big", requests={"cpu": "4"}, priority=10))
     plane.settle(LONG)

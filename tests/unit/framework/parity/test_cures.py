@@ -64,8 +64,8 @@ def grows(plane: Parity) -> None:
 
 
 def claim_comes(plane: Parity) -> None:
-    plane.put(thing("StorageClass", "c", provisioner="x", volumeBindingMode=WAIT))
-    plane.put(thing("PersistentVolumeClaim", "data", spec={"storageClassName": "c"}))
+    plane.define(thing("StorageClass", "c", provisioner="x", volumeBindingMode=WAIT))
+    plane.define(thing("PersistentVolumeClaim", "data", spec={"storageClassName": "c"}))
 
 
 WAIT = "WaitForFirstConsumer"

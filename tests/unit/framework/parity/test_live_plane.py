@@ -65,7 +65,7 @@ def zones(count: int = 2, cpu: str = "4") -> list[bytes]:
 def furnished(*items: Any, **more: Any) -> Parity:
     plane = Parity(*zones(), **more)
     for item in (*classes(), *items):
-        plane.put(item)
+        plane.define(item)
     plane.settle()
     return plane
 
