@@ -52,7 +52,7 @@ class Parity(Harness):
 
     def submit_pod(self, pod: Pod) -> None:
         """Create a pod for this scheduler."""
-        self.put(ours(pod))
+        self.define(ours(pod))
 
     def patch(self, kind: Kind, name: str, namespace: str = "default", **change: Any) -> None:
         """Change an object."""
