@@ -47,8 +47,8 @@ class Parity(Harness):
         return found
 
     def define(self, item: Wire) -> None:
-        """Create an object of any kind."""
-        self.create(codec.kind_of_struct(item), codec.encode(item))
+        """Create an object of any kind, as it is."""
+        self.put(codec.kind_of_struct(item), codec.encode(item))
 
     def submit_pod(self, pod: Pod) -> None:
         """Create a pod for this scheduler."""
