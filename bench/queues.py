@@ -1,4 +1,4 @@
-"""Time of the next unit and of a reclaim decision in a tree of 10,000 queues.
+"""Time of the next unit in a tree of 10,000 queues.
 
 ``python bench/queues.py [--json PATH]``
 
@@ -6,16 +6,12 @@ The tree has three levels (10 × 10 × 100); 100,000 pods of 20 sizes are pendin
 every level is ordered by dominant share. A step dispatches a batch, as in a plane. The measured
 time includes the order, the removal of the unit, the charge to its queue and the shares of the
 parents. It is CPU time, so that other processes have no effect.
-
-For reclaim, half of the queues use more than their guarantee and the others use nothing, on 2,000
-full nodes. One decision finds the victim that lets another queue use its guarantee.
 """
 
 import argparse
 import json
 import statistics
 import sys
-from dataclasses import replace
 from time import process_time
 
 import msgspec
@@ -24,16 +20,14 @@ import numpy as np
 from stretto.api.types.heads import MetaHead
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
-from stretto.control.queues.reclaim import ReclaimablePod, ReclaimRequest, choose_victims
 from stretto.state.queues.shape import SiblingPolicy
-from stretto.state.queues.tree import QueueTree
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.rows.pods import NewPod, Pods
 from stretto.state.work.changes import ClusterChanges, PodArrival
 from stretto.state.work.units import Units
 
-QUEUES, UNITS, NODES, SIZES, BATCH = 10_000, 100_000, 2_000, 20, 1_000
-"""Numbers of queues, pending pods, nodes, pod sizes, and pods dispatched in one step."""
+QUEUES, UNITS, SIZES, BATCH = 10_000, 100_000, 20, 1_000
+"""Numbers of queues, pending pods, pod sizes, and pods dispatched in one step."""
 
 
 class Pool:
@@ -111,57 +105,6 @@ def next_unit(limits: bool) -> list[float]:
     return figures
 
 
-class Ground:
-    """Full nodes with pods of borrowing queues."""
-
-    def __init__(self, running: dict[str, list[ReclaimablePod]]) -> None:
-        self._running = running
-
-    def running(self, queue: str) -> list[ReclaimablePod]:
-        """Reclaimable pods of a queue."""
-        return self._running.get(queue, [])
-
-    def team(self, unit: str) -> None:
-        """No pod is part of a gang."""
-        return
-
-    def pending(self) -> list[tuple[str, tuple[tuple[int, int], ...], int]]:
-        """No other evictions are pending."""
-        return []
-
-    def fits(self, slot: int, classes: object, going: object) -> bool:
-        """Whether there is one victim for each new pod."""
-        return len(list(going)) >= len(list(classes))  # type: ignore[call-overload]
-
-
-def reclaim() -> list[float]:
-    """Milliseconds per decision."""
-    names = set(leaves())
-    configs = [
-        replace(each, guarantee={"cpu": 40}) if each.name in names else each
-        for each in tree_of(limits=False)
-    ]
-    tree, running, row = QueueTree(Pool(), configs), {}, 0
-    for number, name in enumerate(leaves()):
-        if number % 2:
-            for _ in range(7):
-                amounts = ((0, 8), (1, 4), (3, 1))
-                tree.charge(name, f"u{row}", amounts)
-                one = ReclaimablePod(
-                    row, row % NODES, name, f"u{row}", amounts, row % 3, float(row)
-                )
-                running.setdefault(name, []).append(one)
-                row += 1
-    figures = []
-    for _ in range(20):
-        request = ReclaimRequest("q0-0-0", "new", (7,), ((0, 8), (1, 4), (3, 1)))
-        began = process_time()
-        victims = choose_victims(tree, request, Ground(running))
-        figures.append((process_time() - began) * 1e3)
-        assert len(victims) == 1
-    return figures
-
-
 def main(words: list[str]) -> None:
     """Measure and print, or write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -170,7 +113,6 @@ def main(words: list[str]) -> None:
     figures = {
         "next_unit_us": statistics.median(next_unit(limits=False)),
         "next_unit_with_limits_us": statistics.median(next_unit(limits=True)),
-        "reclaim_decision_ms": statistics.median(reclaim()),
     }
     for name, figure in figures.items():
         print(f"{name:28} {figure:8.1f}")
