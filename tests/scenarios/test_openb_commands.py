@@ -207,7 +207,7 @@ def test_an_interrupted_comparison_keeps_the_runs_that_are_done(
         ((*SIMULATE, "--nodes-like", "8cpu-8gib:1"), "not both"),
         ((*SIMULATE, "--node-filter", "model=G9"), "some node matches"),
         ((*SIMULATE, "--policy", "bestfit"), "did you mean best-fit?"),
-        (("simulate", "--format", "openb", "--pods", "p.csv"), "give --nodes FILE"),
+        (("simulate", "--format", "openb", "--pods", "p.csv"), "add --nodes FILE"),
         (("simulate", "--format", "philly", "--pods", "j.csv", "--gpus", "0"), "'--gpus': 0"),
         (("simulate", "--format", "philly", "--pods", "j.csv", "--queue", "lifo"), "fifo"),
     ],

@@ -64,7 +64,7 @@ class ScanningRuntime:
             slots[first : first + len(answer.slots)] = answer.slots
             devices[first : first + len(answer.slots)] = answer.devices
             tried += answer.tried
-            if answer.tried < len(part.at_least):
+            if answer.tried < len(part.at_least) or _blocks(part, answer):
                 break
         return BatchPlacement(slots, devices, tried)
 
@@ -72,6 +72,12 @@ class ScanningRuntime:
         """Invalidate all scores by raising the workload version."""
         self._runtime.engine.workload_version += 1
         self._runtime.sync()
+
+
+def _blocks(part: PlacementRequest, answer: BatchPlacement) -> bool:
+    """Whether the last unit of a part is blocking and does not start."""
+    placed = int(np.count_nonzero(answer.slots[part.starts[-2] :] >= 0))
+    return bool(part.blocking[-1]) and placed < part.at_least[-1]
 
 
 def parts_of_new_classes(request: PlacementRequest) -> Iterator[tuple[int, PlacementRequest]]:
