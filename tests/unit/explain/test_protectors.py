@@ -1,5 +1,7 @@
 """What protects pods from an eviction has a name: the budget, or the queue, also in a record."""
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,11 +32,12 @@ workloads:
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> LoadedRun:
+def recorded(tmp_path: Path) -> Iterator[LoadedRun]:
     scenario = tmp_path / "owned.yaml"
     scenario.write_text(SCENARIO, encoding="utf-8")
     record_scenario(scenario, SchedulingRules("", "numpy"), tmp_path / "run.sqlite")
-    return LoadedRun(tmp_path / "run.sqlite")
+    with closing(LoadedRun(tmp_path / "run.sqlite")) as run:
+        yield run
 
 
 def test_a_budget_is_named_with_the_pods_that_it_covers() -> None:
