@@ -54,6 +54,7 @@ def definition(kind: Kind) -> dict[str, Any]:
     return {"metadata": {"name": kind.resource}, "spec": spec}
 
 
+@pytest.mark.slow  # the definition that it installs would change the server of the other tests
 def test_a_group_of_scheduler_plugins_is_a_gang_where_its_definition_is_installed(
     ground: Ground,
 ) -> None:
