@@ -16,9 +16,10 @@ from stretto.api.wire.kinds import (
     Kind,
 )
 from stretto.base.clock import Clock, parse_timestamp, timestamp
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, Name, ObjectCache, StoreCache, StoredObject
 from stretto.reconcile.reconciler import accepted
-from stretto.stores.store import Deletion, Patch
+from stretto.stores.store import Deletion
 
 OWNER: Final = "owner"
 """Index of objects by the uid of the controller that owns them."""
@@ -103,9 +104,7 @@ class LocalCluster:
         Raises:
             RetryError: the store refused it.
         """
-        record = item.record
-        patch = Patch(record.namespace, record.name, change, uid=record.uid)
-        accepted(self._cache.store.patch(record.kind, [patch])[0], f"patch {record.name}")
+        writes.patch(self._cache.store, item, change)
 
     def set_status(self, item: StoredObject, status: Fields) -> None:
         """Write the fields of a status that differ; ``None`` removes a field.
@@ -114,11 +113,8 @@ class LocalCluster:
             RetryError: the store refused it.
         """
         changed = {key: value for key, value in status.items() if item.status.get(key) != value}
-        if not changed:
-            return
-        record = item.record
-        patch = Patch(record.namespace, record.name, {"status": changed}, uid=record.uid)
-        accepted(self._cache.store.patch_status(record.kind, [patch])[0], f"status {record.name}")
+        if changed:
+            writes.patch_status(self._cache.store, item, changed)
 
     def delete(self, items: Iterable[StoredObject]) -> None:
         """Delete objects; those that are gone already count as deleted."""

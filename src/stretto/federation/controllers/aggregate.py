@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.federate import SourceKey
 from stretto.federation.controllers.keys import FEDERATED
 from stretto.federation.fleet import HOST, ClusterFleet
@@ -10,6 +10,7 @@ from stretto.federation.objects import pending, placements
 from stretto.federation.objects.aggregation import aggregate_of, is_observed
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later
 

@@ -10,12 +10,13 @@ from typing import Final
 
 from stretto.api.wire.kinds import POD, REPLICA_SET
 from stretto.base.clock import Clock
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED, FederatedItem, FederatedKey, find, key_of
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.members.pods import ClusterPods, PodLook, count, first_owner
 from stretto.federation.objects.naming import federated_name
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change
 from stretto.reconcile.reconciler import Later
 

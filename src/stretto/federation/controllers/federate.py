@@ -3,12 +3,13 @@
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import template
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoredObject
 
 

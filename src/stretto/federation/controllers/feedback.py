@@ -3,11 +3,12 @@
 import json
 from collections.abc import Hashable, Iterable
 
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED, FederatedItem, find, key_of
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.current import current_replicas
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields
 
 

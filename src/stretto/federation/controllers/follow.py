@@ -2,12 +2,13 @@
 
 from collections.abc import Hashable, Iterable
 
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED, FederatedKey, find, key_of
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.following import ObjectName, followers, leader_of
 from stretto.federation.objects.naming import federated_name
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
 

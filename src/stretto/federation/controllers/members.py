@@ -7,12 +7,13 @@ from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.base.errors import InputError, StrettoError
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import placements
 from stretto.federation.objects.members.versions import digest, version_of
 from stretto.federation.objects.members.wanted import desired, merged
 from stretto.federation.types import FederatedType
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Fields, StoreCache, StoredObject
 from stretto.reconcile.reconciler import RetryError
 

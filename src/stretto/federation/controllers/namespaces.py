@@ -4,10 +4,11 @@ import json
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.types import FederatedType
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
 _KIND: Final = "ClusterFederatedObject"

@@ -6,7 +6,7 @@ from typing import Final
 from stretto.api.kinds.federation import CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY
 from stretto.api.types.federation.policies import OverridePolicy, OverrideRule
 from stretto.base.errors import InputError
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
     everything,
@@ -16,6 +16,7 @@ from stretto.federation.controllers.keys import (
 )
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import overriding, pending, placements
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import RetryError
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
 from stretto.base.clock import Clock
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.decision import PlacementDecision
 from stretto.federation.controllers.keys import (
     FEDERATED,
@@ -19,6 +19,7 @@ from stretto.federation.fleet import HOST, ClusterFleet, is_joined
 from stretto.federation.objects import pending
 from stretto.federation.objects.demand import replicas_of, request_of
 from stretto.federation.objects.rules import triggers
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
 _TRUE: Final = "true"

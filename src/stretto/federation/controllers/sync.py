@@ -4,13 +4,14 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
-from stretto.federation import names, writes
+from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED, FederatedKey, everything, find, key_of
 from stretto.federation.controllers.members import MemberWriter
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later
 

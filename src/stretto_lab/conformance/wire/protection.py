@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.wire.kinds import Kind
-from stretto.federation import writes
+from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache
 
 _FINALIZERS: Final = {
