@@ -155,6 +155,9 @@ def test_a_subscriber_polls_what_was_committed_before_the_call(desk: Desk) -> No
     seen: list[str] = []
     desk.store.subscribe(lambda _kind: seen.extend(e.record.name for e in watch.poll()))
     desk.pod("web")
+    until = time.monotonic() + 10
+    while not seen and time.monotonic() < until:
+        time.sleep(0.01)
     assert seen == ["web"]
 
 
