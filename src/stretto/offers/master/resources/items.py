@@ -1,0 +1,262 @@
+"""Resources in the order in which Mesos keeps them, with exact arithmetic.
+
+A list is a sequence of items; two items that describe the same thing are one. Addition merges into
+the first equal item or appends. Subtraction that empties an item moves the last item into its
+place, as Mesos does, so that lists keep Mesos' order. Scalars count thousandths.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from stretto.offers.messages.schema import Message
+
+MILLI: Final = 1000
+"""Units of a scalar of 1."""
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""Disjoint inclusive ranges in ascending order."""
+Value: TypeAlias = int | Ranges | frozenset[str]
+"""Thousandths of a scalar, ranges, or a set."""
+
+
+class ItemKind(msgspec.Struct, frozen=True):
+    """What an item is: two items of one kind differ in their amounts only."""
+
+    #: The name, such as ``cpus``.
+    name: str
+    #: SCALAR, RANGES or SET.
+    type: str = "SCALAR"
+    #: The role to which it is allocated; None if it is not allocated.
+    allocated: str | None = None
+    #: The reservations, outermost first, as JSON with sorted keys.
+    reservations: tuple[str, ...] = ()
+    #: The DiskInfo as JSON with sorted keys; empty if there is none.
+    disk: str = ""
+    #: Whether it can be revoked.
+    revocable: bool = False
+    #: Whether it is a shared volume.
+    shared: bool = False
+    #: The resource provider; empty for the agent's own resources.
+    provider: str = ""
+
+    @property
+    def role(self) -> str:
+        """The role of the innermost reservation; ``*`` if it is not reserved."""
+        if not self.reservations:
+            return "*"
+        role: str = msgspec.json.decode(self.reservations[-1])["role"]
+        return role
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the innermost reservation is dynamic."""
+        if not self.reservations:
+            return False
+        kind: str = msgspec.json.decode(self.reservations[-1]).get("type", "")
+        return kind == "DYNAMIC"
+
+    @property
+    def disk_info(self) -> Message:
+        """The DiskInfo; empty if there is none."""
+        info: Message = msgspec.json.decode(self.disk) if self.disk else {}
+        return info
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it is a persistent volume."""
+        return "persistence" in self.disk_info
+
+    @property
+    def whole(self) -> bool:
+        """Whether equal items stay apart: persistent volumes, MOUNT and BLOCK disks."""
+        if not self.disk:
+            return False
+        info = self.disk_info
+        return "persistence" in info or info.get("source", {}).get("type") in ("MOUNT", "BLOCK")
+
+
+class Item(msgspec.Struct, frozen=True):
+    """An amount of one kind."""
+
+    #: What it is.
+    kind: ItemKind
+    #: How much.
+    value: Value
+
+    @property
+    def empty(self) -> bool:
+        """Whether the amount is zero."""
+        return not self.value
+
+
+class ResourceList(msgspec.Struct, frozen=True):
+    """Items in Mesos' order; immutable."""
+
+    #: The items.
+    items: tuple[Item, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    def __add__(self, other: "ResourceList") -> "ResourceList":
+        """The sum: items of ``other`` merge into equal ones or follow."""
+        items = list(self.items)
+        for item in other.items:
+            if not item.empty:
+                _add(items, item)
+        return ResourceList(tuple(items))
+
+    def __sub__(self, other: "ResourceList") -> "ResourceList":
+        """The difference; what ``self`` lacks is ignored."""
+        items = list(self.items)
+        for item in other.items:
+            if not item.empty:
+                _subtract(items, item)
+        return ResourceList(tuple(items))
+
+    def contains(self, other: "ResourceList") -> bool:
+        """Whether every item of ``other`` can be taken out of this list, one after the other."""
+        items = list(self.items)
+        return all(item.empty or _take(items, item) for item in other.items)
+
+    def same(self, other: "ResourceList") -> bool:
+        """Whether both contain each other, in any order."""
+        return self.contains(other) and other.contains(self)
+
+    def where(self, keep: Callable[[ItemKind], bool]) -> "ResourceList":
+        """The items of which the kind satisfies a condition, in order."""
+        return ResourceList(tuple(item for item in self.items if keep(item.kind)))
+
+    def with_kind(self, change: Callable[[ItemKind], ItemKind]) -> "ResourceList":
+        """All items with changed kinds; those that become equal merge."""
+        return of(Item(change(item.kind), item.value) for item in self.items)
+
+    def allocated(self, role: str | None) -> "ResourceList":
+        """The same resources, allocated to a role; with None to no role."""
+        return self.with_kind(lambda kind: msgspec.structs.replace(kind, allocated=role))
+
+    def unreserved(self) -> "ResourceList":
+        """The same resources without reservations."""
+        return self.with_kind(lambda kind: msgspec.structs.replace(kind, reservations=()))
+
+    def scalars(self) -> dict[str, int]:
+        """Sums of scalars by name, in thousandths."""
+        sums: dict[str, int] = {}
+        for item in self.items:
+            if isinstance(item.value, int):
+                sums[item.kind.name] = sums.get(item.kind.name, 0) + item.value
+        return sums
+
+    def quantities(self) -> dict[str, int]:
+        """Sums by name in thousandths; ranges and sets count their members."""
+        sums = self.scalars()
+        for item in self.items:
+            if not isinstance(item.value, int):
+                count = size(item.value) * MILLI
+                sums[item.kind.name] = sums.get(item.kind.name, 0) + count
+        return sums
+
+
+def of(items: Iterable[Item]) -> ResourceList:
+    """A list of items; equal kinds merge and empty items are left out."""
+    merged: list[Item] = []
+    for item in items:
+        if not item.empty:
+            _add(merged, item)
+    return ResourceList(tuple(merged))
+
+
+def total(lists: Iterable[ResourceList]) -> ResourceList:
+    """The sum of lists, in order."""
+    return of(item for each in lists for item in each.items)
+
+
+def merged_ranges(ranges: Iterable[Sequence[int]]) -> Ranges:
+    """Ranges in order, with neighbours and overlaps joined."""
+    merged: list[tuple[int, int]] = []
+    for begin, end in sorted((int(begin), int(end)) for begin, end in ranges):
+        if merged and begin <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((begin, end))
+    return tuple(merged)
+
+
+def size(value: Ranges | frozenset[str]) -> int:
+    """Members of ranges or of a set."""
+    if isinstance(value, frozenset):
+        return len(value)
+    return sum(end - begin + 1 for begin, end in value)
+
+
+def _add(items: list[Item], item: Item) -> None:
+    if not item.kind.whole:
+        for index, each in enumerate(items):
+            if each.kind == item.kind:
+                if not item.kind.shared:
+                    items[index] = Item(each.kind, _plus(each.value, item.value))
+                return
+    items.append(item)
+
+
+def _subtract(items: list[Item], item: Item) -> None:
+    for index, each in enumerate(items):
+        if each.kind == item.kind and (not each.kind.whole or each.value == item.value):
+            left = Item(each.kind, _minus(each.value, item.value))
+            if left.empty or (isinstance(left.value, int) and left.value < 0):
+                items[index] = items[-1]
+                items.pop()
+            else:
+                items[index] = left
+            return
+
+
+def _take(items: list[Item], item: Item) -> bool:
+    """Take an item out of the items; False if they do not hold it."""
+    for each in items:
+        if each.kind == item.kind and _holds(each, item):
+            if not each.kind.shared:
+                _subtract(items, item)
+            return True
+    return False
+
+
+def _holds(have: Item, want: Item) -> bool:
+    if have.kind.whole:
+        return have.value == want.value
+    return _minus(want.value, have.value) in ((), frozenset()) or (
+        isinstance(have.value, int) and isinstance(want.value, int) and have.value >= want.value
+    )
+
+
+def _plus(left: Value, right: Value) -> Value:
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
+    if isinstance(left, frozenset) and isinstance(right, frozenset):
+        return left | right
+    return merged_ranges((*_ranges(left), *_ranges(right)))
+
+
+def _minus(left: Value, right: Value) -> Value:
+    if isinstance(left, int) and isinstance(right, int):
+        return left - right
+    if isinstance(left, frozenset) and isinstance(right, frozenset):
+        return left - right
+    rest = list(_ranges(left))
+    for begin, end in _ranges(right):
+        rest = [
+            piece
+            for low, high in rest
+            for piece in ((low, min(high, begin - 1)), (max(low, end + 1), high))
+            if piece[0] <= piece[1]
+        ]
+    return merged_ranges(rest)
+
+
+def _ranges(value: Value) -> Ranges:
+    return () if isinstance(value, int | frozenset) else value
