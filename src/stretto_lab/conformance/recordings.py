@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from stretto_lab.conformance import kube_cases
-from stretto_lab.conformance.federation import cases as federation_cases
-from stretto_lab.conformance.federation.cases import FederationCase
+from stretto_lab.conformance import family_cases, kube_cases
+from stretto_lab.conformance.family_cases import FamilyCase
 from stretto_lab.conformance.kube_cases import ConformanceCase
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, compare_all
 from stretto_lab.conformance.wire import cases as wire_cases
 from stretto_lab.conformance.wire.cases import OutcomeCase
 
-AnyCase: TypeAlias = ConformanceCase | FederationCase | OutcomeCase
+AnyCase: TypeAlias = ConformanceCase | FamilyCase | OutcomeCase
 
 
 def read(path: Path) -> Iterator[AnyCase]:
@@ -23,8 +22,8 @@ def read(path: Path) -> Iterator[AnyCase]:
     """
     if wire_cases.is_wire(path):
         return wire_cases.read(path)
-    if federation_cases.is_federation(path):
-        return federation_cases.read(path)
+    if family_cases.is_family(path):
+        return family_cases.read(path)
     return kube_cases.read(path)
 
 
@@ -36,6 +35,6 @@ def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> Conformance
 def _compare(case: AnyCase) -> CaseComparison:
     if isinstance(case, OutcomeCase):
         return CaseComparison(*wire_cases.compare(case))
-    if isinstance(case, FederationCase):
-        return CaseComparison(federation_cases.compare(case))
+    if isinstance(case, FamilyCase):
+        return CaseComparison(family_cases.compare(case))
     return CaseComparison(kube_cases.compare(case))

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.cli.main import cli
-from stretto_lab.conformance import recordings
-from stretto_lab.conformance.federation import cases
+from stretto_lab.conformance import family_cases, recordings
 from stretto_lab.conformance.federation.families import FAMILIES
 
 RECORDED = Path(__file__).with_name("recorded.jsonl.gz")
@@ -69,4 +68,4 @@ def test_a_line_that_is_no_case_is_named(
 ) -> None:
     (tmp_path / "one.jsonl").write_text(json.dumps(CASE | change))
     with pytest.raises((InputError, UnknownNameError), match=said):
-        list(map(cases.compare, cases.read(tmp_path / "one.jsonl")))
+        list(map(family_cases.compare, family_cases.read(tmp_path / "one.jsonl")))

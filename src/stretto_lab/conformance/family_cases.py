@@ -1,23 +1,30 @@
-"""The conformance runner of the federation: planners compared with KubeAdmiral and Karmada.
+"""Recorded results of single functions: each line names its family, its arguments, its result.
 
-One line of a file is one case: its family names the function that was recorded, its input holds the
-arguments, and its expectation every field of the result.
+The families of the federation and of capacity have one form and one comparison.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from stretto.api import codec
 from stretto.base.errors import InputError, UnknownNameError
 from stretto_lab.conformance import lines
-from stretto_lab.conformance.federation.families import FAMILIES
-from stretto_lab.conformance.report import Disagreement, differences
+from stretto_lab.conformance.capacity.families import FAMILIES as CAPACITY
+from stretto_lab.conformance.equality import Family, differing
+from stretto_lab.conformance.federation.families import FAMILIES as FEDERATION
+from stretto_lab.conformance.report import Disagreement
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    **{name: Family(compute) for name, compute in FEDERATION.items()},
+    **CAPACITY,
+}
+"""Every family: how its result is computed again and compared."""
 
 
-class FederationCase(msgspec.Struct, frozen=True):
+class FamilyCase(msgspec.Struct, frozen=True):
     """One case."""
 
     #: Name.
@@ -40,14 +47,14 @@ class FederationCase(msgspec.Struct, frozen=True):
 
 
 class _LineFamily(msgspec.Struct, frozen=True):
-    """The member that only cases of the federation have."""
+    """The member that only cases of a family have."""
 
     #: The recorded function.
     family: str = ""
 
 
-def is_federation(path: Path) -> bool:
-    """Whether the first case of ``path`` belongs to a family of the federation."""
+def is_family(path: Path) -> bool:
+    """Whether the first case of ``path`` belongs to a family."""
     first = next(lines.numbered(path), None)
     if first is None:
         return False
@@ -55,7 +62,7 @@ def is_federation(path: Path) -> bool:
     return bool(codec.decode_as(_LineFamily, line, f"{path}:{number}").family)
 
 
-def read(path: Path) -> Iterator[FederationCase]:
+def read(path: Path) -> Iterator[FamilyCase]:
     """Read the cases of a file, plain or gzip.
 
     Raises:
@@ -64,22 +71,26 @@ def read(path: Path) -> Iterator[FederationCase]:
     """
     for number, line in lines.numbered(path):
         where = f"{path}:{number}"
-        case = codec.decode_as(FederationCase, line, where)
+        case = codec.decode_as(FamilyCase, line, where)
         if case.family not in FAMILIES:
             raise UnknownNameError(f"{where}: family", case.family, sorted(FAMILIES))
         yield msgspec.structs.replace(case, origin=where)
 
 
-def compare(case: FederationCase) -> list[Disagreement]:
+def compare(case: FamilyCase) -> list[Disagreement]:
     """Compute one case again; return the fields that differ.
 
     Raises:
         InputError: its input lacks a member, or a member has the wrong type.
     """
+    family = FAMILIES[case.family]
     try:
-        got = FAMILIES[case.family](case.input)
+        got = family.compute(case.input)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         expected = f"the arguments of {case.family}"
         where = f"{case.origin or case.id}: input"
         raise InputError(where, None, expected, f"{error!r}") from error
-    return list(differences(case.id, "", case.expect, got))
+    return [
+        Disagreement(case.id, field, case.expect.get(field), got.get(field))
+        for field in differing(family, case.expect, got)
+    ]

@@ -1,0 +1,78 @@
+"""Estimated use of a pod that the metrics do not show yet.
+
+Source: Koordinator's ``loadaware/estimator/default_estimator.go``.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from stretto.capacity.model.classes import Band
+from stretto.capacity.model.demand import Amounts
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+
+DEFAULT_FACTORS: Final[Mapping[str, int]] = {CPU: 85, MEMORY: 70}
+"""Percent of a request that a pod is expected to use."""
+
+DEFAULT_USE: Final[Mapping[str, int]] = {CPU: 250, MEMORY: 200 * 1024 * 1024}
+"""Expected use of a pod without a request: milli-CPU and bytes."""
+
+BATCH_NAMES: Final = {CPU: "kubernetes.io/batch-cpu", MEMORY: "kubernetes.io/batch-memory"}
+"""Extended resources that batch pods request instead of CPU and memory."""
+MID_NAMES: Final = {CPU: "kubernetes.io/mid-cpu", MEMORY: "kubernetes.io/mid-memory"}
+"""Extended resources that mid pods request instead of CPU and memory."""
+
+
+class ClassNames(msgspec.Struct, frozen=True):
+    """How pods of a band name CPU and memory, and what they are expected to use by default."""
+
+    #: Name of a resource in requests; a missing one is its own name.
+    names: Mapping[str, str]
+    #: Expected use without a request; 0 for a missing resource.
+    default: Mapping[str, int]
+
+
+#: Mid pods without a request weigh nothing, and free pods never weigh anything.
+KOORDINATOR_CLASSES: Final[Mapping[Band, ClassNames]] = {
+    Band.MID: ClassNames(MID_NAMES, {}),
+    Band.BATCH: ClassNames(BATCH_NAMES, DEFAULT_USE),
+    Band.FREE: ClassNames({}, {}),
+}
+"""The names of Koordinator's bands; other bands use plain CPU and memory."""
+PLAIN: Final = ClassNames({}, DEFAULT_USE)
+"""Pods that request plain CPU and memory."""
+
+
+def factors_with_defaults(factors: Amounts, defaults: Amounts = DEFAULT_FACTORS) -> dict[str, int]:
+    """``factors`` in percent, completed by ``defaults``."""
+    return {**defaults, **factors}
+
+
+def estimate(
+    requests: Amounts, limits: Amounts, factors: Amounts, band: Band = Band.PROD
+) -> dict[str, int]:
+    """The expected use of a pod in the resources of ``factors``.
+
+    The larger of request and limit, times the factor (percent, half away from zero), at most the
+    limit.
+    """
+    if band is Band.FREE:
+        return dict.fromkeys(factors, 0)
+    words = KOORDINATOR_CLASSES.get(band, PLAIN)
+    return {
+        name: _one(requests.get(real, 0), limits.get(real, 0), factor, words.default.get(name, 0))
+        for name, factor in factors.items()
+        for real in [words.names.get(name, name)]
+    }
+
+
+def _one(request: int, limit: int, factor: int, default: int) -> int:
+    wanted = max(request, limit)
+    if not wanted:
+        return default
+    expected = math.floor(wanted * factor / 100 + 0.5)
+    return min(expected, limit) if limit else expected

@@ -1,0 +1,109 @@
+"""Service classes of pods: quality of service and priority band.
+
+Source: Koordinator's ``apis/extension`` (priority bands, QoS classes and their defaults).
+"""
+
+from enum import Enum
+from typing import Final
+
+
+class ServiceQos(Enum):
+    """Quality of service; the values are the labels of Koordinator."""
+
+    #: Exclusive cores, which no other class may use.
+    LSE = "LSE"
+    #: Exclusive cores, which best-effort pods may use while they idle.
+    LSR = "LSR"
+    #: Shared cores, latency-sensitive.
+    LS = "LS"
+    #: Best effort: throttled and evicted first.
+    BE = "BE"
+    #: Agents of the node.
+    SYSTEM = "SYSTEM"
+    #: No class is given.
+    NONE = ""
+
+
+class Band(Enum):
+    """Priority band; the values are the labels of Koordinator."""
+
+    #: Online services.
+    PROD = "koord-prod"
+    #: Long-running work on capacity that online services will not need soon.
+    MID = "koord-mid"
+    #: Batch work on capacity that online services do not use now.
+    BATCH = "koord-batch"
+    #: Work without any promise.
+    FREE = "koord-free"
+    #: No band is given.
+    NONE = ""
+
+
+class KubeQos(Enum):
+    """Quality of service that Kubernetes derives from requests and limits."""
+
+    #: Each container limits CPU and memory to what it requests.
+    GUARANTEED = "Guaranteed"
+    #: Some container requests or limits CPU or memory.
+    BURSTABLE = "Burstable"
+    #: No container requests or limits CPU or memory.
+    BEST_EFFORT = "BestEffort"
+
+
+BAND_PRIORITIES: Final = {
+    Band.PROD: range(9000, 10000),
+    Band.MID: range(7000, 8000),
+    Band.BATCH: range(5000, 6000),
+    Band.FREE: range(3000, 4000),
+}
+"""Priorities of pods that belong to each band."""
+
+_QOS_OF_KUBE: Final = {
+    KubeQos.GUARANTEED: ServiceQos.LSR,
+    KubeQos.BURSTABLE: ServiceQos.LS,
+    KubeQos.BEST_EFFORT: ServiceQos.BE,
+}
+_BAND_OF_QOS: Final = {
+    ServiceQos.LSE: Band.PROD,
+    ServiceQos.LSR: Band.PROD,
+    ServiceQos.LS: Band.PROD,
+    ServiceQos.SYSTEM: Band.PROD,
+    ServiceQos.BE: Band.BATCH,
+    ServiceQos.NONE: Band.NONE,
+}
+_QOS_BY_LABEL: Final = {each.value: each for each in ServiceQos}
+_BAND_BY_LABEL: Final = {each.value: each for each in Band}
+
+
+def qos_named(label: str) -> ServiceQos:
+    """The QoS class of a label; ``NONE`` for an unknown label."""
+    return _QOS_BY_LABEL.get(label, ServiceQos.NONE)
+
+
+def band_named(label: str) -> Band:
+    """The band of a label; ``NONE`` for an unknown label."""
+    return _BAND_BY_LABEL.get(label, Band.NONE)
+
+
+def qos_of(label: str, kube: KubeQos) -> ServiceQos:
+    """The QoS class of a pod: its label, else derived from the class of Kubernetes."""
+    named = qos_named(label)
+    return _QOS_OF_KUBE[kube] if named is ServiceQos.NONE else named
+
+
+def declared_band(label: str, priority: int | None) -> Band:
+    """The band of a pod by its label, else by its priority; ``NONE`` outside all bands."""
+    if label:
+        return band_named(label)
+    if priority is None:
+        return Band.NONE
+    for band, priorities in BAND_PRIORITIES.items():
+        if priority in priorities:
+            return band
+    return Band.NONE
+
+
+def band_of(label: str, priority: int | None, qos: ServiceQos) -> Band:
+    """The band of a pod: label, else priority, else the default of its QoS class."""
+    declared = declared_band(label, priority)
+    return _BAND_OF_QOS[qos] if declared is Band.NONE else declared

@@ -1,0 +1,54 @@
+"""What a pod requests and limits, summed over its containers as Kubernetes does.
+
+Source: ``k8s.io/component-helpers/resource`` (``PodRequests``, ``PodLimits``).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Amounts by resource: milli-CPU, bytes, or units."""
+
+
+class ContainerDemand(msgspec.Struct, frozen=True):
+    """Requests and limits of one container."""
+
+    #: Requested amounts.
+    requests: dict[str, int] = {}
+    #: Upper bounds; a missing resource is unbounded.
+    limits: dict[str, int] = {}
+
+
+def total(parts: Iterable[Amounts]) -> dict[str, int]:
+    """The sum by resource."""
+    found: dict[str, int] = {}
+    for part in parts:
+        for name, amount in part.items():
+            found[name] = found.get(name, 0) + amount
+    return found
+
+
+def largest(parts: Iterable[Amounts]) -> dict[str, int]:
+    """The maximum by resource."""
+    found: dict[str, int] = {}
+    for part in parts:
+        for name, amount in part.items():
+            found[name] = max(found.get(name, amount), amount)
+    return found
+
+
+def pod_amounts(containers: Iterable[Amounts], init: Iterable[Amounts]) -> dict[str, int]:
+    """The amounts of a pod: the sum of its containers, or a larger init container."""
+    return largest([total(containers), *init])
+
+
+def with_overhead(requests: Amounts, overhead: Amounts) -> dict[str, int]:
+    """Requests of a pod with the overhead of its runtime."""
+    return total([requests, overhead])
+
+
+def limits_with_overhead(limits: Amounts, overhead: Amounts) -> dict[str, int]:
+    """Limits of a pod with the overhead of its runtime; a resource without limit stays so."""
+    return {name: amount + overhead.get(name, 0) for name, amount in limits.items()}

@@ -1,0 +1,79 @@
+"""Pods as the recordings of Koordinator list them."""
+
+import msgspec
+
+from stretto.capacity.model import classes, demand
+from stretto.capacity.model.classes import Band, KubeQos, ServiceQos
+from stretto.capacity.model.demand import Amounts, ContainerDemand
+
+_COUNTED = ("cpu", "memory")
+
+
+class PodInput(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod with containers."""
+
+    #: Name.
+    name: str = ""
+    #: Label of the QoS class.
+    qos: str = ""
+    #: Label of the priority band.
+    priority_class: str = ""
+    #: Priority of the spec.
+    priority: int | None = None
+    #: Containers.
+    containers: tuple[ContainerDemand, ...] = ()
+    #: Init containers.
+    init_containers: tuple[ContainerDemand, ...] = ()
+    #: Overhead of the runtime.
+    overhead: dict[str, int] = {}
+    #: Factors of the estimate, in percent.
+    custom_factors: dict[str, int] = {}
+
+    def requests(self) -> dict[str, int]:
+        """Requests of the pod."""
+        amounts = demand.pod_amounts(
+            (each.requests for each in self.containers),
+            (each.requests for each in self.init_containers),
+        )
+        return demand.with_overhead(amounts, self.overhead)
+
+    def limits(self) -> dict[str, int]:
+        """Limits of the pod."""
+        amounts = demand.pod_amounts(
+            (each.limits for each in self.containers),
+            (each.limits for each in self.init_containers),
+        )
+        return demand.limits_with_overhead(amounts, self.overhead)
+
+    def kube_qos(self) -> KubeQos:
+        """The class that Kubernetes derives."""
+        return kube_qos((*self.containers, *self.init_containers))
+
+    def service_qos(self) -> ServiceQos:
+        """The QoS class."""
+        return classes.qos_of(self.qos, self.kube_qos())
+
+    def band(self) -> Band:
+        """The priority band."""
+        return classes.band_of(self.priority_class, self.priority, self.service_qos())
+
+
+def kube_qos(containers: tuple[ContainerDemand, ...]) -> KubeQos:
+    """The class that Kubernetes derives from containers."""
+    if not any(_positive(each.requests) or _positive(each.limits) for each in containers):
+        return KubeQos.BEST_EFFORT
+    if all(_guaranteed(each) for each in containers):
+        return KubeQos.GUARANTEED
+    return KubeQos.BURSTABLE
+
+
+def _guaranteed(container: ContainerDemand) -> bool:
+    return all(
+        container.limits.get(name, 0) > 0
+        and container.requests.get(name, container.limits[name]) == container.limits[name]
+        for name in _COUNTED
+    )
+
+
+def _positive(amounts: Amounts) -> bool:
+    return any(amounts.get(name, 0) > 0 for name in _COUNTED)

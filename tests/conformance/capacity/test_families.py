@@ -1,0 +1,49 @@
+"""The capacity models against what Kubernetes, Koordinator, Katalyst and Volcano computed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.cli.main import cli
+from stretto_lab.conformance import recordings
+from stretto_lab.conformance.capacity.families import FAMILIES
+
+RECORDED = Path(__file__).with_name("recorded")
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "capacity"
+CASE = {
+    "id": "x",
+    "family": "ko_estimator",
+    "input": {"pod": {}, "node": {}},
+    "expect": {"node": {}, "pod": {"cpu": 250.0, "memory": 209715200}},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_recorded_results_in_the_repository_are_computed_again(family: str) -> None:
+    report = recordings.run(recordings.read(RECORDED / f"{family}.jsonl.gz"), lambda _: None)
+    assert set(report.features) == {family}
+    assert report.disagreed == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_recorded_results_are_computed_again(family: str) -> None:
+    path = SHARED / f"{family}.jsonl.gz"
+    if not path.exists():
+        pytest.skip("the whole set of recordings is not beside this repository")
+    report = recordings.run(recordings.read(path), lambda _: None)
+    assert report.cases >= 500
+    assert report.disagreed == []
+
+
+@pytest.mark.parametrize(("cpu", "code"), [(250, 0), (250 * (1 + 1e-9), 0), (251, 9), (True, 9)])
+def test_numbers_agree_within_the_precision_of_floats(
+    tmp_path: Path, cpu: float, code: int
+) -> None:
+    file = tmp_path / "one.jsonl"
+    expect = {"node": {}, "pod": {"cpu": cpu, "memory": 209715200}}
+    file.write_text(json.dumps(CASE | {"expect": expect}))
+    assert CliRunner().invoke(cli, ["conformance", "--cases", str(file)]).exit_code == code
