@@ -1,0 +1,155 @@
+"""The interface between a master of frameworks and the allocator.
+
+The allocator does no I/O and reads no clock. A master reports what happened, runs a cycle when one
+is due, and sends what the cycle returns. Every offered capacity stays charged to its holder until
+the master recovers it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from stretto.offers.allocator.subjects.agents import AgentInfo, Unavailability
+from stretto.offers.allocator.subjects.frameworks import FrameworkInfo, ResourceRequest
+from stretto.offers.allocator.subjects.grants import CycleResult, InverseOfferStatus
+from stretto.offers.allocator.subjects.quota import RoleQuota
+from stretto.offers.allocator.values.resources import Resources
+
+
+class Holding(NamedTuple):
+    """The holder of capacity of an agent."""
+
+    #: Id of the framework.
+    framework: str
+    #: The charged role.
+    role: str
+    #: Id of the agent.
+    agent: str
+
+
+class OfferAllocator(Protocol):
+    """What a master may call. Times are seconds of one clock that never goes back."""
+
+    # ------------------------------------------------------------ agents
+
+    def add_agent(self, agent: AgentInfo, used: Mapping[Holding, Resources]) -> None:
+        """Add an agent with what its running tasks use; a cycle for it is due.
+
+        The frameworks of ``used`` may be unknown yet: their use counts once they are added.
+        """
+
+    def update_agent(self, agent: AgentInfo) -> bool:
+        """Replace an agent's total, attributes, domain and capabilities; whether any changed.
+
+        The total may fall below what is held; the rest is offered after recovery. Changed
+        attributes remove the filters on this agent.
+        """
+
+    def remove_agent(self, agent: str) -> None:
+        """Remove an agent and everything that was held there."""
+
+    def set_agent_active(self, agent: str, active: bool) -> None:
+        """An inactive agent is not offered; what is held there stays held."""
+
+    def set_whitelist(self, hostnames: Collection[str] | None) -> None:
+        """Offer only agents with these host names; ``None`` for all."""
+
+    # ------------------------------------------------------------ frameworks
+
+    def add_framework(
+        self, framework: FrameworkInfo, suppressed: Collection[str] = (), active: bool = True
+    ) -> None:
+        """Add a framework; if it is active, a cycle over all agents is due.
+
+        Raises:
+            InputError: its constraints or roles are invalid; nothing is changed.
+        """
+
+    def update_framework(self, framework: FrameworkInfo, suppressed: Collection[str] = ()) -> None:
+        """Replace roles, capabilities, constraints and suppressed roles.
+
+        Raises:
+            InputError: its constraints or roles are invalid; nothing is changed.
+        """
+
+    def remove_framework(self, framework: str) -> None:
+        """Remove a framework; the master recovers its capacity before or after."""
+
+    def set_framework_active(self, framework: str, active: bool) -> None:
+        """Deactivation removes its filters; activation makes a cycle over all agents due."""
+
+    def suppress(self, framework: str, roles: Collection[str] = ()) -> None:
+        """Send no offers for these roles, or for all roles if there are none."""
+
+    def revive(self, framework: str, roles: Collection[str] = ()) -> None:
+        """Remove suppression and filters of these roles, or of all; a cycle is due."""
+
+    def request(self, framework: str, requests: Sequence[ResourceRequest]) -> None:
+        """Replace the demand of a framework; an empty sequence removes it."""
+
+    # ------------------------------------------------------------ roles
+
+    def set_quota(self, role: str, quota: RoleQuota) -> None:
+        """Set guarantee and limit of a role; the default quota removes both.
+
+        Raises:
+            InputError: the role is not at the top level and the settings do not allow that.
+        """
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Set the weights of roles; 1 is the default."""
+
+    # ------------------------------------------------------------ held capacity
+
+    def claim(self, holding: Holding, resources: Resources) -> tuple[str, ...]:
+        """A framework accepts an offer; return the frameworks whose contested offers are rescinded.
+
+        Raises:
+            ConflictError: another framework was first; the offer no longer exists.
+        """
+
+    def use(self, holding: Holding, resources: Resources) -> None:
+        """Held capacity is now used by tasks (it was offered before)."""
+
+    def convert(self, holding: Holding, before: Resources, after: Resources) -> None:
+        """An operation turns held capacity into another form: RESERVE, CREATE and the like."""
+
+    def convert_available(self, agent: str, before: Resources, after: Resources) -> bool:
+        """An operator's operation on free capacity; false if it is not free now."""
+
+    def recover(
+        self, holding: Holding, resources: Resources, now: float, refuse: float | None = None
+    ) -> None:
+        """Capacity is free again: decline, rescind, time-out, or the rest of an ACCEPT.
+
+        Args:
+            holding: its holder.
+            resources: the capacity.
+            now: seconds.
+            refuse: lifetime in seconds of the filter that DECLINE or ACCEPT install; ``None`` or 0
+                for no filter. Negative and NaN mean Mesos' default of 5 s.
+        """
+
+    def finish(self, holding: Holding, resources: Resources) -> None:
+        """Capacity that tasks used is free again."""
+
+    # ------------------------------------------------------------ maintenance
+
+    def set_unavailability(self, agent: str, unavailability: Unavailability | None) -> None:
+        """Plan or cancel maintenance of an agent; a cycle for it is due."""
+
+    def answer_inverse_offer(
+        self, holding: Holding, accepted: bool, now: float, refuse: float | None = None
+    ) -> None:
+        """A framework answers an inverse offer (the role of the holding is ignored)."""
+
+    def inverse_statuses(self, agent: str) -> Mapping[str, InverseOfferStatus]:
+        """Last answers of frameworks to inverse offers of an agent."""
+
+    # ------------------------------------------------------------ cycles
+
+    @property
+    def is_due(self) -> bool:
+        """Whether an event since the last cycle calls for one; several events call for one."""
+
+    def cycle(self, now: float, batch: bool = False) -> CycleResult:
+        """Decide about the agents that events named; a batch cycle decides about all."""

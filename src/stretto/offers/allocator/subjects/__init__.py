@@ -1,0 +1,1 @@
+"""What the allocator is given and returns: agents, frameworks, quota, settings, grants."""

@@ -1,0 +1,53 @@
+"""Frameworks as the allocator sees them."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+from stretto.offers.allocator.subjects.constraints import OfferConstraints
+from stretto.offers.allocator.values.scalars import Quantities
+
+
+class FrameworkCapability(Enum):
+    """Capabilities that decide which offers a framework receives."""
+
+    #: Several roles; resources carry the role that they are allocated to.
+    MULTI_ROLE = "MULTI_ROLE"
+    #: Agents with GPUs.
+    GPU_RESOURCES = "GPU_RESOURCES"
+    #: Resources that the agent may take back.
+    REVOCABLE_RESOURCES = "REVOCABLE_RESOURCES"
+    #: Volumes that several tasks use.
+    SHARED_RESOURCES = "SHARED_RESOURCES"
+    #: Reservations that refine a wider one.
+    RESERVATION_REFINEMENT = "RESERVATION_REFINEMENT"
+    #: Agents of other regions than the master's.
+    REGION_AWARE = "REGION_AWARE"
+
+
+class FrameworkInfo(msgspec.Struct, frozen=True):
+    """A framework."""
+
+    #: Id; ids in subscription order break ties between equal shares.
+    id: str
+    #: Roles to which it is subscribed.
+    roles: frozenset[str]
+    #: Capabilities.
+    capabilities: frozenset[FrameworkCapability] = frozenset()
+    #: Smallest useful offers by role, as alternatives; an empty list accepts anything, an absent
+    #: role uses the setting of the allocator.
+    min_allocatable: Mapping[str, tuple[Quantities, ...]] = {}
+    #: Constraints on agents by role.
+    constraints: OfferConstraints | None = None
+    #: Its share relative to the other frameworks of a role; Mesos has no such weight.
+    weight: float = 1.0
+
+
+class ResourceRequest(msgspec.Struct, frozen=True):
+    """One item of REQUEST: the demand of a framework."""
+
+    #: Wanted amounts in thousandths.
+    quantities: Quantities
+    #: The wanted agent; ``None`` for any.
+    agent: str | None = None

@@ -1,0 +1,77 @@
+"""Results of a cycle."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from stretto.offers.allocator.subjects.agents import Unavailability
+from stretto.offers.allocator.values.resources import Resources
+
+
+class CycleStage(IntEnum):
+    """The two passes of a cycle over the agents."""
+
+    #: Unsatisfied guarantees.
+    GUARANTEES = 1
+    #: Everything else, up to limits and headroom.
+    SURPLUS = 2
+
+
+class OfferGrant(NamedTuple):
+    """Capacity of one agent for one framework in one role, charged by one stage of a cycle."""
+
+    #: The pass that made it.
+    stage: CycleStage
+    #: Id of the agent.
+    agent: str
+    #: The role that is charged.
+    role: str
+    #: Id of the framework.
+    framework: str
+    #: The capacity.
+    resources: Resources
+
+
+class AgentOffer(NamedTuple):
+    """What one framework is offered of one agent in one role: one Offer on the wire."""
+
+    #: Id of the framework.
+    framework: str
+    #: The role that is charged.
+    role: str
+    #: Id of the agent.
+    agent: str
+    #: The capacity, charged until it is recovered.
+    resources: Resources
+    #: Whether the same capacity is also offered to others; the first ACCEPT wins.
+    contested: bool = False
+
+
+class InverseOffer(NamedTuple):
+    """A request to a framework to release an agent before its maintenance."""
+
+    #: Id of the framework.
+    framework: str
+    #: Id of the agent.
+    agent: str
+    #: The planned maintenance.
+    unavailability: Unavailability
+
+
+class CycleResult(NamedTuple):
+    """Everything that a cycle decided."""
+
+    #: Offers, one per framework, role and agent.
+    offers: tuple[AgentOffer, ...]
+    #: Inverse offers.
+    inverse_offers: tuple[InverseOffer, ...]
+    #: The grants behind the offers, in the order in which they were made.
+    grants: tuple[OfferGrant, ...]
+
+
+class InverseOfferStatus(NamedTuple):
+    """The last answer of a framework to an inverse offer."""
+
+    #: Whether it accepted.
+    accepted: bool
+    #: When it answered, in seconds.
+    at: float

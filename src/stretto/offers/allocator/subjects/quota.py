@@ -1,0 +1,23 @@
+"""Quota of a role."""
+
+import msgspec
+
+from stretto.offers.allocator.values.scalars import Quantities
+
+
+class RoleQuota(msgspec.Struct, frozen=True):
+    """Guarantee and limit of a role; empty mappings are the default: none."""
+
+    #: Amounts held back for the role, in thousandths by resource.
+    guarantees: Quantities = {}
+    #: Largest consumption, in thousandths by resource; an absent name has no limit.
+    limits: Quantities = {}
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the role has neither guarantee nor limit."""
+        return not self.guarantees and not self.limits
+
+
+DEFAULT_QUOTA = RoleQuota()
+"""No guarantee, no limit."""

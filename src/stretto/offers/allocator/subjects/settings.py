@@ -1,0 +1,70 @@
+"""Settings of the allocator: Mesos' flags, and what is better than Mesos by default."""
+
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from stretto.offers.allocator.values.scalars import Quantities
+
+
+class SorterKind(Enum):
+    """How the next client is chosen."""
+
+    #: The smallest dominant share, divided by its weight.
+    DRF = "drf"
+    #: At random, with probability proportional to the weight.
+    RANDOM = "random"
+
+
+class AllocatorSettings(msgspec.Struct, frozen=True):
+    """One allocator. `MESOS` switches every difference off."""
+
+    #: Seconds between two batch cycles; also the shortest lifetime of a filter.
+    interval: float = 1.0
+    #: Order of the roles.
+    role_sorter: SorterKind = SorterKind.DRF
+    #: Order of the frameworks in a role.
+    framework_sorter: SorterKind = SorterKind.DRF
+    #: Smallest useful offers, in thousandths: one alternative suffices. Empty: anything is useful.
+    min_allocatable: tuple[Quantities, ...] = ({"cpus": 10}, {"mem": 32_000})
+    #: Whether agents with GPUs are offered only to frameworks that use GPUs.
+    filter_gpu_agents: bool = True
+    #: The master's region; agents of other regions need REGION_AWARE.
+    region: str | None = None
+    #: Resources that do not count for fairness.
+    fairness_excluded: frozenset[str] = frozenset()
+    #: Part of the registered agents that must return after a restart before a pool with quota
+    #: offers again.
+    recovery_factor: float = 0.8
+    #: Seconds after which a recovery ends without them.
+    recovery_timeout: float = 600.0
+    #: Whether quota of roles below the top level is kept; Mesos answers "not supported yet".
+    nested_quota: bool = True
+    #: Whether frameworks of one role have weights.
+    framework_weights: bool = True
+    #: Seconds after which an unanswered offer is rescinded; ``None`` for never.
+    offer_timeout: float | None = 60.0
+    #: Whether a decline or the end of a task starts a cycle for its agent.
+    allocate_on_recover: bool = True
+    #: Whether REQUEST limits and orders offers by the demand of the framework.
+    honor_requests: bool = True
+    #: Whether a framework that declined comes after its siblings until its filter ends.
+    decliners_yield: bool = True
+    #: Frameworks that may hold an offer of the same capacity at once; 1 is pessimistic.
+    holders: int = 3
+
+
+DEFAULTS: Final = AllocatorSettings()
+"""Better than Mesos where Mesos is known to be weak."""
+
+MESOS: Final = AllocatorSettings(
+    nested_quota=False,
+    framework_weights=False,
+    offer_timeout=None,
+    allocate_on_recover=False,
+    honor_requests=False,
+    decliners_yield=False,
+    holders=1,
+)
+"""Mesos 1.11 exactly."""

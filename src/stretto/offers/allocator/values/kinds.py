@@ -1,0 +1,160 @@
+"""The identity of a resource: everything except its amount.
+
+Kinds are interned: equal kinds are one object, so that sums look them up by identity.
+"""
+
+from enum import Enum
+from typing import Final
+from weakref import WeakValueDictionary
+
+import msgspec
+
+Labels = tuple[tuple[str, str | None], ...]
+"""Keys with optional values, in their given order."""
+
+
+class ReservationType(Enum):
+    """How a reservation is made."""
+
+    #: By the configuration of the agent.
+    STATIC = "STATIC"
+    #: By a framework or an operator.
+    DYNAMIC = "DYNAMIC"
+
+
+class RoleReservation(msgspec.Struct, frozen=True):
+    """A reservation of resources to a role; a stack of them refines the role step by step."""
+
+    #: How it is made.
+    type: ReservationType
+    #: The role.
+    role: str
+    #: The principal that made it.
+    principal: str | None = None
+    #: Labels of the principal.
+    labels: Labels = ()
+
+
+class DiskSourceType(Enum):
+    """Where the space of a disk comes from."""
+
+    #: A directory: any part of it can be used.
+    PATH = "PATH"
+    #: A mounted file system: used as a whole.
+    MOUNT = "MOUNT"
+    #: A block device: used as a whole.
+    BLOCK = "BLOCK"
+    #: A storage pool, or with an id a device that exists already.
+    RAW = "RAW"
+
+
+class DiskSource(msgspec.Struct, frozen=True):
+    """The source of a disk that is not the agent's own work directory."""
+
+    #: Type.
+    type: DiskSourceType
+    #: Directory of a PATH or MOUNT disk.
+    root: str | None = None
+    #: Id from a storage plugin.
+    id: str | None = None
+    #: Profile of a storage plugin.
+    profile: str | None = None
+    #: Vendor of a storage plugin.
+    vendor: str | None = None
+    #: Labels of a storage plugin.
+    metadata: Labels = ()
+
+
+class DiskVolume(msgspec.Struct, frozen=True):
+    """A volume on a disk that outlives its tasks."""
+
+    #: Id, unique per role on an agent.
+    id: str
+    #: The principal that created it.
+    principal: str | None = None
+    #: Path in the container.
+    container_path: str = ""
+    #: Mount mode: ``RW`` or ``RO``.
+    mode: str = "RW"
+
+
+class ResourceIdentity(msgspec.Struct, frozen=True):
+    """The fields of a kind."""
+
+    #: Name: ``cpus``, ``mem``, ``disk``, ``gpus``, ``ports`` or any other.
+    name: str
+    #: Reservations, the widest role first; empty for unreserved resources.
+    reservations: tuple[RoleReservation, ...] = ()
+    #: Source of a disk; ``None`` for the agent's work directory and for other resources.
+    source: DiskSource | None = None
+    #: Volume on the disk.
+    volume: DiskVolume | None = None
+    #: Whether the agent may take it back at any time (oversubscription).
+    revocable: bool = False
+    #: Whether several tasks may use it at once.
+    shared: bool = False
+    #: Id of its resource provider.
+    provider: str | None = None
+    #: Size in thousandths of an item that is never divided; 0 for a divisible resource.
+    whole: int = 0
+
+
+class ResourceKind:
+    """An interned identity with the answers that sums and filters need."""
+
+    __slots__ = (
+        "__weakref__",
+        "identity",
+        "is_free",
+        "name",
+        "refined",
+        "reserved_to",
+        "revocable",
+        "shared",
+        "whole",
+    )
+
+    def __init__(self, identity: ResourceIdentity) -> None:
+        """Use `kind_of`: kinds are compared by identity."""
+        #: All fields.
+        self.identity: Final = identity
+        #: Name of the resource.
+        self.name: Final = identity.name
+        #: The role of the innermost reservation; empty for unreserved resources.
+        self.reserved_to: Final = identity.reservations[-1].role if identity.reservations else ""
+        #: Whether a framework needs RESERVATION_REFINEMENT to read it.
+        self.refined: Final = len(identity.reservations) > 1
+        #: Whether the agent may take it back.
+        self.revocable: Final = identity.revocable
+        #: Whether several tasks may use it at once.
+        self.shared: Final = identity.shared
+        #: Size of an item that is never divided; 0 for a divisible resource.
+        self.whole: Final = identity.whole
+        #: Whether it is neither reserved nor revocable: quota counts it when it is allocated.
+        self.is_free: Final = not identity.reservations and not identity.revocable
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (kind_of, (self.identity,))
+
+    def __repr__(self) -> str:
+        return f"ResourceKind({self.identity})"
+
+
+_KINDS: Final[WeakValueDictionary[ResourceIdentity, ResourceKind]] = WeakValueDictionary()
+
+
+def kind_of(identity: ResourceIdentity) -> ResourceKind:
+    """The kind with these fields; equal fields give one object."""
+    found = _KINDS.get(identity)
+    if found is None:
+        found = _KINDS[identity] = ResourceKind(identity)
+    return found
+
+
+def is_indivisible(source: DiskSource | None, volume: DiskVolume | None) -> bool:
+    """Whether a disk is used as a whole: volumes, mounts, devices and existing raw disks."""
+    if volume is not None:
+        return True
+    if source is None or source.type is DiskSourceType.PATH:
+        return False
+    return source.type is not DiskSourceType.RAW or source.id is not None
