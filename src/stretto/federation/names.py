@@ -4,6 +4,7 @@ from typing import Final
 
 PREFIX: Final = "kubeadmiral.io/"
 INTERNAL: Final = "internal.kubeadmiral.io/"
+OWN_PREFIX: Final = "stretto.dev/"
 SYSTEM_NAMESPACE: Final = "kube-admiral-system"
 """Namespace of the federation on the host and in every member."""
 
@@ -63,6 +64,15 @@ FEDERATED_ANNOTATIONS: Final = frozenset(
 )  # fmt: skip
 """Annotations of a source that steer the federation; they are copied to the federated object."""
 
+# ---------------------------------------------------------------- names of Stretto
+
+SERVICE: Final = OWN_PREFIX + "service"
+"""Label of a source: its row in the matrix of CPU generations."""
+CPU_MODEL: Final = OWN_PREFIX + "cpu-model"
+"""Label of a node: its column in the matrix of CPU generations."""
+WAITING: Final = OWN_PREFIX + "waiting-replicas"
+"""Annotation with the replicas that no cluster holds now."""
+
 # ---------------------------------------------------------------- annotations of controllers
 
 PENDING: Final = PREFIX + "pending-controllers"
@@ -92,5 +102,5 @@ TEMPLATE_PATCH: Final = "federate.controller." + PREFIX + "template-generator-me
 SCALE_TARGET_PATH: Final = PREFIX + "scale-target-ref-path"
 """Annotation of a FederatedTypeConfig: path of the workload that an autoscaler scales."""
 
-FEEDBACK_ANNOTATIONS: Final = frozenset({SCHEDULING, APPLIED_MIGRATION, HPA_REASON})
+FEEDBACK_ANNOTATIONS: Final = frozenset({SCHEDULING, APPLIED_MIGRATION, HPA_REASON, WAITING})
 """Annotations that controllers write on the source; they go neither to the template nor back."""

@@ -1,8 +1,19 @@
 """Settings of a federation's controllers."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from stretto.federation import names
+from stretto.federation.planner.supply.generations import PerformanceMatrix
+
+
+class PlannerKind(Enum):
+    """Which planners divide replicas and roll out templates."""
+
+    #: Those of Stretto: exact shares within capacities, one rolling update over all clusters.
+    STRETTO = "stretto"
+    #: Those of KubeAdmiral: every cluster rolls by itself.
+    KUBEADMIRAL = "kubeadmiral"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +25,10 @@ class FederationSettings:
     #: Whether an object without a feasible cluster, without a policy label or with failing
     #: webhooks keeps its last placement. KubeAdmiral deletes it everywhere.
     keeps_last_placement: bool = True
+    #: The planners.
+    planners: PlannerKind = PlannerKind.STRETTO
+    #: Work of one CPU by service and CPU model; ``None`` counts all CPUs alike.
+    performance: PerformanceMatrix | None = None
     #: Seconds between a change in a member and the comparison with what it should be.
     drift_delay: float = 5.0
     #: Seconds between a change of a member's status and its aggregation.
@@ -28,5 +43,5 @@ class FederationSettings:
     join_timeout: float = 600.0
 
 
-KUBEADMIRAL = FederationSettings(keeps_last_placement=False)
+KUBEADMIRAL = FederationSettings(keeps_last_placement=False, planners=PlannerKind.KUBEADMIRAL)
 """The behaviour of KubeAdmiral, for comparisons."""

@@ -15,7 +15,7 @@ from stretto.api.kinds.federation import (
     PROPAGATION_POLICY,
     SCHEDULING_PROFILE,
 )
-from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, Kind
+from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.federation import names
 from stretto.federation.settings import KUBEADMIRAL, FederationSettings
@@ -91,6 +91,7 @@ class World:
         *,
         volumes: tuple[str, ...] | list[str] = (),
         cpu: str = "100m",
+        name: str = "web",
         **annotations: str,
     ) -> None:
         requests = {"requests": {"cpu": cpu}}
@@ -102,13 +103,13 @@ class World:
             "labels": {names.POLICY: "plan"},
             "annotations": {names.PREFIX + key: value for key, value in annotations.items()},
         }
-        self.create(DEPLOYMENT, "web", metadata=metadata, spec=spec)
+        self.create(DEPLOYMENT, name, metadata=metadata, spec=spec)
 
     def run(self, seconds: float = 20.0) -> None:
         self.fleet.run_until(self.clock.monotonic() + seconds)
 
-    def federated(self) -> Fields:
-        record = self.host.get(FEDERATED_OBJECT.kind, "default", "web-deployments.apps")
+    def federated(self, name: str = "web") -> Fields:
+        record = self.host.get(FEDERATED_OBJECT.kind, "default", f"{name}-deployments.apps")
         assert record is not None
         fields: Fields = msgspec.json.decode(render(record))
         return fields
@@ -315,3 +316,27 @@ def test_pods_that_fit_nowhere_in_their_cluster_move_to_others(world: World) -> 
     world.deployment(6, cpu="3")
     world.run(90.0)
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
+
+
+def test_simultaneous_deployments_do_not_overfill_a_cluster(world: World) -> None:
+    placement = [{"cluster": name} for name in world.fleet.members]
+    world.policy(placement=placement)
+    for number in range(12):
+        world.deployment(2, cpu="1", name=f"web-{number}")
+    world.run()
+    stores = [member.store for member in world.fleet.members.values()]
+    pods = [len(store.list(POD).records) for store in stores]
+    assert pods == [8, 8, 8]
+
+
+def test_replicas_that_fit_nowhere_are_reported_and_placed_once_they_fit(world: World) -> None:
+    world.policy()
+    world.deployment(27, cpu="1")
+    world.run()
+    waiting = world.federated()["metadata"]["annotations"][names.WAITING]
+    assert sum(json.loads(waiting)["clusters"].values()) == 3
+    resources = {"allocatable": {"cpu": "16"}, "available": {"cpu": "8"}}
+    change = {"status": {"resources": resources}}
+    world.host.patch_status(FEDERATED_CLUSTER.kind, [Patch("", "beta", change)])
+    world.run()
+    assert names.WAITING not in world.federated()["metadata"]["annotations"]

@@ -174,3 +174,15 @@ def test_a_rollout_is_done_when_every_pod_has_the_revision() -> None:
 def test_bad_policies_are_named(bad: object, said: str) -> None:
     with pytest.raises(InputError, match=said):
         bad()  # type: ignore[operator]
+
+
+def test_a_member_that_was_paused_before_its_update_began_returns_at_no_cost() -> None:
+    spec = MemberSpec(4, NEW, max_unavailable=1, paused=True)
+    leaving = RolloutMember("a", 0, spec, spec, {OLD: PodCount(4, 4)})
+    found = planned(
+        leaving,
+        member("b", 5, OLD, desired=9),
+        policy=RolloutPolicy(0, 1, rollback=True),
+        progress=RolloutProgress(failed=True),
+    )
+    assert found.specs["a"] == MemberSpec(4, OLD)

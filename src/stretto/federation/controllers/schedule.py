@@ -15,6 +15,7 @@ from stretto.federation.controllers.keys import (
     labelled,
 )
 from stretto.federation.controllers.policies import POLICY_LABELS, AppliedPolicy, PolicyFinder
+from stretto.federation.controllers.supply import FleetSupply
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined
 from stretto.federation.objects import pending
 from stretto.federation.objects.demand import replicas_of, request_of
@@ -41,9 +42,11 @@ class ScheduleController:
         """
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
+        self._supply = FleetSupply(fleet)
         self._decision = PlacementDecision(
-            keeps_last=fleet.settings.keeps_last_placement, wall_time=clock.now
+            self._supply, keeps_last=fleet.settings.keeps_last_placement
         )
+        self._clock = clock
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated object, those of a policy, or all after a change of a cluster."""
@@ -51,10 +54,14 @@ class ScheduleController:
         if change.source != HOST:
             return
         if kind in FEDERATED:
+            if change.new is None:
+                for key in key_of(self._fleet, change.object):
+                    self._supply.promises.forget(key)
             yield from key_of(self._fleet, change.object)
         elif label := POLICY_LABELS.get(kind):
             yield from labelled(self._fleet, label, change.object.record.name)
         elif kind == "FederatedCluster":
+            self._supply.promises.reported(change)
             yield from (item.key for item in everything(self._fleet))
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
@@ -94,8 +101,9 @@ class ScheduleController:
             notes[names.DEFERRED] = verdict.deferred
         else:
             notes[names.TRIGGERS] = triggers.written(record)
-            if verdict.schedules:
-                spec = self._decision.decide(item, policy, self._joined(), notes)
+            if verdict.schedules or names.WAITING in notes:
+                circumstances = self._joined(), self._clock.now()
+                spec = self._decision.decide(item, policy, circumstances, notes)
         return _with_turn_done(item, spec, notes)
 
 

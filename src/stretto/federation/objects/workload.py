@@ -1,11 +1,13 @@
 """From a federated object, its rules and the clusters to what the scheduling stages read."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from stretto.api.types.federation.policies import SchedulingMode
 from stretto.api.wire.meta import NodeSelectorTerm
-from stretto.federation.objects.clusters import member_cluster
+from stretto.federation import names
+from stretto.federation.objects.clusters import OfferedSupply, member_cluster
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import replicas_of, request_of
 from stretto.federation.objects.rules.steering import Steering
@@ -13,14 +15,18 @@ from stretto.federation.scheduling.fleet import MemberFleet
 from stretto.federation.scheduling.kubeadmiral import (
     ClusterProfile,
     FederatedPlacement,
+    ReplicaDivider,
     schedule,
 )
 from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, ReplicaLimits
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import StoredObject
 
+NO_SUPPLY: Final = OfferedSupply()
 
-class Circumstances(NamedTuple):
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
     """What a decision depends on besides the object and its rules."""
 
     #: The clusters that have joined.
@@ -29,15 +35,25 @@ class Circumstances(NamedTuple):
     wall_time: float
     #: The plugins.
     profile: ClusterProfile
+    #: The division; ``None`` is KubeAdmiral's.
+    divide: ReplicaDivider | None = None
+    #: What clusters offer besides their reports, by cluster.
+    supply: Mapping[str, OfferedSupply] = field(default_factory=dict)
+    #: Replicas of this object that its clusters do not report yet.
+    starting: Mapping[str, int] = field(default_factory=dict)
 
 
 def placed(
     federated: StoredObject, type_: FederatedType, rules: Steering, found: Circumstances
 ) -> FederatedPlacement:
     """Where the scheduling stages place an object."""
-    members = tuple(member_cluster(each, type_) for each in found.clusters)
+    members = tuple(
+        member_cluster(each, type_, found.supply.get(each.record.name, NO_SUPPLY))
+        for each in found.clusters
+    )
     subject = federated_workload(federated, type_, rules, found.wall_time)
-    return schedule(subject, MemberFleet(members), found.profile)
+    subject = replace(subject, starting=found.starting)
+    return schedule(subject, MemberFleet(members), found.profile, found.divide)
 
 
 def federated_workload(
@@ -96,6 +112,7 @@ def federated_workload(
         tolerations=rules.tolerations,
         evicted=frozenset(name for name, end in rules.left_until.items() if end > wall_time),
         max_clusters=rules.max_clusters,
+        service=str((metadata.get("labels") or {}).get(names.SERVICE) or metadata["name"]),
         priorities=_given({name: each.priority for name, each in preferences.items()}),
         limits=limits,
     )

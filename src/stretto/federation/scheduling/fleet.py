@@ -38,6 +38,10 @@ class MemberCluster:
     allocatable: Amounts = field(default_factory=dict)
     #: Amounts that are free.
     available: Amounts = field(default_factory=dict)
+    #: Amounts that are promised to other workloads, whose pods the cluster does not report yet.
+    promised: Amounts = field(default_factory=dict)
+    #: CPU in thousandths by model; empty where models are not known.
+    cpu_models: Amounts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

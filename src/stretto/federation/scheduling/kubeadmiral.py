@@ -4,10 +4,10 @@ Each stage runs the plugins of a profile in order. Scores are summed without wei
 rejected by the first filter that rejects it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -97,12 +97,42 @@ class FederatedPlacement:
     scores: Mapping[str, int]
     #: The selected clusters, best first.
     selected: tuple[str, ...] = ()
+    #: Replicas beyond the capacity of their cluster; they wait there.
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    #: Replicas that no cluster may run.
+    unplaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDivision:
+    """Replicas of the selected clusters."""
+
+    #: Replicas by cluster; None is all replicas of the workload.
+    replicas: Mapping[str, int | None]
+    #: Of them, those beyond the capacity of their cluster.
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    #: Replicas that no cluster may run.
+    unplaced: int = 0
+
+
+ReplicaDivider: TypeAlias = Callable[[FederatedWorkload, Sequence[MemberCluster]], ReplicaDivision]
+"""From a workload and the selected clusters to the replicas of each."""
 
 
 def schedule(
-    workload: FederatedWorkload, fleet: MemberFleet, profile: ClusterProfile = DEFAULT
+    workload: FederatedWorkload,
+    fleet: MemberFleet,
+    profile: ClusterProfile = DEFAULT,
+    divide: ReplicaDivider | None = None,
 ) -> FederatedPlacement:
-    """Choose clusters for ``workload`` and divide its replicas."""
+    """Choose clusters for ``workload`` and divide its replicas.
+
+    Args:
+        workload: the workload.
+        fleet: all clusters.
+        profile: the plugins.
+        divide: the division; ``None`` is KubeAdmiral's.
+    """
     if workload.sticky and workload.current:
         return FederatedPlacement(PlacementVerdict.UNCHANGED, dict(workload.current), {}, {})
     filtered_by = rejections(workload, fleet, profile)
@@ -115,8 +145,16 @@ def schedule(
         return FederatedPlacement(PlacementVerdict.INVALID_LIMIT, {}, filtered_by, scores)
     selected = _selected(workload, scores, profile.selectors)
     members = {each.name: each for each in feasible.members}
-    replicas = _replicas(workload, [members[name] for name in selected])
-    return FederatedPlacement(PlacementVerdict.PLACED, replicas, filtered_by, scores, selected)
+    division = (divide or kubeadmiral_division)(workload, [members[name] for name in selected])
+    return FederatedPlacement(
+        PlacementVerdict.PLACED,
+        division.replicas,
+        filtered_by,
+        scores,
+        selected,
+        division.waiting,
+        division.unplaced,
+    )
 
 
 def rejections(
@@ -155,17 +193,17 @@ def _selected(
     return tuple(ordered[: workload.max_clusters if MAX_CLUSTER in selectors else None])
 
 
-def _replicas(
+def kubeadmiral_division(
     workload: FederatedWorkload, clusters: Sequence[MemberCluster]
-) -> dict[str, int | None]:
-    """Replicas of the selected clusters, without those that get none."""
+) -> ReplicaDivision:
+    """Divide as KubeAdmiral does: clusters that get no replicas are left out."""
     if workload.mode is SchedulingMode.DUPLICATE:
-        return {each.name: None for each in clusters}
+        return ReplicaDivision({each.name: None for each in clusters})
     if not clusters or workload.replicas <= 0:
-        return {}
+        return ReplicaDivision({})
     planner = binpack if workload.strategy is ReplicasStrategy.BINPACK else spread
     total = planner.plan(_demand(workload, clusters)).total()
-    return {each.name: total[each.name] for each in clusters if each.name in total}
+    return ReplicaDivision({each.name: total[each.name] for each in clusters if each.name in total})
 
 
 def _demand(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> ReplicaDemand:

@@ -79,3 +79,7 @@ class FederatedWorkload:
     priorities: Mapping[str, int] = field(default_factory=dict)
     #: Limits of single clusters.
     limits: ReplicaLimits = field(default_factory=ReplicaLimits)
+    #: Replicas by cluster that the last decision started and the clusters do not report yet.
+    starting: Mapping[str, int] = field(default_factory=dict)
+    #: Service in the matrix of CPU generations; one without a row runs equally on all models.
+    service: str = ""

@@ -157,7 +157,9 @@ class _Step:
         if self._down < 0:
             # Too few pods are available: what is granted but not used yet is withdrawn.
             down = max(0, min(down, before.max_unavailable + self._down))
-        if surge or down or not goal.replicas:
+        # A member that was paused before its update began returns at no cost.
+        untouched = before.paused and pods.total == member.total
+        if surge or down or not goal.replicas or untouched:
             self._take(member, replace(surging, max_unavailable=down))
         elif before.revision == self._revision:
             self._take(member, member.held())

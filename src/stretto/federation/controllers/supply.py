@@ -1,0 +1,57 @@
+"""What the clusters of a fleet offer besides their reports: promises and models of CPUs."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from stretto.api.wire.kinds import NODE
+from stretto.api.wire.quantity import amounts
+from stretto.federation import names
+from stretto.federation.controllers.promises import PromiseLedger
+from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects.clusters import OfferedSupply
+from stretto.federation.objects.workload import Circumstances
+from stretto.federation.scheduling.division import default_division
+from stretto.federation.settings import PlannerKind
+
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+class FleetSupply:
+    """Promises, and CPUs by model."""
+
+    def __init__(self, fleet: ClusterFleet) -> None:
+        """For the clusters of a fleet."""
+        self._fleet = fleet
+        #: What decisions have started and clusters do not report yet.
+        self.promises = PromiseLedger(fleet)
+        settings = fleet.settings
+        ours = settings.planners is PlannerKind.STRETTO
+        self._divide = default_division(settings.performance) if ours else None
+
+    def offered(self, key: Hashable, found: Circumstances) -> Circumstances:
+        """The circumstances of a decision about an object, with what clusters offer to it."""
+        if self._divide is None:
+            return found
+        promised = self.promises.besides(key)
+        supply = {
+            each.record.name: OfferedSupply(
+                promised.get(each.record.name, _NOTHING), self._models(each.record.name)
+            )
+            for each in found.clusters
+        }
+        return replace(
+            found, divide=self._divide, supply=supply, starting=self.promises.starting(key)
+        )
+
+    def _models(self, cluster: str) -> dict[str, int]:
+        """Allocatable CPU by model; empty without a matrix that needs it."""
+        member = self._fleet.member(cluster)
+        if self._fleet.settings.performance is None or member is None:
+            return {}
+        found: dict[str, int] = {}
+        for node in member.follow_synced(NODE):
+            model = node.labels.get(names.CPU_MODEL, "")
+            cpu = amounts(node.status.get("allocatable") or {}, "allocatable").get("cpu", 0)
+            found[model] = found.get(model, 0) + cpu
+        return found
