@@ -39,7 +39,7 @@ class Federation:
                 ScheduleController(self.fleet, clock),
                 FollowController(self.fleet),
                 OverrideController(self.fleet),
-                SyncController(self.fleet),
+                SyncController(self.fleet, clock),
                 AutoMigrationController(self.fleet, clock),
                 FeedbackController(self.fleet),
                 AggregationController(self.fleet),

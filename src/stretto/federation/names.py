@@ -32,6 +32,21 @@ SOURCE_CLUSTER: Final = PREFIX + "source-cluster"
 POLICY_LABELS: Final = frozenset({POLICY, CLUSTER_POLICY, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY})
 """Labels of a source that name its policies; they go to the federated object, not to members."""
 
+# ---------------------------------------------------------------- names of Stretto
+
+SERVICE: Final = OWN_PREFIX + "service"
+"""Label of a source: its row in the matrix of CPU generations."""
+CPU_MODEL: Final = OWN_PREFIX + "cpu-model"
+"""Label of a node: its column in the matrix of CPU generations."""
+ROLLOUT: Final = OWN_PREFIX + "rollout"
+"""Annotation of a source: stages, gates and limits of its rollouts."""
+ROLLOUT_STATUS: Final = OWN_PREFIX + "rollout-status"
+"""Annotation of a federated object: what its rollout has reached."""
+MEMBER_ROLLOUT: Final = OWN_PREFIX + "member-rollout"
+"""Annotation of a member's Deployment: the specification that the rollout has written."""
+WAITING: Final = OWN_PREFIX + "waiting-replicas"
+"""Annotation with the replicas that no cluster holds now."""
+
 # ---------------------------------------------------------------- annotations of the source
 
 SCHEDULING_MODE: Final = PREFIX + "scheduling-mode"
@@ -59,19 +74,10 @@ FEDERATED_ANNOTATIONS: Final = frozenset(
     {
         SCHEDULING_MODE, STICKY, TOLERATIONS, PLACEMENTS, CLUSTER_SELECTOR, AFFINITY, MAX_CLUSTERS,
         MIGRATION, NO_SCHEDULING, NO_PROPAGATION, RETAIN_REPLICAS, FOLLOWER_LIST, NO_FOLLOWING,
-        CONFLICT, ADOPT_FROM, ORPHAN, DRY_RUN,
+        CONFLICT, ADOPT_FROM, ORPHAN, DRY_RUN, ROLLOUT,
     }
 )  # fmt: skip
 """Annotations of a source that steer the federation; they are copied to the federated object."""
-
-# ---------------------------------------------------------------- names of Stretto
-
-SERVICE: Final = OWN_PREFIX + "service"
-"""Label of a source: its row in the matrix of CPU generations."""
-CPU_MODEL: Final = OWN_PREFIX + "cpu-model"
-"""Label of a node: its column in the matrix of CPU generations."""
-WAITING: Final = OWN_PREFIX + "waiting-replicas"
-"""Annotation with the replicas that no cluster holds now."""
 
 # ---------------------------------------------------------------- annotations of controllers
 

@@ -11,6 +11,7 @@ from stretto.workloads.cluster import LocalCluster, owned_metadata
 
 _HASH = "pod-template-hash"
 _REVISION = "deployment.kubernetes.io/revision"
+_NOT_COPIED = ("deployment.kubernetes.io/", "kubectl.kubernetes.io/last-applied-configuration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,9 @@ class DeploymentController:
             self._create(item, name, sets)
             return None
         old = [each for each in sets if each is not current]
-        if not item.spec.get("paused"):
+        if item.spec.get("paused"):
+            self._scale_paused(item, sets)
+        else:
             self._resize(item, current, old)
         self._note_revision(item, current)
         self._count(item, current, sets)
@@ -82,7 +85,10 @@ class DeploymentController:
         revision = 1 + max((_revision(each) for each in sets), default=0)
         fields = {
             "metadata": owned_metadata(
-                item, name=name, labels=labels, annotations={_REVISION: str(revision)}
+                item,
+                name=name,
+                labels=labels,
+                annotations={**_copied(item), _REVISION: str(revision)},
             ),
             "spec": {
                 "replicas": 0 if sets else int(item.spec.get("replicas", 1)),
@@ -124,6 +130,20 @@ class DeploymentController:
             spare -= max(0, removed - max(0, unusable))
             self._scale(each, _size(each) - removed)
 
+    def _scale_paused(self, item: StoredObject, sets: list[StoredObject]) -> None:
+        """Scale a Deployment whose update stands still: the largest sets change first."""
+        wanted = int(item.spec.get("replicas", 1))
+        allowed = wanted + update_window(item.spec, wanted).surge if wanted else 0
+        active = sorted((each for each in sets if _size(each)), key=_size, reverse=True)
+        if len(active) <= 1:
+            self._scale(active[0] if active else sets[-1], wanted)
+            return
+        excess = sum(map(_size, active)) - allowed
+        for each in active:
+            removed = max(0, min(excess, _size(each)))
+            excess -= removed
+            self._scale(each, _size(each) - removed)
+
     def _scale(self, item: StoredObject, replicas: int) -> None:
         if _size(item) != replicas:
             self._cluster.patch(item, {"spec": {"replicas": replicas}})
@@ -131,7 +151,10 @@ class DeploymentController:
     # ---------------------------------------------------------------- status
 
     def _note_revision(self, item: StoredObject, current: StoredObject) -> None:
-        """Write the revision that is being rolled out to the Deployment."""
+        """Write the revision to the Deployment, and its annotations to the ReplicaSet."""
+        copied = {key: x for key, x in _copied(item).items() if current.annotations.get(key) != x}
+        if copied:
+            self._cluster.patch(current, {"metadata": {"annotations": copied}})
         revision = current.annotations.get(_REVISION)
         if revision is not None and item.annotations.get(_REVISION) != revision:
             self._cluster.patch(item, {"metadata": {"annotations": {_REVISION: revision}}})
@@ -150,6 +173,13 @@ class DeploymentController:
             "unavailableReplicas": max(0, total - usable) or None,
         }
         self._cluster.set_status(item, status)
+
+
+def _copied(item: StoredObject) -> dict[str, str]:
+    """Annotations of a Deployment that its ReplicaSet gets too."""
+    return {
+        key: value for key, value in item.annotations.items() if not key.startswith(_NOT_COPIED)
+    }
 
 
 def _revision(item: StoredObject) -> int:

@@ -32,9 +32,21 @@ class MemberWriter:
     # ---------------------------------------------------------------- placed
 
     def ensure(
-        self, type_: FederatedType, federated: StoredObject, cluster: StoredObject
+        self,
+        type_: FederatedType,
+        federated: StoredObject,
+        cluster: StoredObject,
+        course: Fields | None = None,
     ) -> Status:
-        """Create or update the object in a cluster of its placement."""
+        """Create or update the object in a cluster of its placement.
+
+        Args:
+            type_: its kind.
+            federated: the federated object.
+            cluster: the cluster.
+            course: the object that a rollout wants there now; ``None`` for that of source and
+                overrides.
+        """
         name = cluster.record.name
         if cluster.is_terminating:
             return Status.CLUSTER_TERMINATING
@@ -43,7 +55,7 @@ class MemberWriter:
             return Status.CLUSTER_NOT_READY
         try:
             patches = placements.patches_for(federated.spec, name, type_)
-            wanted = desired(federated, patches)
+            wanted = course or desired(federated, patches)
         except InputError:
             return Status.APPLY_OVERRIDES_FAILED
         present = _present(member, type_, federated)

@@ -4,9 +4,11 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
+from stretto.base.clock import Clock
 from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED, FederatedKey, everything, find, key_of
 from stretto.federation.controllers.members import MemberWriter
+from stretto.federation.controllers.rolling import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.naming import federated_name
@@ -24,9 +26,10 @@ class SyncController:
 
     name = "sync"
 
-    def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
+        """For the federated objects of a fleet; rollouts read the clock."""
         self._fleet = fleet
+        self._rollouts = FleetRollouts(fleet, clock)
         self._writer = MemberWriter(fleet)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
@@ -53,9 +56,15 @@ class SyncController:
         ) is not None:
             writes.update(self._fleet.host.store, federated, marked)
             return None
-        states = self._spread(type_, federated)
+        course = self._rollouts.course(type_, federated)
+        if course.note is not None:
+            note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
+            writes.patch(self._fleet.host.store, federated, note)
+        states = self._spread(type_, federated, course)
         self._report(federated, states)
-        return None if set(states.values()) <= _DONE else self._fleet.settings.deletion_retry
+        if set(states.values()) <= _DONE:
+            return self._fleet.settings.drift_delay if course.is_open else None
+        return self._fleet.settings.deletion_retry
 
     # ---------------------------------------------------------------- keys
 
@@ -76,14 +85,18 @@ class SyncController:
             return False
         return not (federated.metadata.get("finalizers") or ())
 
-    def _spread(self, type_: FederatedType, federated: StoredObject) -> dict[str, Status]:
+    def _spread(
+        self, type_: FederatedType, federated: StoredObject, course: RolloutCourse
+    ) -> dict[str, Status]:
         """Write to each cluster of the placement, and remove elsewhere; the state of each."""
-        wanted = placements.placement(federated.spec)
+        wanted = placements.placement(federated.spec) | course.leaving
         states: dict[str, Status] = {}
         for cluster in self._fleet.clusters:
             name = cluster.record.name
             if name in wanted:
-                states[name] = self._writer.ensure(type_, federated, cluster)
+                states[name] = self._writer.ensure(
+                    type_, federated, cluster, course.objects.get(name)
+                )
             elif (left := self._writer.remove(type_, federated, cluster)) is not None:
                 states[name] = left
         return states

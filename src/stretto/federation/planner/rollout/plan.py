@@ -56,6 +56,16 @@ def plan(demand: RolloutDemand) -> RolloutPlan:
     return work.result(RolloutVerdict.WAITING if only_waits else RolloutVerdict.PROGRESSING)
 
 
+def finished_stages(demand: RolloutDemand) -> int:
+    """Stages that are done, from the first one on."""
+    members = {each.name: each for each in demand.members}
+    stages = demand.policy.staged(tuple(members))
+    for number, stage in enumerate(stages):
+        if not all(_updated(members[name], demand.revision) for name in stage.clusters):
+            return number
+    return len(stages)
+
+
 def _fails(demand: RolloutDemand) -> bool:
     """Whether a cluster with the new revision is unhealthy, or nothing progresses."""
     updated = (each for each in demand.members if each.spec.revision == demand.revision)

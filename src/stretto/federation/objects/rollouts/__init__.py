@@ -1,0 +1,1 @@
+"""Rolling updates over clusters as fields of objects: policies, progress, members' Deployments."""

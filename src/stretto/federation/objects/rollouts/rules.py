@@ -1,0 +1,135 @@
+"""The policy of a rollout, from a source's Deployment, and its progress, as an annotation."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.federation import names
+from stretto.federation.planner.fenceposts import resolve
+from stretto.federation.planner.rollout.policy import RolloutPolicy, RolloutProgress, RolloutStage
+from stretto.reconcile.cache import Fields
+
+
+class StageRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Clusters that update together."""
+
+    #: Names of the clusters.
+    clusters: tuple[str, ...]
+    #: Seconds for which the stage must be done before the next one begins.
+    soak_seconds: float = 0.0
+    #: Whether the next stage needs an approval.
+    approval: bool = False
+
+
+class RolloutRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The annotation ``stretto.dev/rollout`` of a source."""
+
+    #: Stages in order; clusters in none of them form the last one.
+    stages: tuple[StageRule, ...] = ()
+    #: Seconds without progress after which the rollout fails; ``None`` waits forever.
+    limit_seconds: float | None = None
+    #: Whether a failed rollout returns to the previous revision.
+    rollback: bool = False
+    #: Whether running updates stand still.
+    paused: bool = False
+    #: Numbers of the stages, from 0, whose successor is approved.
+    approved: tuple[int, ...] = ()
+
+
+class RolloutNotes(msgspec.Struct, frozen=True, rename="camel"):
+    """The annotation ``stretto.dev/rollout-status`` of a federated object."""
+
+    #: The revision that is rolled out.
+    revision: str
+    #: The revision before; empty for the first one.
+    previous: str = ""
+    #: Stages that are done.
+    stages: int = 0
+    #: Seconds since the epoch at which the last of them became done.
+    done_at: float = 0.0
+    #: Available pods of the revision.
+    available: int = 0
+    #: Seconds since the epoch at which this number last grew.
+    progress_at: float = 0.0
+    #: Whether the rollout failed.
+    failed: bool = False
+    #: Result of the last plan.
+    verdict: str = ""
+
+
+def rule_of(annotations: Mapping[str, str]) -> RolloutRule:
+    """The rule of a federated object; the default without the annotation.
+
+    Raises:
+        InputError: the annotation is malformed.
+    """
+    text = annotations.get(names.ROLLOUT)
+    if text is None:
+        return RolloutRule()
+    try:
+        return msgspec.json.decode(text.encode(), type=RolloutRule)
+    except (msgspec.DecodeError, ValueError) as error:
+        example = '{"stages": [{"clusters": ["canary"], "soakSeconds": 600}], "rollback": true}'
+        raise InputError(names.ROLLOUT, text, f"JSON such as {example}", str(error)) from error
+
+
+def policy_of(rule: RolloutRule, template: Fields, replicas: int) -> RolloutPolicy:
+    """The policy of a Deployment with a number of replicas over all clusters.
+
+    Raises:
+        InputError: a limit or the rule is malformed.
+    """
+    rolling = ((template.get("spec") or {}).get("strategy") or {}).get("rollingUpdate") or {}
+    surge, unavailable = resolve(
+        rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%"), replicas
+    )
+    stages = tuple(
+        RolloutStage(each.clusters, each.soak_seconds, each.approval) for each in rule.stages
+    )
+    return RolloutPolicy(surge, unavailable, stages, rule.limit_seconds, rule.rollback)
+
+
+def notes_of(annotations: Mapping[str, str], revision: str, now: float) -> RolloutNotes:
+    """The notes of a federated object for a revision; new ones if it differs from the last."""
+    try:
+        found = msgspec.json.decode(
+            annotations.get(names.ROLLOUT_STATUS, "").encode(), type=RolloutNotes
+        )
+    except (msgspec.DecodeError, ValueError):
+        found = RolloutNotes(revision, progress_at=now, done_at=now)
+    if found.revision == revision:
+        return found
+    return RolloutNotes(revision, found.revision, done_at=now, progress_at=now)
+
+
+def progress_of(rule: RolloutRule, notes: RolloutNotes, now: float) -> RolloutProgress:
+    """What a plan reads of rule and notes."""
+    return RolloutProgress(
+        since_done_s=now - notes.done_at,
+        since_progress_s=now - notes.progress_at,
+        approved=frozenset(rule.approved),
+        paused=rule.paused,
+        failed=notes.failed,
+    )
+
+
+def noted(notes: RolloutNotes, stages: int, available: int, now: float) -> RolloutNotes:
+    """The notes after a look at the members."""
+    if stages != notes.stages:
+        at = now if stages > notes.stages else notes.done_at
+        notes = msgspec.structs.replace(notes, stages=stages, done_at=at)
+    if available != notes.available:
+        at = now if available > notes.available else notes.progress_at
+        notes = msgspec.structs.replace(notes, available=available, progress_at=at)
+    return notes
+
+
+def ended(notes: RolloutNotes, *, failed: bool, verdict: str) -> RolloutNotes:
+    """The notes after a plan."""
+    return msgspec.structs.replace(notes, failed=failed, verdict=verdict)
+
+
+def written(notes: RolloutNotes) -> str:
+    """The annotation of some notes."""
+    return msgspec.json.encode(notes).decode()
