@@ -8,6 +8,7 @@ from stretto.federation.controllers.feedback import FeedbackController
 from stretto.federation.controllers.follow import FollowController
 from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
+from stretto.federation.controllers.rollouts.course import FleetRollouts
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.sync import SyncController
 from stretto.federation.fleet import HOST, ClusterFleet
@@ -39,7 +40,7 @@ class Federation:
                 ScheduleController(self.fleet, clock),
                 FollowController(self.fleet),
                 OverrideController(self.fleet),
-                SyncController(self.fleet, clock),
+                SyncController(self.fleet, FleetRollouts(self.fleet, clock)),
                 AutoMigrationController(self.fleet, clock),
                 FeedbackController(self.fleet),
                 AggregationController(self.fleet),

@@ -122,13 +122,17 @@ class DeploymentController:
             self._scale(current, wanted)
         elif total < allowed:
             self._scale(current, min(wanted, _size(current) + allowed - total))
-        spare = sum(_count_of(each, "availableReplicas") for each in [current, *old])
-        spare -= wanted - window.unavailable
+        # A status may still count pods that a set is about to stop.
+        usable = {each.record.name: _usable(each) for each in [current, *old]}
+        least = wanted - window.unavailable
+        starting = _size(current) - usable[current.record.name]
+        most = total - least - starting
+        spare = sum(usable.values()) - least
         for each in old:
-            unusable = _size(each) - _count_of(each, "availableReplicas")
-            removed = min(_size(each), max(0, unusable) + max(0, spare))
-            spare -= max(0, removed - max(0, unusable))
-            self._scale(each, _size(each) - removed)
+            broken = max(0, min(_size(each) - usable[each.record.name], most))
+            removed = max(0, min(usable[each.record.name], spare, most - broken))
+            most, spare = most - broken - removed, spare - removed
+            self._scale(each, _size(each) - broken - removed)
 
     def _scale_paused(self, item: StoredObject, sets: list[StoredObject]) -> None:
         """Scale a Deployment whose update stands still: the largest sets change first."""
@@ -190,6 +194,11 @@ def _revision(item: StoredObject) -> int:
 def _size(item: StoredObject) -> int:
     """Wanted replicas of a ReplicaSet."""
     return int(item.spec.get("replicas", 1))
+
+
+def _usable(item: StoredObject) -> int:
+    """Available pods of a ReplicaSet that it keeps."""
+    return min(_size(item), _count_of(item, "availableReplicas"))
 
 
 def _count_of(item: StoredObject, field: str) -> int:

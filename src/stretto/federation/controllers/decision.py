@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.policies import AppliedPolicy
-from stretto.federation.controllers.supply import FleetSupply
+from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.objects import decided, placements
 from stretto.federation.objects.rules import migration, steering
 from stretto.federation.objects.workload import Circumstances, placed

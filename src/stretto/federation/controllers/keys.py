@@ -5,9 +5,10 @@ from typing import Final, NamedTuple
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
 from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects.naming import federated_name
 from stretto.federation.objects.pending import has_turn
 from stretto.federation.types import FederatedType
-from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.cache import Change, StoredObject
 
 FEDERATED: Final = (FEDERATED_OBJECT.kind.kind, CLUSTER_FEDERATED_OBJECT.kind.kind)
 """The kinds of federated objects."""
@@ -43,6 +44,14 @@ def key_of(fleet: ClusterFleet, federated: StoredObject) -> Iterator[FederatedKe
     type_ = fleet.type_of(federated)
     if type_ is not None:
         yield FederatedKey(type_.name, *federated.name)
+
+
+def key_of_member(fleet: ClusterFleet, change: Change) -> Iterator[FederatedKey]:
+    """The key of the federated object of a member's object."""
+    type_ = fleet.types.of(change.kind.group, change.kind.kind)
+    if type_ is not None:
+        namespace, name = change.object.name
+        yield FederatedKey(type_.name, namespace, federated_name(name, type_.name))
 
 
 def find(fleet: ClusterFleet, key: object) -> FederatedItem | None:

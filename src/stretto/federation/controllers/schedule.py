@@ -15,7 +15,7 @@ from stretto.federation.controllers.keys import (
     labelled,
 )
 from stretto.federation.controllers.policies import POLICY_LABELS, AppliedPolicy, PolicyFinder
-from stretto.federation.controllers.supply import FleetSupply
+from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined
 from stretto.federation.objects import pending
 from stretto.federation.objects.demand import replicas_of, request_of

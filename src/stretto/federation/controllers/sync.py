@@ -4,14 +4,12 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
-from stretto.base.clock import Clock
 from stretto.federation import names
-from stretto.federation.controllers.keys import FEDERATED, FederatedKey, everything, find, key_of
+from stretto.federation.controllers.keys import FEDERATED, everything, find, key_of, key_of_member
 from stretto.federation.controllers.members import MemberWriter
-from stretto.federation.controllers.rolling import FleetRollouts, RolloutCourse
+from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -26,10 +24,10 @@ class SyncController:
 
     name = "sync"
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the federated objects of a fleet; rollouts read the clock."""
+    def __init__(self, fleet: ClusterFleet, rollouts: FleetRollouts) -> None:
+        """For the federated objects of a fleet; Deployments roll as ``rollouts`` plans."""
         self._fleet = fleet
-        self._rollouts = FleetRollouts(fleet, clock)
+        self._rollouts = rollouts
         self._writer = MemberWriter(fleet)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
@@ -70,12 +68,8 @@ class SyncController:
 
     def _of_member(self, change: Change) -> Iterable[Hashable]:
         """The federated object of a member's object, after a while in which others change too."""
-        type_ = self._fleet.types.of(change.kind.group, change.kind.kind)
-        if type_ is None:
-            return
-        namespace, name = change.object.name
-        key = FederatedKey(type_.name, namespace, federated_name(name, type_.name))
-        yield Later(key, self._fleet.settings.drift_delay)
+        for key in key_of_member(self._fleet, change):
+            yield Later(key, self._fleet.settings.drift_delay)
 
     # ---------------------------------------------------------------- work
 

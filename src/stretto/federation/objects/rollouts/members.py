@@ -1,7 +1,7 @@
 """A member's Deployment as the rollout planner reads it, and its specification as fields.
 
 An annotation of the Deployment holds the written specification and the one before, so that a
-controller that starts anew knows what the member acts on. The Deployment controller copies it to
+restarted controller knows what the member acts on. The Deployment controller copies it to
 the ReplicaSet of the template, which thereby names its revision.
 """
 

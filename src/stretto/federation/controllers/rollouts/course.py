@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
 from stretto.base.clock import Clock
 from stretto.federation import names
-from stretto.federation.fleet import ClusterFleet, is_ready
-from stretto.federation.objects import placements
-from stretto.federation.objects.members.wanted import desired
+from stretto.federation.controllers.rollouts.reading import MemberDeployment, MemberDeployments
+from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.rollouts import members, rules
-from stretto.federation.objects.rollouts.members import WrittenSpec
-from stretto.federation.planner.rollout.member import MemberSpec, RolloutMember
+from stretto.federation.planner.rollout.member import MemberSpec
 from stretto.federation.planner.rollout.plan import finished_stages, plan
 from stretto.federation.planner.rollout.policy import RolloutDemand, RolloutPlan, RolloutVerdict
 from stretto.federation.settings import PlannerKind
@@ -26,22 +23,6 @@ from stretto.reconcile.cache import Fields, StoredObject
 
 _ENDED: Final = (RolloutVerdict.DONE, RolloutVerdict.ROLLED_BACK)
 """Verdicts after which no further look is needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemberDeployment:
-    """A Deployment in one cluster."""
-
-    #: The object that source and overrides want; ``None`` where the Deployment leaves.
-    wanted: Fields | None
-    #: The object that exists; ``None`` if there is none.
-    present: StoredObject | None
-    #: Its ReplicaSets.
-    sets: tuple[StoredObject, ...]
-    #: Its specification; ``None`` without an object.
-    written: WrittenSpec | None
-    #: What the planner reads.
-    member: RolloutMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +48,8 @@ class FleetRollouts:
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
         """For the federated objects of a fleet; soak times are those of the wall clock."""
-        self._fleet = fleet
+        self._settings = fleet.settings
+        self._deployments = MemberDeployments(fleet)
         self._clock = clock
 
     def course(self, type_: FederatedType, federated: StoredObject) -> RolloutCourse:
@@ -77,11 +59,10 @@ class FleetRollouts:
             InputError: the policy of the rollout or an override is malformed.
         """
         template: Fields = federated.spec["template"]
-        ours = self._fleet.settings.planners is PlannerKind.STRETTO
-        if not ours or type_.kind != DEPLOYMENT or _recreates(template):
+        if self._settings.planners is not PlannerKind.STRETTO:
             return NO_COURSE
         revision = members.revision_of(template)
-        found = self._members(type_, federated, revision)
+        found = self._deployments.of(type_, federated, revision)
         if not found:
             return NO_COURSE
         now = self._clock.now()
@@ -97,65 +78,6 @@ class FleetRollouts:
         failed = result.verdict in (RolloutVerdict.FAILED, RolloutVerdict.ROLLING_BACK)
         notes = rules.ended(notes, failed=notes.failed or failed, verdict=result.verdict.value)
         return _course(found, result, revision, _note(federated, rules.written(notes)))
-
-    # ---------------------------------------------------------------- inside
-
-    def _members(
-        self, type_: FederatedType, federated: StoredObject, revision: str
-    ) -> dict[str, MemberDeployment]:
-        """The Deployment in every cluster where it is or shall be."""
-        placed = placements.placement(federated.spec)
-        found = {}
-        for cluster in self._fleet.clusters:
-            name = cluster.record.name
-            wanted = None
-            if name in placed:
-                wanted = desired(federated, placements.patches_for(federated.spec, name, type_))
-            item = self._member(name, federated, revision, wanted)
-            if item is not None:
-                reachable = is_ready(cluster) and self._fleet.member(name) is not None
-                state = replace(item.member, reachable=reachable)
-                found[name] = replace(item, member=state)
-        return found
-
-    def _member(
-        self, name: str, federated: StoredObject, revision: str, wanted: Fields | None
-    ) -> MemberDeployment | None:
-        """The Deployment in one cluster; ``None`` where it neither is nor shall be."""
-        cache = self._fleet.member(name)
-        place = federated.record.namespace, federated.spec["template"]["metadata"]["name"]
-        present = cache.follow_synced(DEPLOYMENT).get(*place) if cache is not None else None
-        if present is not None and present.labels.get(names.MANAGED) != "true":
-            return None
-        count = int(wanted["spec"].get("replicas", 1)) if wanted is not None else 0
-        if present is None or cache is None:
-            if wanted is None:
-                return None
-            spec = MemberSpec(0, revision)
-            return MemberDeployment(wanted, None, (), None, RolloutMember(name, count, spec, spec))
-        sets = tuple(
-            each
-            for each in cache.follow_synced(REPLICA_SET).in_namespace(present.record.namespace)
-            if _is_owned(each, present)
-        )
-        is_equal = wanted is not None and members.is_contained(
-            wanted["spec"].get("template"), present.spec.get("template")
-        )
-        written = members.written_spec(present, revision, is_equal)
-        if wanted is not None and federated.annotations.get(names.RETAIN_REPLICAS) == "true":
-            count = int(present.spec.get("replicas", 1))
-            written = replace_replicas(written, count)
-        state = replace(members.read_member(name, present, sets, written), desired=count)
-        return MemberDeployment(wanted, present, sets, written, state)
-
-
-def replace_replicas(written: WrittenSpec, count: int) -> WrittenSpec:
-    """A specification whose replicas the member has decided itself."""
-    before = written.before
-    return WrittenSpec(
-        replace(written.spec, replicas=count),
-        replace(before, replicas=count) if before is not None else None,
-    )
 
 
 def _course(
@@ -193,13 +115,3 @@ def _as_written(present: StoredObject) -> Fields:
 def _note(federated: StoredObject, text: str) -> str | None:
     """The annotation if it changes."""
     return text if federated.annotations.get(names.ROLLOUT_STATUS) != text else None
-
-
-def _recreates(template: Fields) -> bool:
-    strategy = (template.get("spec") or {}).get("strategy") or {}
-    return bool(strategy.get("type") == "Recreate")
-
-
-def _is_owned(replica_set: StoredObject, owner: StoredObject) -> bool:
-    references = replica_set.metadata.get("ownerReferences") or ()
-    return any(each.get("uid") == owner.record.uid for each in references)

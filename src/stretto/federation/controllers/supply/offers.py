@@ -7,7 +7,7 @@ from typing import Final
 from stretto.api.wire.kinds import NODE
 from stretto.api.wire.quantity import amounts
 from stretto.federation import names
-from stretto.federation.controllers.promises import PromiseLedger
+from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.clusters import OfferedSupply
 from stretto.federation.objects.workload import Circumstances

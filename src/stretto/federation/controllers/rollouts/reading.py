@@ -1,0 +1,110 @@
+"""The Deployments of members that belong to one federated object."""
+
+from dataclasses import dataclass, replace
+
+from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
+from stretto.federation import names
+from stretto.federation.fleet import ClusterFleet, is_ready
+from stretto.federation.objects import placements
+from stretto.federation.objects.members.wanted import desired
+from stretto.federation.objects.rollouts import members
+from stretto.federation.objects.rollouts.members import WrittenSpec
+from stretto.federation.planner.rollout.member import MemberSpec, RolloutMember
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Fields, StoredObject
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDeployment:
+    """A Deployment in one cluster."""
+
+    #: The object that source and overrides want; ``None`` where the Deployment leaves.
+    wanted: Fields | None
+    #: The object that exists; ``None`` if there is none.
+    present: StoredObject | None
+    #: Its ReplicaSets.
+    sets: tuple[StoredObject, ...]
+    #: Its specification; ``None`` without an object.
+    written: WrittenSpec | None
+    #: What the planner reads.
+    member: RolloutMember
+
+
+class MemberDeployments:
+    """Reads Deployments of members."""
+
+    def __init__(self, fleet: ClusterFleet) -> None:
+        """For the members of a fleet."""
+        self._fleet = fleet
+
+    def of(
+        self, type_: FederatedType, federated: StoredObject, revision: str
+    ) -> dict[str, MemberDeployment]:
+        """The Deployment in every cluster where it is, or is placed.
+
+        None for kinds and strategies that roll in each cluster by themselves.
+        """
+        if type_.kind != DEPLOYMENT or _recreates(federated.spec["template"]):
+            return {}
+        placed = placements.placement(federated.spec)
+        found = {}
+        for cluster in self._fleet.clusters:
+            name = cluster.record.name
+            wanted = None
+            if name in placed:
+                wanted = desired(federated, placements.patches_for(federated.spec, name, type_))
+            item = self._member(name, federated, revision, wanted)
+            if item is not None:
+                reachable = is_ready(cluster) and self._fleet.member(name) is not None
+                state = replace(item.member, reachable=reachable)
+                found[name] = replace(item, member=state)
+        return found
+
+    def _member(
+        self, name: str, federated: StoredObject, revision: str, wanted: Fields | None
+    ) -> MemberDeployment | None:
+        """The Deployment in one cluster; ``None`` where it is neither."""
+        cache = self._fleet.member(name)
+        place = federated.record.namespace, federated.spec["template"]["metadata"]["name"]
+        present = cache.follow_synced(DEPLOYMENT).get(*place) if cache is not None else None
+        if present is not None and present.labels.get(names.MANAGED) != "true":
+            return None
+        count = int(wanted["spec"].get("replicas", 1)) if wanted is not None else 0
+        if present is None or cache is None:
+            if wanted is None:
+                return None
+            spec = MemberSpec(0, revision)
+            return MemberDeployment(wanted, None, (), None, RolloutMember(name, count, spec, spec))
+        sets = tuple(
+            each
+            for each in cache.follow_synced(REPLICA_SET).in_namespace(present.record.namespace)
+            if _is_owned(each, present)
+        )
+        is_equal = wanted is not None and members.is_contained(
+            wanted["spec"].get("template"), present.spec.get("template")
+        )
+        written = members.written_spec(present, revision, is_equal)
+        if wanted is not None and federated.annotations.get(names.RETAIN_REPLICAS) == "true":
+            count = int(present.spec.get("replicas", 1))
+            written = _with_replicas(written, count)
+        state = replace(members.read_member(name, present, sets, written), desired=count)
+        return MemberDeployment(wanted, present, sets, written, state)
+
+
+def _with_replicas(written: WrittenSpec, count: int) -> WrittenSpec:
+    """A specification whose replicas the member has decided itself."""
+    before = written.before
+    return WrittenSpec(
+        replace(written.spec, replicas=count),
+        replace(before, replicas=count) if before is not None else None,
+    )
+
+
+def _is_owned(replica_set: StoredObject, owner: StoredObject) -> bool:
+    references = replica_set.metadata.get("ownerReferences") or ()
+    return any(each.get("uid") == owner.record.uid for each in references)
+
+
+def _recreates(template: Fields) -> bool:
+    strategy = (template.get("spec") or {}).get("strategy") or {}
+    return bool(strategy.get("type") == "Recreate")

@@ -1,0 +1,1 @@
+"""What clusters offer to a decision: promises, and CPUs by model."""
