@@ -45,6 +45,7 @@ COMPOSITION_ROOTS = {
     "stretto.plane.copy",
     "stretto.plane.factory",
     "stretto.plane.plane",
+    "stretto.web.api.server",
     "stretto_lab.bench.engine",
 }
 

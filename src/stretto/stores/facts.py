@@ -31,6 +31,8 @@ class MetaFacts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     annotations: dict[str, str] | None = None
     #: Finalizers that must be removed before a deletion is final.
     finalizers: tuple[str, ...] | None = None
+    #: Seconds until a marked object is deleted; its kubelet sets 0 when it has stopped the pod.
+    deletion_grace_period_seconds: int | None = None
     #: Owners of the object.
     owner_references: tuple[OwnerFacts, ...] | None = None
 
@@ -85,6 +87,7 @@ class PodRecordFacts(msgspec.Struct, frozen=True, gc=False):
         return None
 
 
+_GRACE: Final = b'"deletionGracePeriodSeconds"'
 _DECODER: Final = msgspec.json.Decoder(Facts)
 _POD_DECODER: Final = msgspec.json.Decoder(PodRecordFacts)
 
@@ -114,5 +117,8 @@ def decode_pod_facts(body: bytes) -> PodRecordFacts:
 
 
 def has_finalizers(body: bytes) -> bool:
-    """Whether finalizers delay a deletion. Most bodies do not contain the word."""
-    return b'"finalizers"' in body and bool(decode_facts(body).metadata.finalizers)
+    """Whether finalizers or a grace period delay a deletion. Most bodies contain neither word."""
+    if b'"finalizers"' not in body and _GRACE not in body:
+        return False
+    metadata = decode_facts(body).metadata
+    return bool(metadata.finalizers or metadata.deletion_grace_period_seconds)

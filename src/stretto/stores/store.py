@@ -133,6 +133,11 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     #: Required current version; ``None`` for any.
     version: int | None = None
+    #: Whether the body replaces the status, the node and the generation too, as an API server
+    #: writes its objects. Only embedded stores support it.
+    whole: bool = False
+    #: RFC 3339 deletionTimestamp to set; only with ``whole``.
+    deleting: str = ""
 
 
 class Patch(msgspec.Struct, frozen=True, gc=False):

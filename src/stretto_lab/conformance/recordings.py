@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from stretto_lab.conformance import family_cases, kube_cases
+from stretto_lab.conformance.apiserver import cases as session_cases
+from stretto_lab.conformance.apiserver import sessions
+from stretto_lab.conformance.apiserver.cases import ExchangeCase
 from stretto_lab.conformance.family_cases import FamilyCase
 from stretto_lab.conformance.kube_cases import ConformanceCase
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, compare_all
 from stretto_lab.conformance.wire import cases as wire_cases
 from stretto_lab.conformance.wire.cases import OutcomeCase
 
-AnyCase: TypeAlias = ConformanceCase | FamilyCase | OutcomeCase
+AnyCase: TypeAlias = ConformanceCase | FamilyCase | OutcomeCase | ExchangeCase
 
 
 def read(path: Path) -> Iterator[AnyCase]:
@@ -20,6 +23,8 @@ def read(path: Path) -> Iterator[AnyCase]:
     Raises:
         InputError: the file cannot be read, or a line is not a case; the message names the line.
     """
+    if sessions.is_sessions(path):
+        return session_cases.read(path)
     if wire_cases.is_wire(path):
         return wire_cases.read(path)
     if family_cases.is_family(path):
@@ -33,6 +38,8 @@ def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> Conformance
 
 
 def _compare(case: AnyCase) -> CaseComparison:
+    if isinstance(case, ExchangeCase):
+        return session_cases.compare(case)
     if isinstance(case, OutcomeCase):
         return CaseComparison(*wire_cases.compare(case))
     if isinstance(case, FamilyCase):

@@ -135,6 +135,27 @@ class MemoryStore:
         """As ``get``: this store is always reachable."""
         return self.get(kind, namespace, name)
 
+    def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
+        """The records of a kind at an older version, in order; ``None`` if its history is gone."""
+        table = self._table(kind)
+        history = table.history
+        position = history.position(version) - history.dropped
+        if position < 0 or version > self._version:
+            return None
+        found = {(each.namespace, each.name): each for each in table.ordered("")}
+        later = zip(history.events[position:], history.olds[position:], strict=True)
+        for event, old in reversed(list(later)):
+            key = event.record.namespace, event.record.name
+            found.pop(key, None)
+            if old is not None:
+                found[key] = old
+        return [found[key] for key in sorted(found)]
+
+    def compact(self) -> None:
+        """Forget all history: older versions and watches from them are too old."""
+        for table in self._tables.values():
+            table.history.forget(self._version)
+
     # ---------------------------------------------------------------- writes
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:

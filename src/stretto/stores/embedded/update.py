@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from stretto.api.edit.patch import PatchType, apply_patch
-from stretto.api.types.heads import PodHead
+from stretto.api.types.heads import ObjectHead, PodHead
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError
 from stretto.stores.embedded.admission import decode_changed
@@ -39,6 +39,9 @@ def draft_update(draft: TableDraft, update: Update) -> Reply:
         return _changed(old)
     try:
         head = decode_changed(old.kind, update.body)
+        if update.whole:
+            _check_fixed(old, (head.metadata.name, head.metadata.namespace), None)
+            return _replaced_whole(draft, old, update, head)
         node = head.spec.node_name if isinstance(head, PodHead) else ""
         _check_fixed(old, (head.metadata.name, head.metadata.namespace), node)
         body = with_status_of(update.body, old.body)
@@ -131,6 +134,24 @@ def _replaced(
         return Reply(WriteOutcome.OK, record=old)
     new = replace(old, version=draft.version + 1, body=body, annotations=annotations)
     if old.deleting and not _is_held(new):
+        return Reply(WriteOutcome.OK, record=draft.remove(old, new))
+    return Reply(WriteOutcome.OK, record=draft.put(old, new))
+
+
+def _replaced_whole(
+    draft: TableDraft, old: Record, update: Update, head: PodHead | ObjectHead
+) -> Reply:
+    """An object as an API server has computed it: status, node and generation are in the body."""
+    node = head.spec.node_name if isinstance(head, PodHead) else ""
+    deleting = old.deleting or update.deleting
+    same = (update.body, node, deleting) == (old.body, old.node, old.deleting)
+    if same and not old.annotations:
+        return Reply(WriteOutcome.OK, record=old)
+    version = draft.version + 1
+    new = replace(
+        old, version=version, body=update.body, node=node, annotations=None, deleting=deleting
+    )
+    if deleting and not _is_held(new):
         return Reply(WriteOutcome.OK, record=draft.remove(old, new))
     return Reply(WriteOutcome.OK, record=draft.put(old, new))
 

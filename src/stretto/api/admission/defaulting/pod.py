@@ -1,0 +1,178 @@
+"""Defaults of pods and pod templates."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+_FILE_MODE: Final = 0o644
+_TOKEN_SECONDS: Final = 3600
+
+
+def default(value: Json, **members: Any) -> None:
+    """Set members that are absent or empty texts."""
+    for name, each in members.items():
+        if value.get(name) in (None, ""):
+            value[name] = each
+
+
+def containers(spec: Json) -> Iterator[Json]:
+    """Containers and init containers."""
+    yield from spec.get("containers") or ()
+    yield from spec.get("initContainers") or ()
+
+
+def _pod(item: Json) -> None:
+    spec = item.setdefault("spec", {})
+    for container in containers(spec):
+        resources = container.setdefault("resources", {})
+        for name, amount in (resources.get("limits") or {}).items():
+            resources.setdefault("requests", {}).setdefault(name, amount)
+    _pod_level(spec)
+    default(spec, enableServiceLinks=True)
+    if spec.get("hostNetwork"):
+        for container in containers(spec):
+            for port in container.get("ports") or ():
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
+
+
+def _pod_level(spec: Json) -> None:
+    """Requests of the whole pod, from its limits where containers state no requests."""
+    resources = spec.get("resources")
+    if not resources:
+        return
+    for name, amount in (resources.get("limits") or {}).items():
+        requested = any(
+            name in ((each.get("resources") or {}).get("requests") or {})
+            for each in containers(spec)
+        )
+        if not requested:
+            resources.setdefault("requests", {}).setdefault(name, amount)
+
+
+def _pod_spec(spec: Json) -> None:
+    default(
+        spec,
+        dnsPolicy="ClusterFirst",
+        restartPolicy="Always",
+        schedulerName="default-scheduler",
+        terminationGracePeriodSeconds=30,
+    )
+    if spec.get("securityContext") is None:
+        spec["securityContext"] = {}
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+
+
+def _container(container: Json) -> None:
+    default(
+        container,
+        terminationMessagePath="/dev/termination-log",
+        terminationMessagePolicy="File",
+        imagePullPolicy=_pull_policy(container.get("image", "")),
+    )
+
+
+def _pull_policy(image: str) -> str:
+    """Images without a tag or with ``latest`` are always pulled."""
+    if "@" in image:
+        return "IfNotPresent"
+    _, _, tag = image.rpartition("/")[2].partition(":")
+    return "Always" if tag in ("", "latest") and image else "IfNotPresent"
+
+
+def _probe(probe: Json) -> None:
+    for name, value in (
+        ("timeoutSeconds", 1),
+        ("periodSeconds", 10),
+        ("successThreshold", 1),
+        ("failureThreshold", 3),
+    ):
+        if not probe.get(name):
+            probe[name] = value
+
+
+def _http_get(action: Json) -> None:
+    default(action, path="/", scheme="HTTP")
+
+
+def _grpc(action: Json) -> None:
+    action.setdefault("service", "")
+
+
+def _volume(volume: Json) -> None:
+    if not [name for name in volume if name != "name"]:
+        volume["emptyDir"] = {}
+
+
+def _mode(source: Json) -> None:
+    source.setdefault("defaultMode", _FILE_MODE)
+
+
+def _projected(source: Json) -> None:
+    source.setdefault("defaultMode", _FILE_MODE)
+
+
+def _token(source: Json) -> None:
+    source.setdefault("expirationSeconds", _TOKEN_SECONDS)
+
+
+def _host_path(source: Json) -> None:
+    source.setdefault("type", "")
+
+
+def _field_ref(source: Json) -> None:
+    default(source, apiVersion="v1")
+
+
+def _claim_template(template: Json) -> None:
+    template.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
+def _iscsi(source: Json) -> None:
+    default(source, iscsiInterface="default")
+
+
+def _rbd(source: Json) -> None:
+    default(source, pool="rbd", user="admin", keyring="/etc/ceph/keyring")
+
+
+def _azure(source: Json) -> None:
+    default(source, cachingMode="ReadWrite", kind="Shared", fsType="ext4", readOnly=False)
+
+
+def _scale_io(source: Json) -> None:
+    default(source, storageMode="ThinProvisioned", fsType="xfs")
+
+
+def _spread(constraint: Json) -> None:
+    default(constraint, whenUnsatisfiable="DoNotSchedule")
+
+
+POD: Final[Mapping[str, Callable[[Json], None]]] = {
+    "core/v1.Pod": _pod,
+    "core/v1.PodSpec": _pod_spec,
+    "core/v1.Container": _container,
+    "core/v1.EphemeralContainer": _container,
+    "core/v1.Probe": _probe,
+    "core/v1.HTTPGetAction": _http_get,
+    "core/v1.GRPCAction": _grpc,
+    "core/v1.Volume": _volume,
+    "core/v1.SecretVolumeSource": _mode,
+    "core/v1.ConfigMapVolumeSource": _mode,
+    "core/v1.DownwardAPIVolumeSource": _mode,
+    "core/v1.ProjectedVolumeSource": _projected,
+    "core/v1.ServiceAccountTokenProjection": _token,
+    "core/v1.HostPathVolumeSource": _host_path,
+    "core/v1.ObjectFieldSelector": _field_ref,
+    "core/v1.PersistentVolumeClaimTemplate": _claim_template,
+    "core/v1.ISCSIVolumeSource": _iscsi,
+    "core/v1.ISCSIPersistentVolumeSource": _iscsi,
+    "core/v1.RBDVolumeSource": _rbd,
+    "core/v1.RBDPersistentVolumeSource": _rbd,
+    "core/v1.AzureDiskVolumeSource": _azure,
+    "core/v1.ScaleIOVolumeSource": _scale_io,
+}
+"""Defaults by struct."""

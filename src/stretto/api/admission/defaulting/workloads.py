@@ -1,0 +1,119 @@
+"""Defaults of workloads and autoscalers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from stretto.api.admission.defaulting.pod import default
+
+Json = dict[str, Any]
+
+_QUARTER: Final = "25%"
+_MAX_INT32: Final = 2**31 - 1
+_CPU_TARGET: Final = 80
+
+
+def _deployment(item: Json) -> None:
+    spec = item.setdefault("spec", {})
+    default(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+    strategy = spec.setdefault("strategy", {})
+    default(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        default(rolling, maxUnavailable=_QUARTER, maxSurge=_QUARTER)
+
+
+def _replica_set(item: Json) -> None:
+    default(item.setdefault("spec", {}), replicas=1)
+
+
+def _daemon_set(item: Json) -> None:
+    spec = item.setdefault("spec", {})
+    default(spec, revisionHistoryLimit=10)
+    strategy = spec.setdefault("updateStrategy", {})
+    default(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        default(rolling, maxUnavailable=1, maxSurge=0)
+
+
+def _stateful_set(item: Json) -> None:
+    spec = item.setdefault("spec", {})
+    default(spec, podManagementPolicy="OrderedReady", replicas=1, revisionHistoryLimit=10)
+    strategy = spec.setdefault("updateStrategy", {})
+    default(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        default(rolling, partition=0)
+    policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    default(policy, whenDeleted="Retain", whenScaled="Retain")
+
+
+def _job(item: Json) -> None:
+    spec = item.setdefault("spec", {})
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    default(spec, parallelism=1, completionMode="NonIndexed", suspend=False)
+    limit = _MAX_INT32 if spec.get("backoffLimitPerIndex") is not None else 6
+    default(spec, backoffLimit=limit)
+    policy = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
+    default(spec, podReplacementPolicy=policy)
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            default(pattern, status="True")
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels and not item["metadata"].get("labels"):
+        item["metadata"]["labels"] = dict(labels)
+
+
+def _cron_job(item: Json) -> None:
+    spec = item.setdefault("spec", {})
+    default(
+        spec,
+        concurrencyPolicy="Allow",
+        suspend=False,
+        successfulJobsHistoryLimit=3,
+        failedJobsHistoryLimit=1,
+    )
+
+
+def _autoscaler(item: Json) -> None:
+    spec = item.setdefault("spec", {})
+    default(spec, minReplicas=1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": _CPU_TARGET}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    behavior = spec.get("behavior")
+    if behavior is not None:
+        _scaling(behavior, "scaleUp", _UP)
+        _scaling(behavior, "scaleDown", _DOWN)
+
+
+_UP: Final[Json] = {
+    "stabilizationWindowSeconds": 0,
+    "selectPolicy": "Max",
+    "policies": [
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ],
+}
+_DOWN: Final[Json] = {
+    "selectPolicy": "Max",
+    "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+}
+
+
+def _scaling(behavior: Json, direction: str, rules: Json) -> None:
+    own = behavior.get(direction) or {}
+    behavior[direction] = {**rules, **{key: each for key, each in own.items() if each is not None}}
+
+
+WORKLOADS: Final[Mapping[str, Callable[[Json], None]]] = {
+    "apps/v1.Deployment": _deployment,
+    "apps/v1.ReplicaSet": _replica_set,
+    "apps/v1.DaemonSet": _daemon_set,
+    "apps/v1.StatefulSet": _stateful_set,
+    "batch/v1.Job": _job,
+    "batch/v1.CronJob": _cron_job,
+    "autoscaling/v2.HorizontalPodAutoscaler": _autoscaler,
+}
+"""Defaults by struct."""

@@ -1,0 +1,113 @@
+"""Field errors: a reason, a path and a text, worded as by kube-apiserver."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One refused field."""
+
+    #: Reason of the cause: ``FieldValueInvalid`` and the like.
+    reason: str
+    #: Text without the path.
+    message: str
+    #: Path of the field.
+    field: str
+
+
+Errors = list[FieldError]
+"""The refused fields of an object."""
+
+
+def shown(value: Any) -> str:
+    """A value as in messages: quoted texts, plain numbers, JSON for the rest."""
+    if isinstance(value, str):
+        return quoted(value)
+    if value is None:
+        return "null"
+    return msgspec.json.encode(value).decode()
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes, escaped as by Go."""
+    found = []
+    for each in text:
+        if each in ('"', "\\"):
+            found.append("\\" + each)
+        elif each == "\n":
+            found.append("\\n")
+        elif each == "\t":
+            found.append("\\t")
+        elif each == "\r":
+            found.append("\\r")
+        elif each == "\0":
+            found.append("\\x00")
+        elif each.isprintable():
+            found.append(each)
+        else:
+            found.append(f"\\u{ord(each):04x}")
+    return f'"{"".join(found)}"'
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """A missing value."""
+    return FieldError("FieldValueRequired", f"Required value{_after(detail)}", field)
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    """A value that is not allowed."""
+    return FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}{_after(detail)}", field)
+
+
+def type_invalid(field: str, value: Any, detail: str) -> FieldError:
+    """A value of the wrong type."""
+    text = f"Invalid value: {shown(value)}{_after(detail)}"
+    return FieldError("FieldValueTypeInvalid", text, field)
+
+
+def unsupported(field: str, value: Any, allowed: Sequence[str]) -> FieldError:
+    """A value outside an enumeration."""
+    text = f"Unsupported value: {shown(value)}"
+    if allowed:
+        text += f": supported values: {', '.join(map(quoted, allowed))}"
+    return FieldError("FieldValueNotSupported", text, field)
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    """A value that occurs twice."""
+    return FieldError("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    """A field that must not be set or changed."""
+    return FieldError("FieldValueForbidden", f"Forbidden{_after(detail)}", field)
+
+
+def missing(field: str, value: Any) -> FieldError:
+    """A reference to something that does not exist."""
+    return FieldError("FieldValueNotFound", f"Not found: {shown(value)}", field)
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    """A text of too many bytes."""
+    return FieldError("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+
+
+def too_many(field: str, count: int, limit: int) -> FieldError:
+    """A list of too many items."""
+    noun = "item" if limit == 1 else "items"
+    text = f"Too many: {count}: must have at most {limit} {noun}"
+    return FieldError("FieldValueTooMany", text, field)
+
+
+def immutable(field: str, value: Any) -> FieldError:
+    """A field that differs from the stored one."""
+    return invalid(field, value, "field is immutable")
+
+
+def _after(detail: str) -> str:
+    return f": {detail}" if detail else ""

@@ -1,0 +1,132 @@
+"""Metadata of objects: names, namespaces, labels, owners, finalizers and what may not change."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, required
+from stretto.api.checks.fields.texts import (
+    check_annotations,
+    check_labels,
+    dns_label,
+    qualified_name,
+)
+
+Json = dict[str, Any]
+
+NameRule = Callable[[str], list[str]]
+"""What is wrong with a name."""
+
+_STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+_PLAIN_FINALIZER: Final = "name is neither a standard finalizer name nor is it fully qualified"
+_IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp")
+
+
+def check_metadata(metadata: Json, rule: NameRule, *, namespaced: bool) -> Errors:
+    """The metadata of a new object."""
+    found: Errors = []
+    prefix = metadata.get("generateName", "")
+    if prefix:
+        shown = prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix
+        found += [invalid("metadata.generateName", prefix, each) for each in rule(shown)]
+    name = metadata.get("name", "")
+    if not name:
+        found.append(required("metadata.name", "name or generateName is required"))
+    else:
+        found += [invalid("metadata.name", name, each) for each in rule(name)]
+    namespace = metadata.get("namespace", "")
+    if namespaced:
+        if not namespace:
+            found.append(required("metadata.namespace"))
+        else:
+            found += [
+                invalid("metadata.namespace", namespace, each) for each in dns_label(namespace)
+            ]
+    elif namespace:
+        found.append(forbidden("metadata.namespace", "not allowed on this type"))
+    return found + check_plain_metadata(metadata)
+
+
+def check_plain_metadata(metadata: Json) -> Errors:
+    """What new and changed objects have in common."""
+    found: Errors = []
+    generation = metadata.get("generation") or 0
+    if generation < 0:
+        detail = "must be greater than or equal to 0"
+        found.append(invalid("metadata.generation", generation, detail))
+    found += check_labels(metadata.get("labels"), "metadata.labels")
+    found += check_annotations(metadata.get("annotations"), "metadata.annotations")
+    found += _check_owners(metadata.get("ownerReferences") or [])
+    found += check_finalizers(metadata.get("finalizers") or [], "metadata.finalizers")
+    return found
+
+
+def _check_owners(owners: list[Json]) -> Errors:
+    found: Errors = []
+    controller = ""
+    for index, owner in enumerate(owners):
+        where = f"metadata.ownerReferences[{index}]"
+        version = owner.get("apiVersion", "")
+        if not version or not version.rpartition("/")[2]:
+            detail = "version must not be empty"
+            found.append(invalid(f"{where}.apiVersion", version, detail))
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                found.append(invalid(f"{where}.{name}", "", "must not be empty"))
+        if version == "v1" and owner.get("kind") == "Event":
+            text = "/v1, Kind=Event is disallowed from being an owner"
+            found.append(invalid(where, owner, text))
+        if owner.get("controller"):
+            if controller:
+                text = (
+                    'Only one reference can have Controller set to true. Found "true" in '
+                    f"references for {controller} and {owner.get('name')}"
+                )
+                found.append(invalid("metadata.ownerReferences", owners, text))
+            controller = owner.get("name", "")
+    return found
+
+
+def check_finalizers(finalizers: list[str], field: str) -> Errors:
+    """Names of finalizers."""
+    found: Errors = []
+    for each in finalizers:
+        found += [invalid(field, each, problem) for problem in qualified_name(each)]
+        if "/" not in each and each not in _STANDARD_FINALIZERS:
+            found.append(invalid(field, each, _PLAIN_FINALIZER))
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        found.append(invalid(field, finalizers, text))
+    return found
+
+
+def check_metadata_update(new: Json, old: Json) -> Errors:
+    """What a change may not touch."""
+    found: Errors = []
+    if (new.get("generation") or 0) < (old.get("generation") or 0):
+        detail = "must not be decremented"
+        found.append(invalid("metadata.generation", new.get("generation") or 0, detail))
+    for name in _IMMUTABLE:
+        value = new.get(name)
+        if value != old.get(name):
+            found.append(immutable(f"metadata.{name}", value if value is not None else ""))
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if new.get(name) != old.get(name):
+            found.append(immutable(f"metadata.{name}", new.get(name)))
+    if old.get("deletionTimestamp"):
+        extra = [
+            each
+            for each in new.get("finalizers") or []
+            if each not in (old.get("finalizers") or [])
+        ]
+        if extra:
+            detail = (
+                "no new finalizers can be added if the object is being deleted, found new "
+                f"finalizers []string{{{', '.join(repr_go(each) for each in extra)}}}"
+            )
+            found.append(forbidden("metadata.finalizers", detail))
+    return found + check_plain_metadata(new)
+
+
+def repr_go(text: str) -> str:
+    """A text in Go syntax."""
+    return f'"{text}"'

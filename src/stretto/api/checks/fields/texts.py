@@ -1,0 +1,136 @@
+"""Rules about names, labels and other texts, with the messages of kube-apiserver."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    invalid,
+    required,
+    too_long,
+)
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_DNS1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_LABEL_LIMIT: Final = 63
+_SUBDOMAIN_LIMIT: Final = 253
+_ANNOTATIONS_LIMIT: Final = 256 << 10
+
+LABEL_TEXT: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+SUBDOMAIN_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+DNS1035_TEXT: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+    "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', "
+    "regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+LABEL_VALUE_TEXT: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
+    "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_NAME_PART: Final = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_QUALIFIED_SHAPE: Final = (
+    "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
+    "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS "
+    "subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
+
+
+def dns_label(text: str) -> list[str]:
+    """What is wrong with an RFC 1123 label."""
+    found = _length(text, _LABEL_LIMIT)
+    return found if _LABEL.fullmatch(text) else [*found, LABEL_TEXT]
+
+
+def dns_subdomain(text: str) -> list[str]:
+    """What is wrong with an RFC 1123 subdomain."""
+    found = _length(text, _SUBDOMAIN_LIMIT)
+    return found if _SUBDOMAIN.fullmatch(text) else [*found, SUBDOMAIN_TEXT]
+
+
+def dns_1035(text: str) -> list[str]:
+    """What is wrong with a DNS-1035 label."""
+    found = _length(text, _LABEL_LIMIT)
+    return found if _DNS1035.fullmatch(text) else [*found, DNS1035_TEXT]
+
+
+def path_segment(text: str) -> list[str]:
+    """What is wrong with a name that only has to fit into a path."""
+    if text in (".", ".."):
+        return [f"may not be '{text}'"]
+    return [f"may not contain '{each}'" for each in ("/", "%") if each in text]
+
+
+def label_value(text: str) -> list[str]:
+    """What is wrong with the value of a label."""
+    found = _length(text, _LABEL_LIMIT)
+    if text and not _QUALIFIED.fullmatch(text):
+        found.append(LABEL_VALUE_TEXT)
+    return found
+
+
+def qualified_name(text: str) -> list[str]:
+    """What is wrong with the key of a label or the name of a resource."""
+    prefix, slash, name = text.rpartition("/")
+    found = []
+    if slash:
+        if "/" in prefix:
+            return [_QUALIFIED_SHAPE]
+        if not prefix:
+            found.append("prefix part must be non-empty")
+        else:
+            found += [f"prefix part {each}" for each in dns_subdomain(prefix)]
+    if not name:
+        found.append("name part must be non-empty")
+    elif len(name) > _LABEL_LIMIT:
+        found.append(f"name part must be no more than {_LABEL_LIMIT} bytes")
+    if not _QUALIFIED.fullmatch(name):
+        found.append(_NAME_PART)
+    return found
+
+
+def _length(text: str, limit: int) -> list[str]:
+    return [f"must be no more than {limit} bytes"] if len(text) > limit else []
+
+
+def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
+    """Keys and values of labels."""
+    found: Errors = []
+    for key in sorted(labels or {}):
+        value = (labels or {})[key]
+        found += [invalid(field, key, each) for each in qualified_name(key)]
+        found += [invalid(field, value, each) for each in label_value(str(value))]
+    return found
+
+
+def check_annotations(annotations: Mapping[str, Any] | None, field: str) -> Errors:
+    """Keys and the total size of annotations."""
+    found: Errors = []
+    total = 0
+    for key in sorted(annotations or {}):
+        found += [invalid(field, key, each) for each in qualified_name(key.lower())]
+        total += len(key.encode()) + len(str((annotations or {})[key]).encode())
+    if total > _ANNOTATIONS_LIMIT:
+        found.append(too_long(field, _ANNOTATIONS_LIMIT))
+    return found
+
+
+def check_required(value: Any, field: str, detail: str = "") -> Errors:
+    """A value that must not be empty."""
+    return [] if value else [required(field, detail)]

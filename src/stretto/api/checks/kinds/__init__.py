@@ -1,0 +1,1 @@
+"""Rules about the fields of single kinds, with the messages of kube-apiserver."""

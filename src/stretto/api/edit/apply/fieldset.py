@@ -1,0 +1,162 @@
+"""Sets of field paths in the form of ``fieldsV1``, and their algebra.
+
+A set is a tree of dictionaries whose keys are path elements: ``f:name`` for a field, ``k:{…}``
+for an item of a keyed list, ``v:…`` for an item of a set. A path belongs to the set if its node
+is empty or contains ``.``; the root belongs to no set.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+FieldSet = dict[str, Any]
+"""The tree; an empty dictionary is the empty set at the root and a member below it."""
+
+SELF: Final = "."
+"""The key that makes a node with children a member."""
+
+
+def is_member(node: Mapping[str, Any]) -> bool:
+    """Whether the path of a node below the root belongs to the set."""
+    return not node or SELF in node
+
+
+def children(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The nodes below a node."""
+    return {key: each for key, each in node.items() if key != SELF}
+
+
+def _node(member: bool, below: dict[str, Any]) -> FieldSet | None:
+    """A node below the root; ``None`` if it holds nothing."""
+    if below:
+        return {SELF: {}, **below} if member else below
+    return {} if member else None
+
+
+def union(one: FieldSet, two: FieldSet) -> FieldSet:
+    """Paths of either set."""
+    merged = dict(one)
+    for key, node in two.items():
+        merged[key] = _union(merged[key], node) if key in merged else node
+    return merged
+
+
+def _union(one: FieldSet, two: FieldSet) -> FieldSet:
+    below = union(children(one), children(two))
+    return _node(is_member(one) or is_member(two), below) or {}
+
+
+def difference(one: FieldSet, two: FieldSet) -> FieldSet:
+    """Paths of the first set that are not in the second."""
+    kept: FieldSet = {}
+    for key, node in one.items():
+        other = two.get(key)
+        left = node if other is None else _difference(node, other)
+        if left is not None:
+            kept[key] = left
+    return kept
+
+
+def _difference(one: FieldSet, two: FieldSet) -> FieldSet | None:
+    below = difference(children(one), children(two))
+    return _node(is_member(one) and not is_member(two), below)
+
+
+def intersection(one: FieldSet, two: FieldSet) -> FieldSet:
+    """Paths of both sets."""
+    kept: FieldSet = {}
+    for key, node in one.items():
+        if key in two:
+            below = intersection(children(node), children(two[key]))
+            both = _node(is_member(node) and is_member(two[key]), below)
+            if both is not None:
+                kept[key] = both
+    return kept
+
+
+def without_prefix(one: FieldSet, prefixes: FieldSet) -> FieldSet:
+    """Paths of a set that do not start with a path of another: a reset of whole sub-trees."""
+    kept: FieldSet = {}
+    for key, node in one.items():
+        other = prefixes.get(key)
+        if other is None:
+            kept[key] = node
+        elif not is_member(other):
+            below = _node(is_member(node), without_prefix(children(node), children(other)))
+            if below is not None:
+                kept[key] = below
+    return kept
+
+
+def only_prefix(one: FieldSet, prefixes: FieldSet) -> FieldSet:
+    """Paths of a set that start with a path of another."""
+    kept: FieldSet = {}
+    for key, node in one.items():
+        other = prefixes.get(key)
+        if other is None:
+            continue
+        if is_member(other):
+            kept[key] = node
+        else:
+            below = _node(False, only_prefix(children(node), children(other)))
+            if below is not None:
+                kept[key] = below
+    return kept
+
+
+def paths(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every path of a set."""
+    for key, node in sorted(tree.items()):
+        here = (*prefix, key)
+        if is_member(node):
+            yield here
+        yield from paths(children(node), here)
+
+
+def leaves(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths of a set that are no prefix of another of its paths."""
+    for key, node in sorted(tree.items()):
+        here = (*prefix, key)
+        below = children(node)
+        if below:
+            yield from leaves(below, here)
+        elif is_member(node):
+            yield here
+
+
+def path_text(path: tuple[str, ...]) -> str:
+    """A path as in messages: ``.spec.containers[name="app"].image``."""
+    return "".join(map(_element_text, path))
+
+
+def _element_text(element: str) -> str:
+    sort, _, rest = element.partition(":")
+    if sort == "f":
+        return f".{rest}"
+    if sort == "k":
+        keys = msgspec.json.decode(rest, type=dict[str, Any])
+        inner = ",".join(f"{key}={_scalar(keys[key])}" for key in sorted(keys))
+        return f"[{inner}]"
+    if sort == "v":
+        return f"[={_scalar(msgspec.json.decode(rest))}]"
+    return f"[{rest}]"
+
+
+def _scalar(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def field(name: str) -> str:
+    """The path element of a field."""
+    return f"f:{name}"
+
+
+def keyed(keys: Mapping[str, Any]) -> str:
+    """The path element of an item of a keyed list."""
+    return f"k:{msgspec.json.encode(dict(sorted(keys.items()))).decode()}"
+
+
+def valued(value: Any) -> str:
+    """The path element of an item of a set."""
+    return f"v:{msgspec.json.encode(value).decode()}"

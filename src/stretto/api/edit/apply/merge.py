@@ -1,0 +1,123 @@
+"""Merging of an applied configuration into an object, and removal of fields that it gave up."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from stretto.api.edit.apply import fieldset
+from stretto.api.edit.apply.fieldset import FieldSet
+from stretto.api.edit.apply.walking import MISSING, atom, is_leaf, items, member_type
+from stretto.api.schema.types import ANY, ValueType
+
+
+def merge(old: Any, new: Any, kind: ValueType) -> Any:
+    """An object with an applied configuration merged in."""
+    if new is MISSING:
+        return old
+    kind = atom(kind, new)
+    if old is MISSING or old is None or is_leaf(kind) or new is None:
+        return new if not isinstance(new, dict) or is_leaf(kind) else _clean(new, kind)
+    if isinstance(new, dict) and isinstance(old, dict):
+        merged = dict(old)
+        for name, value in new.items():
+            inner = member_type(kind, name) or ANY
+            merged[name] = merge(old.get(name, MISSING), value, inner)
+        return merged
+    if isinstance(new, list) and isinstance(old, list):
+        return _merge_lists(old, new, kind)
+    return new
+
+
+def _clean(new: dict[str, Any], kind: ValueType) -> dict[str, Any]:
+    return {
+        name: merge(MISSING, value, member_type(kind, name) or ANY) for name, value in new.items()
+    }
+
+
+def _merge_lists(old: list[Any], new: list[Any], kind: ValueType) -> list[Any]:
+    """Items of both lists: those of the new list keep its order, others stay where they were."""
+    left = list(items(kind, old))
+    before, after = dict(left), dict(items(kind, new))
+    right = list(after)
+    shared = iter([element for element in right if element in before])
+    awaited = next(shared, None)
+    merged: list[Any] = []
+    done: set[str] = set()
+    inner = kind.item or ANY
+    at_left = at_right = 0
+    while at_left < len(left) or at_right < len(right):
+        element = left[at_left][0] if at_left < len(left) else None
+        if element is not None and at_right < len(right):
+            if element == right[at_right]:
+                merged.append(merge(before[element], after[element], inner))
+                done.add(element)
+                at_left, at_right = at_left + 1, at_right + 1
+                awaited = next(shared, None)
+                continue
+            if element in after and awaited is not None and awaited != element:
+                at_left += 1
+                continue
+        if element is not None:
+            if element not in after:
+                merged.append(left[at_left][1])
+                at_left += 1
+                continue
+            if element in done:
+                at_left += 1
+        if at_right < len(right):
+            element = right[at_right]
+            merged.append(merge(before.get(element, MISSING), after[element], inner))
+            done.add(element)
+            at_right += 1
+            if awaited == element:
+                awaited = next(shared, None)
+    return merged
+
+
+def without(value: Any, gone: FieldSet, kind: ValueType) -> Any:
+    """A value without the fields of a set; a container that loses all members stays empty."""
+    kind = atom(kind, value)
+    if is_leaf(kind) or not gone:
+        return value
+    if isinstance(value, dict):
+        kept = {}
+        for name, each in value.items():
+            node = gone.get(fieldset.field(name))
+            if node is None:
+                kept[name] = each
+            elif not fieldset.is_member(node):
+                kept[name] = without(each, fieldset.children(node), member_type(kind, name) or ANY)
+        return kept
+    if isinstance(value, list):
+        remaining = []
+        for element, each in items(kind, value):
+            node = gone.get(element)
+            if node is None:
+                remaining.append(each)
+            elif not fieldset.is_member(node):
+                remaining.append(without(each, fieldset.children(node), kind.item or ANY))
+        return remaining
+    return value
+
+
+def extracted(value: Any, wanted: FieldSet, kind: ValueType) -> Any:
+    """The part of a value that a set of fields names; ``MISSING`` for none of it."""
+    kind = atom(kind, value)
+    if isinstance(value, dict) and not is_leaf(kind):
+        kept = {}
+        for name, each in value.items():
+            node = wanted.get(fieldset.field(name))
+            if node is not None:
+                kept[name] = _extracted(each, node, member_type(kind, name) or ANY)
+        return kept
+    if isinstance(value, list) and not is_leaf(kind):
+        return [
+            _extracted(each, wanted[element], kind.item or ANY)
+            for element, each in items(kind, value)
+            if element in wanted
+        ]
+    return value
+
+
+def _extracted(value: Any, node: Mapping[str, Any], kind: ValueType) -> Any:
+    below = fieldset.children(node)
+    return extracted(value, below, kind) if below else value

@@ -1,0 +1,168 @@
+"""What merging, comparing and owning need of typed values: members with their path elements."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from stretto.api.edit.apply.fieldset import field, keyed, path_text, valued
+from stretto.api.schema.types import ANY, Form, Merge, StructType, ValueType
+
+MISSING: Final = object()
+"""An absent value; null is a value."""
+
+_UNTYPED_MAP: Final = ValueType(Form.MAP, ANY, merge=Merge.GRANULAR)
+
+
+class ApplyError(Exception):
+    """A configuration that the schema does not allow; the text names the path."""
+
+
+def atom(kind: ValueType, value: Any) -> ValueType:
+    """The type that a value has: untyped objects are granular maps, untyped lists are atomic."""
+    if kind.form is Form.ANY:
+        return _UNTYPED_MAP if isinstance(value, dict) else ANY
+    return kind
+
+
+def is_leaf(kind: ValueType) -> bool:
+    """Whether values of a type have one owner as a whole."""
+    return kind.merge is Merge.ATOMIC
+
+
+def member_type(kind: ValueType, name: str) -> ValueType | None:
+    """The type of a member of an object; ``None`` if the schema does not know it."""
+    if kind.form is Form.STRUCT:
+        struct = kind.struct
+        known = struct.fields.get(name)
+        if known is not None:
+            return known.type
+        if struct.others is not None:
+            return struct.others
+        return ANY if struct.is_open else None
+    return kind.item or ANY
+
+
+def is_field(kind: ValueType, name: str) -> bool:
+    """Whether a member is a declared field."""
+    return kind.form is Form.STRUCT and name in kind.struct.fields
+
+
+def item_element(kind: ValueType, item: Any, index: int) -> str:
+    """The path element of an item of a set or of a keyed list.
+
+    Raises:
+        ApplyError: the item has no key.
+    """
+    if kind.merge is Merge.SET:
+        return valued(item)
+    if not isinstance(item, dict):
+        raise ApplyError(
+            f"element {index}: associative list with keys may not have non-map elements"
+        )
+    keys = {}
+    for key in kind.keys:
+        value = item.get(key)
+        if value is None:
+            value = kind.key_defaults.get(key)
+        if value is not None:
+            keys[key] = value
+    if not keys:
+        raise ApplyError(
+            f"element {index}: associative list with keys has an element that omits key field "
+            f'"{kind.keys[0]}" (and doesn\'t have default value)'
+        )
+    return keyed(keys)
+
+
+def items(kind: ValueType, values: list[Any]) -> Iterator[tuple[str, Any]]:
+    """The items of a list with their path elements; a repeated one counts once."""
+    seen: set[str] = set()
+    for index, each in enumerate(values):
+        element = item_element(kind, each, index)
+        if element not in seen:
+            seen.add(element)
+            yield element, each
+
+
+def struct_value(struct: StructType) -> ValueType:
+    """The type of objects of a struct."""
+    return ValueType(Form.STRUCT, find=lambda: struct, merge=Merge.GRANULAR)
+
+
+Visit = Callable[[str, Any, ValueType], None]
+"""Called with a path element, the value and its type."""
+
+
+def visit_members(kind: ValueType, value: Any, visit: Visit) -> None:
+    """Call ``visit`` for each member of an object or of a list that is not a leaf."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            visit(field(name), each, member_type(kind, name) or ANY)
+    elif isinstance(value, list):
+        for element, each in items(kind, value):
+            visit(element, each, kind.item or ANY)
+
+
+def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None:
+    """Check a configuration against its schema.
+
+    Raises:
+        ApplyError: a field is not declared, a value has the wrong type, or an item is repeated.
+    """
+    kind = atom(kind, value)
+    if value is None or kind.form is Form.ANY:
+        return
+    where = path_text(path)
+    if kind.form in (Form.STRUCT, Form.MAP):
+        if not isinstance(value, dict):
+            raise ApplyError(f"{where}: expected map, got {_go_value(value)}")
+        for name, each in value.items():
+            inner = member_type(kind, name)
+            if inner is None:
+                raise ApplyError(f"{where}.{name}: field not declared in schema")
+            check_typed(each, inner, (*path, field(name)))
+    elif kind.form is Form.LIST:
+        _check_list(value, kind, path)
+    else:
+        _check_scalar(value, kind, where)
+
+
+def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
+    where = path_text(path)
+    if not isinstance(value, list):
+        raise ApplyError(f"{where}: expected list, got {_go_value(value)}")
+    seen: set[str] = set()
+    for index, each in enumerate(value):
+        if kind.merge is Merge.ATOMIC:
+            element = f"i:{index}"
+        else:
+            try:
+                element = item_element(kind, each, index)
+            except ApplyError as error:
+                raise ApplyError(f"{where}: {error}") from error
+            if element in seen:
+                raise ApplyError(f"{where}: duplicate entries for key {path_text((element,))}")
+            seen.add(element)
+        check_typed(each, kind.item or ANY, (*path, element))
+
+
+_NUMERIC: Final = frozenset((Form.INT32, Form.INT64, Form.DOUBLE))
+_TEXTUAL: Final = frozenset((Form.STRING, Form.BYTES, Form.TIME, Form.MICRO_TIME, Form.DURATION))
+
+
+def _check_scalar(value: Any, kind: ValueType, where: str) -> None:
+    if isinstance(value, dict | list):
+        raise ApplyError(f"{where}: expected scalar, got {_go_value(value)}")
+    if kind.form in _NUMERIC and (isinstance(value, bool) or not isinstance(value, int | float)):
+        word = "string" if isinstance(value, str) else "boolean"
+        raise ApplyError(f"{where}: expected numeric (int or float), got {word}")
+    if kind.form in _TEXTUAL and not isinstance(value, str):
+        raise ApplyError(f"{where}: expected string, got {_go_value(value)}")
+    if kind.form is Form.BOOL and not isinstance(value, bool):
+        raise ApplyError(f"{where}: expected boolean, got {_go_value(value)}")
+
+
+def _go_value(value: Any) -> str:
+    """A value as Go prints it in messages of this check."""
+    if isinstance(value, str):
+        return f"&{{{value}}}"
+    return f"&value.valueUnstructured{{Value:{value}}}"

@@ -1,0 +1,276 @@
+"""Decoding of JSON values as Go decodes them, and their encoding without empty fields.
+
+The result has the members that kube-apiserver would send back: unknown members are dropped and
+reported, empty optional fields are omitted, and structs that Go holds by value are present.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stretto.api.schema.quantities import canonical
+from stretto.api.schema.types import FieldType, Form, StructType, ValueType
+from stretto.base.errors import InputError
+
+QUANTITY_TEXT: Final = re.compile(r"[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)")
+"""What a quantity looks like."""
+_BAD_QUANTITY: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)",
+)
+_INT32: Final = range(-(2**31), 2**31)
+_INT64: Final = range(-(2**63), 2**63)
+
+
+class DecodeError(Exception):
+    """A value that its type cannot hold; the text is that of kube-apiserver."""
+
+
+@dataclass
+class Decoding:
+    """One decoding and what it found."""
+
+    #: Paths of members that no type knows, in order.
+    unknown: list[str] = field(default_factory=list)
+
+
+def decode(value: Any, struct: StructType, found: Decoding) -> dict[str, Any]:
+    """An object of a struct.
+
+    Raises:
+        DecodeError: a value has the wrong type.
+    """
+    if not isinstance(value, dict):
+        raise DecodeError(
+            f"json: cannot unmarshal {json_word(value)} into Go value of type "
+            f"{go_word(struct.name)}"
+        )
+    return _struct(value, struct, "", found)
+
+
+def _struct(
+    value: dict[str, Any], struct: StructType, path: str, found: Decoding
+) -> dict[str, Any]:
+    fields = struct.fields
+    result: dict[str, Any] = {}
+    for name, member in value.items():
+        known = fields.get(name)
+        if known is None:
+            found.unknown.append(f"{path}{name}")
+        elif member is not None:
+            decoded = _value(member, known.type, f"{path}{name}", (struct, found))
+            if known.is_pointer or not known.omits_empty or not _is_empty(decoded, known):
+                result[name] = decoded
+    for each in struct.emitted:
+        if each.name not in result:
+            result[each.name] = zero(each)
+    return result
+
+
+def _is_empty(value: Any, known: FieldType) -> bool:
+    """Whether Go omits a decoded value."""
+    if known.type.form is Form.STRUCT:
+        return known.omits_zero and is_zero(value)
+    return not value and (value != {} or known.type.form is not Form.ANY)
+
+
+def is_zero(value: Any) -> bool:
+    """Whether a value has no content: Go's ``omitzero``."""
+    if isinstance(value, dict):
+        return all(map(is_zero, value.values()))
+    return value in (None, "", 0, False) or value == []
+
+
+def zero(known: FieldType) -> Any:
+    """What is encoded of an absent field."""
+    if known.is_pointer:
+        return None
+    if known.type.form is Form.STRUCT:
+        return _struct({}, known.type.struct, "", Decoding())
+    return _ZEROS.get(known.type.form)
+
+
+_ZEROS: Final = {
+    Form.STRING: "",
+    Form.BOOL: False,
+    Form.INT32: 0,
+    Form.INT64: 0,
+    Form.DOUBLE: 0,
+    Form.QUANTITY: "0",
+    Form.DURATION: "0s",
+    Form.INT_OR_STRING: 0,
+}
+
+_Place = tuple[StructType, Decoding]
+
+
+def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
+    form = kind.form
+    if form is Form.STRUCT:
+        if not isinstance(value, dict):
+            raise _mismatch(value, kind, path, place)
+        return _struct(value, kind.struct, f"{path}.", place[1])
+    if form is Form.LIST:
+        if not isinstance(value, list) or kind.item is None:
+            raise _mismatch(value, kind, path, place)
+        item = kind.item
+        return [
+            _zero_item(item) if each is None else _value(each, item, f"{path}[{index}]", place)
+            for index, each in enumerate(value)
+        ]
+    if form is Form.MAP:
+        if not isinstance(value, dict) or kind.item is None:
+            raise _mismatch(value, kind, path, place)
+        item = kind.item
+        return {
+            key: _zero_item(item) if each is None else _value(each, item, f"{path}.{key}", place)
+            for key, each in value.items()
+        }
+    return value if form is Form.ANY else _SCALARS[form](value, kind, path, place)
+
+
+def _zero_item(item: ValueType) -> Any:
+    if item.form is Form.STRUCT:
+        return _struct({}, item.struct, "", Decoding())
+    return _ZEROS.get(item.form)
+
+
+def _string(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+    if isinstance(value, str):
+        return value
+    raise _mismatch(value, kind, path, place)
+
+
+def _bool(value: Any, kind: ValueType, path: str, place: _Place) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _mismatch(value, kind, path, place)
+
+
+def _int(value: Any, kind: ValueType, path: str, place: _Place) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(value, kind, path, place)
+    bounds = _INT32 if kind.form is Form.INT32 else _INT64
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or value not in bounds:
+        raise _mismatch(value, kind, path, place, f"number {value}")
+    return value
+
+
+def _double(value: Any, kind: ValueType, path: str, place: _Place) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(value, kind, path, place)
+    return value
+
+
+def _bytes(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+    text = _string(value, kind, path, place)
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise DecodeError(f"illegal base64 data at input byte {_first_bad(text)}") from error
+    return text
+
+
+def _first_bad(text: str) -> int:
+    found = re.search(r"[^A-Za-z0-9+/=]", text)
+    return found.start() if found else max(0, len(text) - len(text) % 4)
+
+
+def _time(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+    text = _string(value, kind, path, place)
+    match = _TIME.fullmatch(text)
+    micro = kind.form is Form.MICRO_TIME
+    if match is None:
+        layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
+        quoted = text.replace('"', '\\"')
+        raise DecodeError(
+            f'parsing time "{quoted}" as "{layout}": cannot parse "{quoted}" as "2006"'
+        )
+    if not micro:
+        return f"{match[1]}Z" if match[3] == "Z" else text
+    return f"{match[1]}.{(match[2] or '.')[1:7]:<06}Z" if match[3] == "Z" else text
+
+
+def _quantity(value: Any, _kind: ValueType, path: str, _place: _Place) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise DecodeError(_BAD_QUANTITY)
+    text = str(value)
+    try:
+        return canonical(text, path)
+    except InputError as error:
+        raise DecodeError(_BAD_QUANTITY) from error
+
+
+def _int_or_string(value: Any, kind: ValueType, path: str, place: _Place) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _mismatch(value, kind, path, place)
+    return value
+
+
+_Scalar = Callable[[Any, ValueType, str, _Place], Any]
+
+_SCALARS: Final[dict[Form, _Scalar]] = {
+    Form.STRING: _string,
+    Form.BYTES: _bytes,
+    Form.BOOL: _bool,
+    Form.INT32: _int,
+    Form.INT64: _int,
+    Form.DOUBLE: _double,
+    Form.TIME: _time,
+    Form.MICRO_TIME: _time,
+    Form.DURATION: _string,
+    Form.QUANTITY: _quantity,
+    Form.INT_OR_STRING: _int_or_string,
+}
+
+
+def _mismatch(value: Any, kind: ValueType, path: str, place: _Place, what: str = "") -> DecodeError:
+    """The message about a value of the wrong type."""
+    plain = re.sub(r"\[\d+\]", "", path)
+    return DecodeError(
+        f"json: cannot unmarshal {what or json_word(value)} into Go struct field "
+        f"{place[0].go_name}.{plain} of type {go_type(kind)}"
+    )
+
+
+def json_word(value: Any) -> str:
+    """The word for a JSON value in messages of Go's decoder."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    return "string" if isinstance(value, str) else "number"
+
+
+def go_word(name: str) -> str:
+    """The Go name of a struct: ``v1.Container`` of ``core/v1.Container``."""
+    return name.rpartition("/")[2]
+
+
+def go_type(kind: ValueType) -> str:
+    """The Go type of a value."""
+    if kind.go_type:
+        return kind.go_type
+    if kind.form is Form.STRUCT:
+        return go_word(kind.struct.name)
+    if kind.form is Form.LIST and kind.item is not None:
+        return f"[]{go_type(kind.item)}"
+    if kind.form is Form.MAP and kind.item is not None:
+        return f"map[string]{go_type(kind.item)}"
+    return _GO_TYPES.get(kind.form, str(kind.form.value))
+
+
+_GO_TYPES: Final[dict[Form, str]] = {
+    Form.DOUBLE: "float64",
+    Form.BYTES: "[]uint8",
+    Form.TIME: "v1.Time",
+}

@@ -1,0 +1,203 @@
+"""The types and resources of Kubernetes 1.36, from the data file beside this module.
+
+``scripts/kube_schema`` derives the file from the Go types and from a server's OpenAPI documents.
+Structs are built when they are first used.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.schema.types import FieldType, Form, Merge, StructType, ValueType
+
+_DATA: Final = "data/kubernetes.jsonl"
+_FORMS: Final = {form.value: form for form in Form} | {
+    "raw": Form.ANY,
+    "json": Form.ANY,
+    "fields": Form.ANY,
+    "schemaorbool": Form.ANY,
+    "schemaorarray": Form.ANY,
+    "schemaorstrings": Form.ANY,
+    "uint8": Form.INT32,
+}
+
+Json = dict[str, Any]
+
+
+class SubresourceFacts(msgspec.Struct, frozen=True):
+    """A subresource of a resource."""
+
+    #: Group, version and kind of its objects; empty parts are those of the resource.
+    kind: tuple[str, str, str]
+    #: Verbs.
+    verbs: tuple[str, ...]
+
+
+class ResourceFacts(msgspec.Struct, frozen=True):
+    """What discovery says about a resource."""
+
+    #: Verbs.
+    verbs: tuple[str, ...]
+    #: Name in the singular.
+    singular: str = ""
+    #: Short names.
+    short: tuple[str, ...] = ()
+    #: Categories.
+    categories: tuple[str, ...] = ()
+    #: Whether its objects live in a namespace.
+    namespaced: bool = False
+    #: Subresources by name.
+    subresources: Mapping[str, SubresourceFacts] = {}
+
+
+@dataclass(frozen=True)
+class KubernetesResource:
+    """A resource of Kubernetes, in the order of discovery."""
+
+    #: API group.
+    group: str
+    #: Version.
+    version: str
+    #: Name in paths.
+    resource: str
+    #: Kind of its objects.
+    kind: str
+    #: What discovery says.
+    facts: ResourceFacts
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The lines of the file."""
+
+    #: Fields by type.
+    types: Mapping[str, list[list[Any]]]
+    #: Type by group, version and kind.
+    kinds: Mapping[tuple[str, str, str], str]
+    #: Resources in order.
+    resources: tuple[KubernetesResource, ...]
+
+
+@cache
+def _data() -> _Data:
+    types: dict[str, list[list[Any]]] = {}
+    kinds: dict[tuple[str, str, str], str] = {}
+    found: list[KubernetesResource] = []
+    text = resources.files("stretto.api.schema").joinpath(_DATA).read_bytes()
+    for line in text.splitlines():
+        word, *parts = msgspec.json.decode(line)
+        if word == "type":
+            types[parts[0]] = parts[1]
+        elif word == "kind":
+            kinds[parts[0], parts[1], parts[2]] = parts[3]
+        else:
+            facts = msgspec.convert(parts[4], ResourceFacts)
+            found.append(KubernetesResource(parts[0], parts[1], parts[2], parts[3], facts))
+    return _Data(types, kinds, tuple(found))
+
+
+def kubernetes_resources() -> tuple[KubernetesResource, ...]:
+    """Every resource, in the order of discovery."""
+    return _data().resources
+
+
+def struct_of_kind(group: str, version: str, kind: str) -> StructType | None:
+    """The struct of a kind; ``None`` for a kind that is not of Kubernetes."""
+    name = _data().kinds.get((group, version, kind))
+    return None if name is None else struct(name)
+
+
+def kind_versions() -> Mapping[tuple[str, str, str], str]:
+    """Names of structs by group, version and kind."""
+    return _data().kinds
+
+
+@cache
+def struct(name: str) -> StructType:
+    """A struct by its name, such as ``core/v1.Container``."""
+    fields = {each[0]: _field(each) for each in _data().types[name]}
+    return StructType(name, fields)
+
+
+def _field(line: list[Any]) -> FieldType:
+    name, expression, flags, *rest = line
+    facts: Json = rest[0] if rest else {}
+    return FieldType(
+        name,
+        _type(expression, facts),
+        "p" in flags,
+        "e" in flags or "z" in flags,
+        "z" in flags,
+        facts.get("default"),
+        tuple(facts["patch"].split(",")) if "patch" in facts else (),
+        facts.get("key", ""),
+        "r" in flags,
+        tuple(facts.get("enum", ())),
+    )
+
+
+def _type(expression: str, facts: Json) -> ValueType:
+    if expression.startswith("[]"):
+        return _list(expression[2:], facts)
+    if expression.startswith("{}"):
+        merge = Merge.ATOMIC if facts.get("map") == "atomic" else Merge.GRANULAR
+        item = _type(expression[2:], {})
+        return ValueType(Form.MAP, item, merge=merge, go_type=facts.get("go", ""))
+    if expression.startswith("."):
+        name = expression[1:]
+        atomic = facts.get("map") == "atomic" or name in _ATOMIC
+        merge = Merge.ATOMIC if atomic else Merge.GRANULAR
+        return ValueType(Form.STRUCT, find=lambda: struct(name), merge=merge)
+    return ValueType(_FORMS[expression], go_type=facts.get("go", ""))
+
+
+def _list(expression: str, facts: Json) -> ValueType:
+    merge = Merge(facts.get("list", "atomic"))
+    keys = tuple(facts.get("keys", ()))
+    defaults = {}
+    item = _type(expression, {})
+    if keys and item.form is Form.STRUCT:
+        named = {each[0]: each for each in _data().types[expression[1:]]}
+        for key in keys:
+            default = _field(named[key]).default if key in named else None
+            if default is not None:
+                defaults[key] = default
+    return ValueType(Form.LIST, item, None, merge, keys, defaults, facts.get("go", ""))
+
+
+_ATOMIC: Final = frozenset(
+    {
+        "admissionregistration/v1.MatchResources",
+        "admissionregistration/v1.NamedRuleWithOperations",
+        "admissionregistration/v1.ParamKind",
+        "admissionregistration/v1.ParamRef",
+        "admissionregistration/v1.Variable",
+        "autoscaling/v1.CrossVersionObjectReference",
+        "core/v1.ConfigMapKeySelector",
+        "core/v1.EndpointAddress",
+        "core/v1.EndpointPort",
+        "core/v1.FileKeySelector",
+        "core/v1.LocalObjectReference",
+        "core/v1.NodeSelector",
+        "core/v1.NodeSelectorTerm",
+        "core/v1.ObjectFieldSelector",
+        "core/v1.ObjectReference",
+        "core/v1.ResourceFieldSelector",
+        "core/v1.ScopeSelector",
+        "core/v1.SecretKeySelector",
+        "core/v1.SecretReference",
+        "core/v1.TopologySelectorTerm",
+        "core/v1.TypedLocalObjectReference",
+        "discovery/v1.EndpointPort",
+        "meta/v1.LabelSelector",
+        "meta/v1.OwnerReference",
+        "networking/v1.ServiceBackendPort",
+        "rbac/v1.RoleRef",
+        "rbac/v1.Subject",
+    }
+)
+"""Structs that server-side apply treats as a whole (``+structType=atomic``)."""

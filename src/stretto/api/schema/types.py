@@ -1,0 +1,151 @@
+"""Types of API objects: structs, lists, maps and scalars, with what merging and encoding need.
+
+A type says how a value is encoded (Kubernetes' Go types omit empty optional fields), how a list
+merges under server-side apply and under strategic merge, and which default a field has.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+
+class Form(Enum):
+    """What a value is."""
+
+    STRUCT = "struct"
+    LIST = "list"
+    MAP = "map"
+    STRING = "string"
+    BYTES = "bytes"
+    BOOL = "bool"
+    INT32 = "int32"
+    INT64 = "int64"
+    DOUBLE = "double"
+    TIME = "time"
+    MICRO_TIME = "micro"
+    DURATION = "duration"
+    QUANTITY = "quantity"
+    INT_OR_STRING = "intstr"
+    #: Any JSON value.
+    ANY = "any"
+
+
+class Merge(Enum):
+    """How a list or a map merges under server-side apply."""
+
+    ATOMIC = "atomic"
+    #: A list of distinct scalars.
+    SET = "set"
+    #: A list of objects that keys identify.
+    KEYED = "map"
+    #: A map or a struct whose members have owners of their own.
+    GRANULAR = "granular"
+
+
+SCALARS: Final = frozenset(set(Form) - {Form.STRUCT, Form.LIST, Form.MAP, Form.ANY})
+"""Forms without members."""
+
+
+@dataclass(frozen=True, eq=False)
+class StructType:
+    """The fields of an object."""
+
+    #: Name in the data file, such as ``core/v1.Container``; empty for a type of a CRD.
+    name: str
+    #: Fields by name.
+    fields: Mapping[str, "FieldType"]
+    #: Type of members that are no fields; ``None`` where they are unknown.
+    others: "ValueType | None" = None
+    #: Whether unknown members are kept.
+    is_open: bool = False
+
+    @cached_property
+    def go_name(self) -> str:
+        """The name in messages of decoding: ``Container``."""
+        return self.name.rpartition(".")[2]
+
+    @cached_property
+    def emitted(self) -> tuple["FieldType", ...]:
+        """Fields that are encoded although no value is given."""
+        return tuple(each for each in self.fields.values() if each.is_emitted)
+
+    @cached_property
+    def defaulted(self) -> tuple["FieldType", ...]:
+        """Fields with a default."""
+        return tuple(each for each in self.fields.values() if each.default not in (None, {}, ""))
+
+
+@dataclass(frozen=True, eq=False)
+class ValueType:
+    """The type of a value."""
+
+    #: What it is.
+    form: Form
+    #: Type of the items of a list or of the values of a map.
+    item: "ValueType | None" = None
+    #: Finds the struct of a struct.
+    find: Callable[[], StructType] | None = None
+    #: How it merges; scalars are atomic.
+    merge: Merge = Merge.ATOMIC
+    #: Keys of a keyed list.
+    keys: tuple[str, ...] = ()
+    #: Defaults of the keys of a keyed list.
+    key_defaults: Mapping[str, Any] = field(default_factory=dict)
+    #: Name of the Go type in messages of decoding; empty: that of the form.
+    go_type: str = ""
+
+    @cached_property
+    def struct(self) -> StructType:
+        """The struct; only for the form STRUCT."""
+        if self.find is None:
+            return StructType("", {}, is_open=True)
+        return self.find()
+
+
+@dataclass(frozen=True, eq=False)
+class FieldType:
+    """A field of a struct."""
+
+    #: Name in JSON.
+    name: str
+    #: Type of its value.
+    type: ValueType
+    #: Whether absence differs from the empty value.
+    is_pointer: bool = False
+    #: Whether an empty value is not encoded.
+    omits_empty: bool = True
+    #: Whether a struct without any value is not encoded.
+    omits_zero: bool = False
+    #: Value of an absent field; ``None``: none.
+    default: Any = None
+    #: Words of the patch strategy: ``merge``, ``replace``, ``retainKeys``.
+    strategy: tuple[str, ...] = ()
+    #: Key by which a strategic merge patch identifies items.
+    merge_key: str = ""
+    #: Whether the OpenAPI document requires it.
+    is_required: bool = False
+    #: Values of an enumeration in the OpenAPI document.
+    enum: tuple[str, ...] = ()
+
+    @cached_property
+    def is_emitted(self) -> bool:
+        """Whether it is encoded although no value is given."""
+        if self.omits_zero:
+            return False
+        if self.is_pointer:
+            return not self.omits_empty
+        is_struct = self.type.form in _STRUCTS
+        return is_struct or not self.omits_empty
+
+
+_STRUCTS: Final = frozenset(
+    (Form.STRUCT, Form.TIME, Form.MICRO_TIME, Form.QUANTITY, Form.DURATION, Form.INT_OR_STRING)
+)
+"""Forms that Go holds as structs, which ``omitempty`` does not omit."""
+
+ANY: Final = ValueType(Form.ANY)
+"""Any JSON value, as a whole."""
+STRING: Final = ValueType(Form.STRING)
+"""A string."""

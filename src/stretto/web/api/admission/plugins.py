@@ -1,0 +1,133 @@
+"""The admission plugins of the server, in the order of kube-apiserver."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from stretto.api.admission import limits, priority, pvcs, runtime, tolerations
+from stretto.api.admission.request import AdmissionRequest, ForbiddenError, Operation
+from stretto.api.wire.kinds import (
+    NAMESPACE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    PRIORITY_CLASS,
+)
+from stretto.base.errors import InputError
+from stretto.web.api import failures
+from stretto.web.api.admission.view import StorageView
+from stretto.web.api.call import Call
+from stretto.web.api.state import Admission, ApiState
+
+Json = dict[str, Any]
+
+_CHARGED: Final = frozenset({POD, PERSISTENT_VOLUME_CLAIM})
+
+
+def namespace_exists(state: ApiState, admission: Admission) -> None:
+    """Refuse new objects in a namespace that does not exist or that is being deleted."""
+    call, route = admission.call, admission.call.route
+    if admission.operation != "CREATE" or not call.resource.kind.namespaced:
+        return
+    found = state.storage.find(NAMESPACE, "", route.namespace)
+    if found is None:
+        raise failures.not_found("", "namespaces", route.namespace)
+    phase = (found.item.get("status") or {}).get("phase")
+    if phase == "Terminating" and not route.subresource:
+        name = (admission.item or {})["metadata"].get("name", "")
+        text = (
+            f"unable to create new content in namespace {route.namespace} because it is being "
+            "terminated"
+        )
+        error = failures.forbidden(call.resource.group, call.resource.resource, name, text)
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {route.namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        details = {**(error.details or {}), "causes": [cause]}
+        raise failures.ApiError(403, "Forbidden", error.message, details)
+
+
+def change_pod(state: ApiState, admission: Admission) -> None:
+    """Limits, priority, tolerations and runtime class of a new pod."""
+    item = admission.item
+    if admission.resource.stored != POD or admission.operation != "CREATE" or item is None:
+        return
+    view, request = StorageView(state.storage), _request(admission)
+    spec = item["spec"]
+    with _Refusals(admission.call, item):
+        limits.default_pod(request, item, view)
+        tolerations.add_default_seconds(spec)
+        priority.set_priority(request, item, view)
+        runtime.apply_runtime_class(request, item, view)
+
+
+def change_claim(state: ApiState, admission: Admission) -> None:
+    """The default StorageClass of a new PVC."""
+    item = admission.item
+    if (
+        admission.resource.stored == PERSISTENT_VOLUME_CLAIM
+        and admission.operation == "CREATE"
+        and item is not None
+    ):
+        with _Refusals(admission.call, item):
+            pvcs.default_class(_request(admission), item, StorageView(state.storage))
+
+
+def check_class(state: ApiState, admission: Admission) -> None:
+    """Refuse a second default PriorityClass."""
+    item = admission.item
+    if admission.resource.stored == PRIORITY_CLASS and item is not None:
+        with _Refusals(admission.call, item):
+            priority.check_class(_request(admission), item, StorageView(state.storage))
+
+
+def check_limits(state: ApiState, admission: Admission) -> None:
+    """Refuse a pod or a PVC outside the bounds of its namespace."""
+    item = admission.item
+    if admission.resource.stored in _CHARGED and item is not None and not admission.subresource:
+        if admission.operation == "UPDATE" and admission.resource.stored == POD:
+            return
+        with _Refusals(admission.call, item):
+            limits.check_bounds(_request(admission), item, StorageView(state.storage))
+
+
+def _request(admission: Admission) -> AdmissionRequest:
+    operation = Operation.CREATE if admission.operation == "CREATE" else Operation.UPDATE
+    item = admission.item or {}
+    return AdmissionRequest(
+        admission.resource.stored, item, operation, admission.call.route.namespace
+    )
+
+
+class _Refusals:
+    """Turns refusals of admission into failures of the API."""
+
+    def __init__(self, call: Call, item: Json) -> None:
+        self._call = call
+        self._name = item["metadata"].get("name", "")
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        resource = self._call.resource
+        if isinstance(error, ForbiddenError):
+            text = str(error.args[1])
+            raise failures.forbidden(resource.group, resource.resource, self._name, text) from error
+        if isinstance(error, InputError):
+            raise failures.forbidden(
+                resource.group, resource.resource, self._name, str(error)
+            ) from error
+
+
+MUTATING: Final[tuple[Callable[[ApiState, Admission], None], ...]] = (
+    namespace_exists,
+    change_pod,
+    change_claim,
+)
+"""Admission that changes objects."""
+VALIDATING: Final[tuple[Callable[[ApiState, Admission], None], ...]] = (
+    check_class,
+    check_limits,
+)
+"""Admission that only refuses."""

@@ -1,0 +1,49 @@
+"""Users and the tokens that identify them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True)
+class User:
+    """An authenticated user."""
+
+    #: Name.
+    name: str
+    #: Identity; empty if unknown.
+    uid: str = ""
+    #: Groups, without those that every authenticated user has.
+    groups: tuple[str, ...] = ()
+    #: Further facts by key.
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+AUTHENTICATED: Final = "system:authenticated"
+"""Group of every user with credentials."""
+UNAUTHENTICATED: Final = "system:unauthenticated"
+"""Group of requests without credentials."""
+MASTERS: Final = "system:masters"
+"""Group that may do everything."""
+ANONYMOUS: Final = User("system:anonymous", "", (UNAUTHENTICATED,))
+"""The user of a request without credentials."""
+
+
+class TokenTable:
+    """Fixed bearer tokens."""
+
+    def __init__(self, users: Mapping[str, User]) -> None:
+        """Users by token."""
+        self._users = dict(users)
+
+    def user(self, token: str) -> User | None:
+        """The user of a token, with the group of all authenticated users; ``None`` if unknown."""
+        found = self._users.get(token)
+        return None if found is None else authenticated(found)
+
+
+def authenticated(user: User) -> User:
+    """A user with the group of all authenticated users."""
+    if AUTHENTICATED in user.groups:
+        return user
+    return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)

@@ -1,0 +1,115 @@
+"""One request on its way through the server."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.authn.users import User
+from stretto.web.api.failures import bad_request, invalid
+from stretto.web.api.message import ApiRequest
+from stretto.web.api.resources import ServedResource
+from stretto.web.api.routes import Route
+
+_VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
+_MAX_MANAGER: Final = 128
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """Options of a write."""
+
+    #: Whether nothing is stored.
+    dry_run: bool = False
+    #: Name of the field manager; empty: from the user agent.
+    manager: str = ""
+    #: What happens to unknown fields.
+    validation: str = "Warn"
+    #: Whether an apply takes fields from other managers; ``None`` if not stated.
+    force: bool | None = None
+
+
+@dataclass
+class Call:
+    """A request with all that was found out about it."""
+
+    #: The request.
+    request: ApiRequest
+    #: Parts of its path.
+    route: Route
+    #: The resource.
+    resource: ServedResource
+    #: Verb of RBAC.
+    verb: str
+    #: The user.
+    user: User
+    #: Options of a write.
+    options: WriteOptions = WriteOptions()
+    #: Warnings for the client.
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def manager(self) -> str:
+        """The field manager of the write."""
+        return self.options.manager or agent_name(self.request.header("user-agent"))
+
+
+def agent_name(agent: str) -> str:
+    """The manager that a user agent stands for: its part before the slash."""
+    name = "".join(each for each in agent.partition("/")[0] if each.isprintable())
+    return name.encode()[:_MAX_MANAGER].decode(errors="ignore") or "unknown"
+
+
+def write_options(request: ApiRequest, verb: str, body_options: dict[str, object]) -> WriteOptions:
+    """The options in the query (and, for deletions, in the body).
+
+    Raises:
+        ApiError: an option has an unknown value.
+    """
+    words = {"create": "CreateOptions", "patch": "PatchOptions", "update": "UpdateOptions"}
+    kind = Kind("meta.k8s.io", "v1", words.get(verb, "DeleteOptions"), "")
+    causes = []
+    dry = request.query.get("dryRun") or list(body_options.get("dryRun") or ())  # type: ignore[call-overload]
+    if dry and dry != ["All"]:
+        shown = ", ".join(f'"{each}"' for each in ("All",))
+        listed = "[" + ", ".join(f'"{each}"' for each in dry) + "]"
+        causes.append(
+            (
+                "FieldValueNotSupported",
+                f"Unsupported value: {listed}: supported values: {shown}",
+                "dryRun",
+            )
+        )
+    validation = request.parameter("fieldValidation")
+    if validation and validation not in _VALIDATIONS:
+        shown = ", ".join(f'"{each}"' for each in ("", *_VALIDATIONS))
+        causes.append(
+            (
+                "FieldValueNotSupported",
+                f'Unsupported value: "{validation}": supported values: {shown}',
+                "fieldValidation",
+            )
+        )
+    manager = request.parameter("fieldManager")
+    if len(manager) > _MAX_MANAGER:
+        causes.append(
+            (
+                "FieldValueTooLong",
+                f"Too long: may not be more than {_MAX_MANAGER} bytes",
+                "fieldManager",
+            )
+        )
+    if causes:
+        raise invalid(kind, "", causes)
+    force = request.parameter("force")
+    return WriteOptions(bool(dry), manager, validation or "Warn", _flag(force))
+
+
+def _flag(text: str) -> bool | None:
+    """A boolean of the query; ``None`` if absent."""
+    if not text:
+        return None
+    if text.lower() in ("true", "1", "t"):
+        return True
+    if text.lower() in ("false", "0", "f"):
+        return False
+    raise bad_request(f'strconv.ParseBool: parsing "{text}": invalid syntax')

@@ -1,0 +1,158 @@
+"""Failures as values of Kubernetes: a ``Status`` with reason, details and code."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from stretto.api.wire.kinds import Kind
+
+Fields = dict[str, Any]
+
+_RETRY_SECONDS: Final = 1
+
+
+class ApiError(Exception):
+    """A request that fails; becomes a ``Status`` object.
+
+    Further errors are made by the functions of this module.
+    """
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        #: HTTP status.
+        self.code = code
+        #: Reason of the status; empty for none.
+        self.reason = reason
+        #: For people.
+        self.message = message
+        #: Details; ``None`` for none.
+        self.details = details
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers that belong to the failure."""
+        seconds = (self.details or {}).get("retryAfterSeconds")
+        return {"Retry-After": str(seconds)} if seconds else {}
+
+
+class PlainError(Exception):
+    """A request that fails with plain text instead of a status."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        #: HTTP status.
+        self.code = code
+        #: The body.
+        self.text = text
+
+
+def status_of(error: ApiError) -> Fields:
+    """The ``Status`` object of a failure."""
+    status: Fields = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+    }
+    if error.reason:
+        status["reason"] = error.reason
+    if error.details is not None:
+        status["details"] = dict(error.details)
+    return {**status, "code": error.code}
+
+
+def qualified(group: str, resource: str) -> str:
+    """A resource with its group: ``deployments.apps``."""
+    return f"{resource}.{group}" if group else resource
+
+
+def details_of(group: str, resource: str, name: str = "") -> Fields:
+    """Details that name an object."""
+    found: Fields = {}
+    if name:
+        found["name"] = name
+    if group:
+        found["group"] = group
+    if resource:
+        found["kind"] = resource
+    return found
+
+
+def bad_request(message: str) -> ApiError:
+    """400."""
+    return ApiError(400, "BadRequest", message)
+
+
+def internal(message: str) -> ApiError:
+    """500 without a reason, as kube-apiserver answers errors that have no status."""
+    return ApiError(500, "", message)
+
+
+def not_found(group: str, resource: str, name: str) -> ApiError:
+    """404 about an object."""
+    text = f'{qualified(group, resource)} "{name}" not found'
+    return ApiError(404, "NotFound", text, details_of(group, resource, name))
+
+
+def no_route() -> ApiError:
+    """404 about a resource that is not served."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def no_method() -> ApiError:
+    """405."""
+    text = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", text, {})
+
+
+def already_exists(group: str, resource: str, name: str) -> ApiError:
+    """409 about a name that is taken."""
+    text = f'{qualified(group, resource)} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", text, details_of(group, resource, name))
+
+
+def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
+    """409 about a version or a precondition."""
+    text = f'Operation cannot be fulfilled on {qualified(group, resource)} "{name}": {why}'
+    return ApiError(409, "Conflict", text, details_of(group, resource, name))
+
+
+MODIFIED: Final = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+"""Why a write with an old version conflicts."""
+
+
+def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
+    """403 about an object."""
+    text = f'{qualified(group, resource)} "{name}" is forbidden: {why}'
+    if not name:
+        text = f"{qualified(group, resource)} is forbidden: {why}"
+    return ApiError(403, "Forbidden", text, details_of(group, resource, name))
+
+
+def invalid(kind: Kind, name: str, causes: Sequence[tuple[str, str, str]]) -> ApiError:
+    """422 with causes ``(reason, message, field)``."""
+    texts = [f"{field}: {message}" if field else message for _, message, field in causes]
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(dict.fromkeys(texts))}]"
+    word = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    details = details_of(kind.group, kind.kind, name)
+    details["causes"] = [
+        {"reason": reason, "message": message, "field": field} for reason, message, field in causes
+    ]
+    return ApiError(422, "Invalid", f'{word} "{name}" is invalid: {joined}', details)
+
+
+def expired(message: str) -> ApiError:
+    """410."""
+    return ApiError(410, "Expired", message)
+
+
+def too_new(version: str, current: int) -> ApiError:
+    """504 about a version that does not exist yet."""
+    text = f"Too large resource version: {version}, current: {current}"
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    details = {"causes": [cause], "retryAfterSeconds": _RETRY_SECONDS}
+    return ApiError(504, "Timeout", text, details)

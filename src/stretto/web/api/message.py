@@ -1,0 +1,103 @@
+"""Requests and responses as values, so that the API runs without sockets."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+JSON: Final = "application/json"
+"""The media type of most bodies."""
+
+
+@dataclass(frozen=True)
+class ApiRequest:
+    """One HTTP request."""
+
+    #: Method in capitals.
+    method: str
+    #: Path and query as sent.
+    target: str
+    #: Headers by lower-case name; the values of a repeated header are joined by commas.
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: Body.
+    body: bytes = b""
+
+    @cached_property
+    def path(self) -> str:
+        """Decoded path without the query."""
+        return unquote(self.target.split("?", 1)[0])
+
+    @cached_property
+    def query(self) -> dict[str, list[str]]:
+        """Query parameters; a parameter without a value is empty."""
+        _, _, text = self.target.partition("?")
+        found: dict[str, list[str]] = {}
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            found.setdefault(name, []).append(value)
+        return found
+
+    def parameter(self, name: str) -> str:
+        """The first value of a query parameter; empty if absent."""
+        return next(iter(self.query.get(name, ())), "")
+
+    def header(self, name: str) -> str:
+        """A header by lower-case name; empty if absent."""
+        return self.headers.get(name, "")
+
+
+@dataclass(frozen=True)
+class ApiResponse:
+    """A complete response."""
+
+    #: HTTP status.
+    status: int
+    #: Body.
+    body: bytes = b""
+    #: Media type of the body; empty without one.
+    content_type: str = JSON
+    #: Further headers; a list for repeated ones.
+    headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ApiStream:
+    """A response that continues: the events of a watch.
+
+    ``poll`` returns what can be sent now and never blocks, or ``None`` at the end. ``subscribe``
+    calls a function whenever there may be more.
+    """
+
+    #: HTTP status.
+    status: int
+    #: Media type.
+    content_type: str
+    #: Chunks that can be sent now; ``None``: the stream has ended.
+    poll: Callable[[], Sequence[bytes] | None]
+    #: Registers a function to call when there may be more; returns how to end that.
+    subscribe: Callable[[Callable[[], None]], Callable[[], None]]
+    #: Stops the stream.
+    close: Callable[[], None]
+    #: Seconds after which the stream ends; 0: no limit.
+    timeout: float = 0.0
+    #: Further headers.
+    headers: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+
+
+Answer = ApiResponse | ApiStream
+"""What a request yields."""
+
+Chunks = AsyncIterator[bytes]
+"""The body of a stream in an event loop."""
+
+NO_CACHE: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
+"""The header of every answer about objects."""
+
+
+def json_response(
+    value: Any, status: int = 200, headers: Mapping[str, str | Sequence[str]] = NO_CACHE
+) -> ApiResponse:
+    """A JSON document as a response."""
+    return ApiResponse(status, msgspec.json.encode(value) + b"\n", JSON, headers)

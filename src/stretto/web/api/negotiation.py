@@ -1,0 +1,106 @@
+"""Media types: what a client accepts, and how answers are encoded."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.edit.yaml_text import dump_document
+from stretto.web.api.failures import ApiError
+from stretto.web.api.message import JSON, NO_CACHE, ApiResponse
+
+YAML: Final = "application/yaml"
+_SERVED: Final = (JSON, YAML)
+_META: Final = "meta.k8s.io"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The form that a client accepts best among those that are served."""
+
+    #: ``application/json`` or ``application/yaml``.
+    media: str = JSON
+    #: ``Table``, ``PartialObjectMetadata``, ``PartialObjectMetadataList`` or empty.
+    form: str = ""
+    #: Version of the form.
+    version: str = "v1"
+    #: Whether a watch is accepted.
+    stream: bool = False
+
+
+@dataclass(frozen=True)
+class _Range:
+    """One media range of an ``Accept`` header."""
+
+    #: Type and subtype.
+    media: str
+    #: Parameters.
+    params: dict[str, str] = field(default_factory=dict)
+    #: Quality.
+    quality: float = 1.0
+
+
+def ranges(header: str) -> list[_Range]:
+    """The media ranges of a header, best first."""
+    found = []
+    for part in header.split(","):
+        media, *params = [each.strip() for each in part.split(";")]
+        if not media:
+            continue
+        pairs = {key.strip(): value.strip() for key, _, value in (p.partition("=") for p in params)}
+        try:
+            quality = float(pairs.pop("q", "1"))
+        except ValueError:
+            quality = 0.0
+        found.append(_Range(media.lower(), pairs, quality))
+    return sorted(found, key=lambda each: -each.quality)
+
+
+def negotiate(header: str, forms: tuple[str, ...]) -> Accepted:
+    """The best form for an ``Accept`` header; ``forms`` are those that the answer can have.
+
+    Raises:
+        ApiError: the client accepts nothing that is served.
+    """
+    if not header.strip():
+        return Accepted()
+    for each in ranges(header):
+        media = _served(each.media)
+        if not media:
+            continue
+        form = each.params.get("as", "")
+        if not form:
+            return Accepted(media, stream=each.params.get("stream") == "watch")
+        group, version = each.params.get("g", ""), each.params.get("v", "")
+        if group == _META and version in ("v1", "v1beta1") and form in forms:
+            return Accepted(media, form, version)
+    raise not_acceptable(_SERVED)
+
+
+def not_acceptable(served: tuple[str, ...]) -> ApiError:
+    """406 with the media types that are served."""
+    text = f"only the following media types are accepted: {', '.join(served)}"
+    return ApiError(406, "NotAcceptable", text)
+
+
+def _served(media: str) -> str:
+    if media in ("*/*", "application/*"):
+        return JSON
+    return media if media in _SERVED else ""
+
+
+def encoded(
+    value: Any, accepted: Accepted, status: int = 200, warnings: list[str] | None = None
+) -> ApiResponse:
+    """An answer in the form that the client accepts."""
+    headers: dict[str, Any] = dict(NO_CACHE)
+    if warnings:
+        headers["Warning"] = [f"299 - {_quoted(text)}" for text in dict.fromkeys(warnings)]
+    if accepted.media == YAML:
+        return ApiResponse(status, dump_document(value).encode(), YAML, headers)
+    return ApiResponse(status, msgspec.json.encode(value) + b"\n", JSON, headers)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

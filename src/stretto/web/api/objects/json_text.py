@@ -1,0 +1,92 @@
+"""JSON texts with what Go's decoder reports: repeated members and the first bad character."""
+
+import json
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.limits import measured
+from stretto.base.errors import InputError
+
+_NAMES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "'": "\\'"}
+
+
+class JsonTextError(Exception):
+    """A text that is no JSON; worded as by Go's decoder."""
+
+
+class _Pairs(dict[str, Any]):
+    """An object that remembers which members were repeated."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def parse(body: bytes) -> tuple[Any, list[str]]:
+    """The value of a text and the paths of repeated members.
+
+    Raises:
+        JsonTextError: the text is malformed or nested too deeply.
+    """
+    try:
+        value = msgspec.json.decode(measured(body, "body"))
+    except (msgspec.DecodeError, InputError, RecursionError, UnicodeDecodeError) as error:
+        raise JsonTextError(_complaint(body, error)) from error
+    if not _may_repeat(body):
+        return value, []
+    found: list[str] = []
+    _collect(json.loads(body, object_pairs_hook=_pairs), "", found)
+    return value, found
+
+
+def _may_repeat(body: bytes) -> bool:
+    """Whether some object may have a repeated member: a cheap test that is rarely wrong."""
+    return body.count(b'":') + body.count(b'" :') > len(set(body.split(b'"')))
+
+
+def _pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = _Pairs(members)
+    if len(found) < len(members):
+        seen: set[str] = set()
+        twice = [name for name, _ in members if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+        found.repeated = tuple(dict.fromkeys(twice))
+    return found
+
+
+def _collect(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        found += [f"{path}{name}" for name in value.repeated]
+    if isinstance(value, dict):
+        for name, each in value.items():
+            _collect(each, f"{path}{name}.", found)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            _collect(each, f"{path.removesuffix('.')}[{index}].", found)
+
+
+def _complaint(body: bytes, error: Exception) -> str:
+    """What Go's decoder says about a text."""
+    text = body.decode(errors="replace")
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as found:
+        if found.pos >= len(text.rstrip()) or not text.strip():
+            return "unexpected end of JSON input"
+        character = _NAMES.get(text[found.pos], text[found.pos])
+        return f"invalid character '{character}' {_place(found)}"
+    except RecursionError:
+        return "exceeded max depth"
+    return str(error)
+
+
+def _place(found: json.JSONDecodeError) -> str:
+    if "Extra data" in found.msg:
+        return "after top-level value"
+    if "property name" in found.msg:
+        return "looking for beginning of object key string"
+    if "':' delimiter" in found.msg:
+        return "after object key"
+    if "',' delimiter" in found.msg:
+        opened = found.doc[: found.pos]
+        in_list = opened.rfind("[") > opened.rfind("{")
+        return "after array element" if in_list else "after object key:value pair"
+    return "looking for beginning of value"

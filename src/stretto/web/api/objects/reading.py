@@ -1,0 +1,136 @@
+"""Request bodies as objects: media types, decoding by the kind's struct, and strict errors."""
+
+from typing import Any, Final
+
+from stretto.api.edit import yaml_text
+from stretto.api.schema.decoding import DecodeError, Decoding, decode, json_word
+from stretto.api.schema.kubernetes import kind_versions
+from stretto.api.wire.limits import MAX_BYTES
+from stretto.base.errors import InputError
+from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.objects import json_text
+from stretto.web.api.objects.json_text import JsonTextError
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+YAML_TYPES: Final = ("application/yaml", "application/apply-patch+yaml")
+"""Media types of YAML."""
+_ACCEPTED: Final = "application/json, application/yaml"
+_UNKNOWN_FORMAT: Final = (
+    "the body of the request was in an unknown format - accepted media types include: "
+)
+_SHOWN: Final = 30
+
+
+def check_size(body: bytes) -> None:
+    """Refuse a body of more than 3 MiB."""
+    if len(body) > MAX_BYTES:
+        text = f"Request entity too large: limit is {MAX_BYTES}"
+        raise ApiError(413, "RequestEntityTooLarge", text)
+
+
+def media_type(header: str) -> str:
+    """The media type of a ``Content-Type`` without parameters; JSON if absent."""
+    return header.partition(";")[0].strip().lower() or "application/json"
+
+
+def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list[str]]:
+    """The value of a body and the paths of its repeated members.
+
+    Args:
+        body: the bytes.
+        content_type: the header of the request.
+        expected: the kind that the path wants, for messages; empty for none.
+    """
+    check_size(body)
+    media = media_type(content_type)
+    if media not in ("application/json", *YAML_TYPES):
+        raise ApiError(415, "UnsupportedMediaType", _UNKNOWN_FORMAT + _ACCEPTED)
+    if media in YAML_TYPES:
+        return _yaml(body)
+    prefix = "couldn't get version/kind; json parse error: "
+    if expected:
+        prefix = f"the object provided is unrecognized (must be of type {expected}): {prefix}"
+    try:
+        value, repeated = json_text.parse(body)
+    except JsonTextError as error:
+        raise bad_request(f"{prefix}{error}{_excerpt(body)}") from error
+    if not isinstance(value, dict):
+        raise bad_request(
+            f"{prefix}json: cannot unmarshal {json_word(value)} into Go value of type struct "
+            '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
+            f'Kind string "json:\\"kind,omitempty\\"" }}{_excerpt(body)}'
+        )
+    return value, repeated
+
+
+def _excerpt(body: bytes) -> str:
+    """The beginning of a body in messages: as text if it looks like JSON, otherwise in hex."""
+    if not body:
+        return ""
+    if body.lstrip()[:1] in (b"{", b"[", b'"'):
+        text = body[:_SHOWN].decode(errors="replace")
+        return f" ({text}{' ...' if len(body) > _SHOWN else ''})"
+    return f" ({body[:_SHOWN].hex()}{' ...' if len(body) > _SHOWN else ''})"
+
+
+def _yaml(body: bytes) -> tuple[Any, list[str]]:
+    try:
+        documents = [each for _, each in yaml_text.load_documents(body, "body")]
+    except InputError as error:
+        raise bad_request(f"error decoding YAML: {error}") from error
+    return (documents[0] if documents else None), []
+
+
+def read_object(
+    value: Json, repeated: list[str], resource: ServedResource, validation: str
+) -> tuple[Json, list[str]]:
+    """An object of a kind from a parsed body, and warnings.
+
+    Args:
+        value: the body.
+        repeated: paths of its repeated members.
+        resource: what the path names.
+        validation: ``Strict``, ``Warn`` or ``Ignore``.
+    """
+    kind = resource.kind
+    stated, version = value.get("kind"), value.get("apiVersion")
+    prefix = f'{stated or kind.kind} in version "{_version_of(version, kind.version)}" cannot be '
+    prefix += f"handled as a {kind.kind}: "
+    if (version or kind.api_version) != kind.api_version or (stated or kind.kind) != kind.kind:
+        raise _other_kind(stated, version, resource, prefix)
+    found = Decoding()
+    try:
+        item = decode(value, resource.struct, found)
+    except DecodeError as error:
+        raise bad_request(prefix + str(error)) from error
+    item = {"kind": kind.kind, "apiVersion": kind.api_version, **_without_type(item)}
+    problems = [f'duplicate field "{path}"' for path in repeated]
+    problems += [f'unknown field "{path}"' for path in found.unknown]
+    if problems and validation == "Strict":
+        raise bad_request(f"{prefix}strict decoding error: {', '.join(problems)}")
+    return item, problems if validation == "Warn" else []
+
+
+def _version_of(api_version: Any, default: str) -> str:
+    return str(api_version).rpartition("/")[2] if api_version else default
+
+
+def _without_type(item: Json) -> Json:
+    return {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+
+
+def _other_kind(stated: Any, version: Any, resource: ServedResource, prefix: str) -> ApiError:
+    """The error about a body of another kind or version."""
+    kind = resource.kind
+    if (stated == kind.kind and resource.definition is not None) or _is_known(stated, version):
+        text = f"the API version in the data ({version}) does not match the expected API version "
+        return bad_request(f"{text}({kind.api_version})")
+    scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+    return bad_request(f'{prefix}no kind "{stated}" is registered for version "{version}" {scheme}')
+
+
+def _is_known(stated: Any, version: Any) -> bool:
+    group, _, last = str(version or "").rpartition("/")
+    return (group, last, stated) in kind_versions()

@@ -1,0 +1,42 @@
+"""Objects as clients see them, and as the store keeps them.
+
+The store assigns uid, version and times, so a stored body does not contain them.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from stretto.stores.store import Record
+
+Json = dict[str, Any]
+
+ASSIGNED: Final = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "selfLink")
+"""Metadata that the store holds outside the body."""
+
+
+def rendered(record: Record) -> Json:
+    """The object of a record."""
+    item: Json = msgspec.json.decode(record.body)
+    metadata = dict(item.get("metadata") or {})
+    metadata["name"] = record.name
+    if record.namespace:
+        metadata["namespace"] = record.namespace
+    metadata["uid"] = record.uid
+    metadata["resourceVersion"] = str(record.version)
+    if record.created:
+        metadata["creationTimestamp"] = record.created
+    if record.deleting:
+        metadata["deletionTimestamp"] = record.deleting
+    if record.annotations:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **record.annotations}
+    if record.node:
+        item["spec"] = {**(item.get("spec") or {}), "nodeName": record.node}
+    kind = record.kind
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **item, "metadata": metadata}
+
+
+def stored_body(item: Json) -> bytes:
+    """The body that the store keeps of an object."""
+    metadata = {key: each for key, each in item["metadata"].items() if key not in ASSIGNED}
+    return msgspec.json.encode({**item, "metadata": metadata})

@@ -1,0 +1,151 @@
+"""What each kind prepares before it is stored: generation, status, initial values.
+
+A strategy is the part of a kind's life that no schema describes. Kinds without an entry have the
+default one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.api.checks.fields.metadata import NameRule
+from stretto.api.checks.fields.texts import dns_label, dns_subdomain, path_segment
+from stretto.api.schema.decoding import zero
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+Prepare = Callable[[Json], None]
+"""Changes a new object in place."""
+PrepareUpdate = Callable[[Json, Json], None]
+"""Changes a new version in place, given the old one."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How objects of a kind are prepared."""
+
+    #: Whether ``metadata.generation`` counts changes.
+    counts: bool = False
+    #: Whether a new object keeps the status of the request.
+    keeps_status: bool = False
+    #: What is wrong with a name.
+    name_rule: NameRule = dns_subdomain
+    #: Whether a PUT of a name that does not exist creates the object.
+    creates_on_update: bool = False
+    #: Whether an update needs a resource version.
+    needs_version: bool = False
+    #: Parts of the object besides ``spec`` whose change counts.
+    counted: tuple[str, ...] = ("spec",)
+
+
+_COUNTED: Final = frozenset(
+    {
+        ("", "Pod"), ("", "ReplicationController"), ("", "PodTemplate"),
+        ("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "DaemonSet"),
+        ("apps", "StatefulSet"), ("batch", "Job"), ("batch", "CronJob"),
+        ("networking.k8s.io", "Ingress"), ("networking.k8s.io", "IngressClass"),
+        ("networking.k8s.io", "NetworkPolicy"), ("policy", "PodDisruptionBudget"),
+        ("scheduling.k8s.io", "PriorityClass"), ("discovery.k8s.io", "EndpointSlice"),
+        ("resource.k8s.io", "ResourceSlice"), ("resource.k8s.io", "DeviceClass"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    }
+)  # fmt: skip
+"""Kinds of Kubernetes with a generation."""
+
+_WHOLE: Final = (
+    "spec",
+    "webhooks",
+    "endpoints",
+    "ports",
+    "template",
+    "value",
+    "description",
+    "globalDefault",
+    "preemptionPolicy",
+)
+"""Parts that count in kinds without a spec."""
+_RBAC: Final = "rbac.authorization.k8s.io"
+_STORAGE: Final = "storage.k8s.io"
+_ADMISSION: Final = "admissionregistration.k8s.io"
+
+_SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
+    ("", "Namespace"): {"name_rule": dns_label},
+    ("", "Node"): {"keeps_status": True},
+    ("", "Endpoints"): {"creates_on_update": True},
+    ("", "Event"): {"creates_on_update": True},
+    ("", "LimitRange"): {"creates_on_update": True},
+    ("coordination.k8s.io", "Lease"): {"creates_on_update": True, "needs_version": True},
+    ("events.k8s.io", "Event"): {"creates_on_update": True},
+    ("node.k8s.io", "RuntimeClass"): {"needs_version": True},
+    (_RBAC, "Role"): {"name_rule": path_segment, "creates_on_update": True},
+    (_RBAC, "ClusterRole"): {"name_rule": path_segment, "creates_on_update": True},
+    (_RBAC, "RoleBinding"): {"name_rule": path_segment, "creates_on_update": True},
+    (_RBAC, "ClusterRoleBinding"): {"name_rule": path_segment, "creates_on_update": True},
+    ("certificates.k8s.io", "CertificateSigningRequest"): {},
+}
+
+_DEFAULT: Final = Strategy()
+
+
+def strategy_of(resource: ServedResource) -> Strategy:
+    """The strategy of a kind."""
+    if resource.definition is not None:
+        return Strategy(counts=True, needs_version=True, counted=())
+    key = resource.key
+    counts = key in _COUNTED
+    special = _SPECIAL.get(key)
+    if not counts and special is None:
+        return _DEFAULT
+    facts: dict[str, Any] = dict(special or {})
+    if counts and "spec" not in resource.struct.fields:
+        facts["counted"] = _WHOLE
+    return Strategy(counts=counts, **facts)
+
+
+def reset_status(item: Json, resource: ServedResource) -> None:
+    """Remove the status of the request from a new object."""
+    item.pop("status", None)
+    known = resource.struct.fields.get("status")
+    if known is not None and known.is_emitted:
+        item["status"] = zero(known)
+
+
+def keep_status(item: Json, old: Json) -> None:
+    """Keep the stored status in a changed object."""
+    item.pop("status", None)
+    if "status" in old:
+        item["status"] = old["status"]
+
+
+def count_generation(item: Json, old: Json, strategy: Strategy, resource: ServedResource) -> None:
+    """Count a change of what a user wants."""
+    before = old["metadata"].get("generation", 0)
+    if not strategy.counts:
+        generation = before
+    elif resource.definition is not None:
+        generation = before + (_content(item, resource) != _content(old, resource))
+    else:
+        changed = any(item.get(name) != old.get(name) for name in strategy.counted)
+        if resource.key == ("apps", "Deployment"):
+            notes = item["metadata"].get("annotations"), old["metadata"].get("annotations")
+            changed = changed or notes[0] != notes[1]
+        generation = before + changed
+    metadata = item["metadata"]
+    metadata.pop("generation", None)
+    if generation:
+        metadata["generation"] = generation
+
+
+def _content(item: Json, resource: ServedResource) -> Json:
+    """A custom object without what does not count."""
+    left = {"metadata", "status"} if resource.has_status else {"metadata"}
+    return {key: each for key, each in item.items() if key not in left}

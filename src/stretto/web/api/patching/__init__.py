@@ -1,0 +1,1 @@
+"""Patches on objects with the messages of kube-apiserver."""

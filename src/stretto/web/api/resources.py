@@ -1,0 +1,138 @@
+"""The resources that a server serves: those of Kubernetes and those of CRDs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stretto.api.schema.kubernetes import (
+    ResourceFacts,
+    SubresourceFacts,
+    kubernetes_resources,
+    struct_of_kind,
+)
+from stretto.api.schema.types import StructType
+from stretto.api.wire.kinds import Kind
+
+WRITES: Final = ("create", "update", "patch")
+"""Verbs that need a body."""
+_STORED_AS: Final = {
+    ("events.k8s.io", "v1", "events"): ("", "v1", "Event"),
+    ("autoscaling", "v1", "horizontalpodautoscalers"): (
+        "autoscaling",
+        "v2",
+        "HorizontalPodAutoscaler",
+    ),
+}
+"""Resources that share the objects of another version."""
+
+
+@dataclass(frozen=True, eq=False)
+class ServedResource:
+    """One resource in one version."""
+
+    #: Kind as served.
+    kind: Kind
+    #: Kind under which the store holds its objects.
+    stored: Kind
+    #: What discovery says.
+    facts: ResourceFacts
+    #: Struct of its objects.
+    struct: StructType
+    #: Definition of a custom resource; ``None`` for a kind of Kubernetes.
+    definition: Any = None
+    #: Further facts of a custom resource's version.
+    version: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def group(self) -> str:
+        """API group."""
+        return self.kind.group
+
+    @property
+    def resource(self) -> str:
+        """Name in paths."""
+        return self.kind.plural
+
+    @property
+    def has_status(self) -> bool:
+        """Whether the status is a subresource."""
+        return "status" in self.facts.subresources
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Group and kind, by which tables of rules name it."""
+        return self.kind.group, self.kind.kind
+
+    def subresource(self, name: str) -> SubresourceFacts | None:
+        """A subresource; ``None`` if it is not served."""
+        return self.facts.subresources.get(name)
+
+
+class ResourceTable:
+    """Served resources by group, version and plural."""
+
+    def __init__(self, resources: Iterable[ServedResource]) -> None:
+        """A table of some resources; definitions add others."""
+        self._built_in = {_key(each): each for each in resources}
+        self._custom: dict[tuple[str, str, str], ServedResource] = {}
+
+    def find(self, group: str, version: str, resource: str) -> ServedResource | None:
+        """A resource, or ``None``."""
+        key = group, version, resource
+        return self._built_in.get(key) or self._custom.get(key)
+
+    def of_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
+        """The resource of a kind, or ``None``."""
+        wanted = group, version, kind
+        return next(
+            (
+                each
+                for each in self.all()
+                if (each.kind.group, each.kind.version, each.kind.kind) == wanted
+            ),
+            None,
+        )
+
+    def all(self) -> list[ServedResource]:
+        """Every resource, in the order of discovery."""
+        return [*self._built_in.values(), *self._custom.values()]
+
+    def custom(self) -> list[ServedResource]:
+        """The resources of definitions."""
+        return list(self._custom.values())
+
+    def built_in(self) -> list[ServedResource]:
+        """The resources of Kubernetes."""
+        return list(self._built_in.values())
+
+    def has_group(self, group: str, version: str) -> bool:
+        """Whether a version of a group is served."""
+        return any((each.kind.group, each.kind.version) == (group, version) for each in self.all())
+
+    def replace_custom(self, resources: Iterable[ServedResource]) -> None:
+        """Replace the resources of definitions."""
+        self._custom = {_key(each): each for each in resources}
+
+
+def _key(resource: ServedResource) -> tuple[str, str, str]:
+    return resource.kind.group, resource.kind.version, resource.kind.plural
+
+
+def kubernetes_table() -> ResourceTable:
+    """The resources of Kubernetes 1.36."""
+    found = []
+    for each in kubernetes_resources():
+        struct = struct_of_kind(each.group, each.version, each.kind)
+        if struct is None:
+            continue
+        kind = _kind(each.group, each.version, each.kind, each.resource, each.facts.namespaced)
+        stored = kind
+        shared = _STORED_AS.get((each.group, each.version, each.resource))
+        if shared is not None:
+            stored = _kind(*shared, each.resource, each.facts.namespaced)
+        found.append(ServedResource(kind, stored, each.facts, struct))
+    return ResourceTable(found)
+
+
+def _kind(group: str, version: str, kind: str, plural: str, namespaced: bool) -> Kind:
+    return Kind(group, version, kind, plural, namespaced=namespaced)

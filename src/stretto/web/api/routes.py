@@ -1,0 +1,62 @@
+"""Paths of the API: which resource, object and subresource a request names."""
+
+from dataclasses import dataclass
+from typing import Final
+
+_VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_NAMESPACED_ROOT: Final = frozenset({"status", "finalize"})
+"""Subresources of namespaces: ``/api/v1/namespaces/NAME/status`` names no kind in a namespace."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The parts of a path below ``/api/v1`` or ``/apis/GROUP/VERSION``."""
+
+    #: API group; empty for core.
+    group: str
+    #: Version.
+    version: str
+    #: Resource in the plural; empty for the list of resources.
+    resource: str = ""
+    #: Namespace; empty for none or all.
+    namespace: str = ""
+    #: Name of an object; empty for a collection.
+    name: str = ""
+    #: Subresource; empty for the object itself.
+    subresource: str = ""
+    #: What follows the subresource, for example the path of a proxied request.
+    rest: str = ""
+    #: Whether the old form ``/watch/`` was used.
+    watches: bool = False
+
+
+def parse_route(path: str) -> Route | None:
+    """The route of a path; ``None`` for a path outside the API of resources."""
+    parts = [each for each in path.split("/") if each]
+    if len(parts) >= 2 and parts[0] == "api":
+        group, version, rest = "", parts[1], parts[2:]
+    elif len(parts) >= 3 and parts[0] == "apis":
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    watches = bool(rest) and rest[0] == "watch"
+    if watches:
+        rest = rest[1:]
+    if not rest:
+        return Route(group, version, watches=watches)
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACED_ROOT:
+        namespace, rest = rest[1], rest[2:]
+    resource, name, subresource, *more = (*rest, "", "")[: max(3, len(rest))]
+    return Route(group, version, resource, namespace, name, subresource, "/".join(more), watches)
+
+
+def verb_of(method: str, route: Route, *, watches: bool) -> str:
+    """The verb of a request, as in RBAC rules."""
+    if method in ("GET", "HEAD"):
+        if watches or route.watches:
+            return "watch"
+        return "get" if route.name else "list"
+    if method == "DELETE":
+        return "delete" if route.name else "deletecollection"
+    return _VERBS.get(method, method.lower())

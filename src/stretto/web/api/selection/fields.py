@@ -1,0 +1,155 @@
+"""Field selectors: which kinds know which fields, and the errors of the others."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.web.api.failures import bad_request
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+_ALWAYS: Final = ("metadata.name", "metadata.namespace")
+_POD: Final = (
+    "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+    "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs",
+    "status.nominatedNodeName",
+)  # fmt: skip
+_EVENT: Final = (
+    "involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+    "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
+    "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type",
+)  # fmt: skip
+_EVENT_V1: Final = (
+    "regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
+    "regarding.apiVersion", "regarding.resourceVersion", "regarding.fieldPath", "reason",
+    "reportingController", "type",
+)  # fmt: skip
+
+FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "Pod"): _POD,
+    ("", "Event"): _EVENT,
+    ("events.k8s.io", "Event"): _EVENT_V1,
+    ("", "Node"): ("spec.unschedulable",),
+    ("", "Namespace"): ("status.phase",),
+    ("", "Secret"): ("type",),
+    ("", "Service"): ("spec.clusterIP", "spec.type"),
+    ("", "ReplicationController"): ("status.replicas",),
+    ("apps", "ReplicaSet"): ("status.replicas",),
+    ("batch", "Job"): ("status.successful",),
+    ("certificates.k8s.io", "CertificateSigningRequest"): ("spec.signerName",),
+    ("networking.k8s.io", "IPAddress"): ("spec.parentRef.name",),
+    ("resource.k8s.io", "ResourceSlice"): ("spec.driver", "spec.nodeName"),
+}
+"""Fields by kind, besides name and namespace."""
+
+
+@dataclass(frozen=True)
+class FieldTerm:
+    """One comparison."""
+
+    #: The field.
+    field: str
+    #: Whether the value must differ.
+    negated: bool
+    #: The value.
+    value: str
+
+
+FieldTest = Callable[[Json], bool]
+"""Whether an object is selected."""
+
+
+def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:
+    """The comparisons of a field selector.
+
+    Raises:
+        ApiError: it is malformed, or names a field that the kind does not know.
+    """
+    terms = []
+    for part in _split(text):
+        if not part:
+            continue
+        term = _term(part)
+        if term is None:
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        _check(term.field, resource)
+        terms.append(term)
+    return tuple(terms)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that no backslash escapes."""
+    parts, current, escaped = [], "", False
+    for each in text:
+        if escaped:
+            current, escaped = current + "\\" + each, False
+        elif each == "\\":
+            escaped = True
+        elif each == ",":
+            parts.append(current)
+            current = ""
+        else:
+            current += each
+    return [*parts, current]
+
+
+def _term(part: str) -> FieldTerm | None:
+    for index in range(len(part)):
+        for sign in ("!=", "==", "="):
+            if part.startswith(sign, index):
+                value = part[index + len(sign) :].replace("\\", "")
+                return FieldTerm(part[:index], sign == "!=", value)
+    return None
+
+
+def _check(field: str, resource: ServedResource) -> None:
+    if field in _ALWAYS or field in FIELDS.get(resource.key, ()):
+        return
+    if resource.definition is not None:
+        if field in resource.version.get("selectable", ()):
+            return
+        raise bad_request(f"field label not supported: {field}")
+    if resource.key == ("batch", "Job"):
+        raise bad_request(f'field label "{field}" not supported for Job')
+    if resource.key in FIELDS or resource.group in _CONVERTED:
+        raise bad_request(f"field label not supported: {field}")
+    known = 'only "metadata.name", "metadata.namespace"'
+    raise bad_request(f'"{field}" is not a known field selector: {known}')
+
+
+_CONVERTED: Final[frozenset[str]] = frozenset()
+"""Groups whose kinds all answer like those with fields of their own."""
+
+
+def matches_fields(item: Json, terms: tuple[FieldTerm, ...]) -> bool:
+    """Whether an object is selected."""
+    return all((field_text(item, each.field) == each.value) is not each.negated for each in terms)
+
+
+def field_text(item: Json, field: str) -> str:
+    """The value of a field as text."""
+    if field == "source":
+        source = item.get("source") or {}
+        return str(source.get("component") or item.get("reportingComponent") or "")
+    if field == "status.successful":
+        field = "status.succeeded"
+    if field == "reportingComponent" and item.get("kind") == "Event":
+        return str(item.get("reportingComponent", ""))
+    value: Any = item
+    for part in field.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None:
+        return _EMPTY.get(field, "")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+_EMPTY: Final = {
+    "spec.unschedulable": "false",
+    "spec.hostNetwork": "false",
+    "status.replicas": "0",
+    "status.succeeded": "0",
+}
+"""Texts of absent fields."""

@@ -1,0 +1,182 @@
+"""Label selectors as kube-apiserver parses them, with its messages."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from stretto.api.checks.fields.texts import label_value, qualified_name
+from stretto.web.api.failures import ApiError, bad_request
+
+_TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
+_SPECIAL: Final = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
+_OPERATORS: Final = {
+    "=": "=", "==": "==", "!=": "!=", "in": "in", "notin": "notin", "<": "lt", ">": "gt",
+    "gt": "gt", "lt": "lt",
+}  # fmt: skip
+_MAX_TERMS: Final = 1000
+
+
+@dataclass(frozen=True)
+class LabelTerm:
+    """One requirement."""
+
+    #: Label key.
+    key: str
+    #: ``in``, ``notin``, ``exists``, ``!``, ``gt`` or ``lt``.
+    operator: str
+    #: Values.
+    values: frozenset[str] = frozenset()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels meet the requirement."""
+        value = labels.get(self.key)
+        if self.operator == "exists":
+            return value is not None
+        if self.operator == "!":
+            return value is None
+        if self.operator == "in":
+            return value in self.values if value is not None else False
+        if self.operator == "notin":
+            return value is None or value not in self.values
+        return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        limit = int(next(iter(self.values)))
+        if not re.fullmatch(r"-?\d+", value):
+            return False
+        return int(value) > limit if self.operator == "gt" else int(value) < limit
+
+
+class _Parser:
+    """A parser of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = [match[1] for match in _TOKEN.finditer(text)]
+        self._next = 0
+
+    def terms(self) -> tuple[LabelTerm, ...]:
+        found: list[LabelTerm] = []
+        while True:
+            token = self._peek()
+            if token == "" and not found:
+                return ()
+            if token == "" or (token in _SPECIAL and token != "!"):
+                shown = token
+                raise _refused(f"found '{shown}', expected: !, identifier, or 'end of string'")
+            found.append(self._requirement())
+            if len(found) > _MAX_TERMS:
+                raise _refused(f"more than {_MAX_TERMS} requirements")
+            token = self._take()
+            if token == "":
+                return tuple(found)
+            if token != ",":
+                raise _refused(f"found '{token}', expected: ',' or 'end of string'")
+            following = self._peek()
+            if (following in _SPECIAL and following != "!") or following == "":
+                raise _refused(f"found '{following}', expected: identifier after ','")
+
+    def _requirement(self) -> LabelTerm:
+        negated = self._peek() == "!"
+        if negated:
+            self._take()
+        key = self._take()
+        if key in _SPECIAL or not key:
+            raise _unparsed(f"found '{key}', expected: identifier")
+        _check_key(key)
+        if negated:
+            return LabelTerm(key, "!")
+        following = self._peek()
+        if following in ("", ","):
+            return LabelTerm(key, "exists")
+        self._take()
+        operator = _OPERATORS.get(following)
+        if operator is None:
+            raise _unparsed(f"found '{following}', expected: in, notin, =, ==, !=, gt, lt")
+        if operator in ("in", "notin"):
+            return LabelTerm(key, operator, _checked(key, self._values()))
+        value = self._exact()
+        if operator in ("gt", "lt"):
+            if not re.fullmatch(r"[+-]?\d+", value):
+                text = f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the "
+                raise _unparsed(f"{text}value must be an integer")
+            return LabelTerm(key, operator, frozenset({value}))
+        return LabelTerm(key, "notin" if operator == "!=" else "in", _checked(key, [value]))
+
+    def _values(self) -> list[str]:
+        opening = self._take()
+        if opening != "(":
+            raise _unparsed(f"found '{opening}' expected: '('")
+        values: list[str] = []
+        if self._peek() == ")":
+            self._take()
+            return [""]
+        while True:
+            token = self._take()
+            if token == ",":
+                values.append("")
+                continue
+            if token == ")":
+                return [*values, ""]
+            if token == "" or token in _SPECIAL:
+                raise _unparsed(f"found '{token}', expected: ',', or identifier")
+            values.append(token)
+            token = self._take()
+            if token == ")":
+                return values
+            if token != ",":
+                raise _unparsed(f"found '{token}', expected: ',' or ')'")
+
+    def _exact(self) -> str:
+        token = self._peek()
+        if token in ("", ","):
+            return ""
+        self._take()
+        if token in _SPECIAL:
+            raise _unparsed(f"found '{token}', expected: identifier")
+        return token
+
+    def _peek(self) -> str:
+        return self._tokens[self._next] if self._next < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        token = self._peek()
+        self._next += 1
+        return token
+
+
+def parse_labels(text: str) -> tuple[LabelTerm, ...]:
+    """The requirements of a label selector; none for an empty text.
+
+    Raises:
+        ApiError: it is malformed.
+    """
+    return _Parser(text).terms()
+
+
+def matches_labels(labels: Mapping[str, str] | None, terms: tuple[LabelTerm, ...]) -> bool:
+    """Whether labels meet all requirements."""
+    return all(each.holds(labels or {}) for each in terms)
+
+
+def _check_key(key: str) -> None:
+    problems = qualified_name(key)
+    if problems:
+        raise _unparsed(f'<nil>: Invalid value: "{key}": {"; ".join(problems)}')
+
+
+def _checked(key: str, values: list[str]) -> frozenset[str]:
+    for index, value in enumerate(values):
+        problems = label_value(value)
+        if problems:
+            where = f"values[{index}][{key}]"
+            raise _unparsed(f'{where}: Invalid value: "{value}": {"; ".join(problems)}')
+    return frozenset(values)
+
+
+def _unparsed(text: str) -> ApiError:
+    return bad_request(f"unable to parse requirement: {text}")
+
+
+def _refused(text: str) -> ApiError:
+    return bad_request(text)

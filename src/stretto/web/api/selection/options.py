@@ -1,0 +1,153 @@
+"""Options of lists and watches, checked together as kube-apiserver does."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.web.api import failures
+from stretto.web.api.call import Call
+from stretto.web.api.failures import bad_request
+from stretto.web.api.selection.fields import FieldTerm, matches_fields, parse_fields
+from stretto.web.api.selection.labels import LabelTerm, matches_labels, parse_labels
+
+Json = dict[str, Any]
+
+EXACT: Final = "Exact"
+NOT_OLDER: Final = "NotOlderThan"
+_LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a list or a watch selects."""
+
+    #: Namespace; empty for all.
+    namespace: str = ""
+    #: Label requirements.
+    labels: tuple[LabelTerm, ...] = ()
+    #: Field comparisons.
+    fields: tuple[FieldTerm, ...] = ()
+    #: Greatest number of items; 0 for all.
+    limit: int = 0
+    #: Token of the next page.
+    token: str = ""
+    #: Version as stated.
+    version: str = ""
+    #: How the version counts.
+    match: str = ""
+    #: Seconds after which a watch ends; 0: no limit.
+    timeout: float = 0.0
+    #: Whether a watch reports its progress.
+    bookmarks: bool = False
+    #: Whether a watch begins with the present objects.
+    initial_events: bool | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing but the namespace selects."""
+        return not self.labels and not self.fields
+
+    def matches(self, item: Json) -> bool:
+        """Whether an object is selected."""
+        return matches_labels(item["metadata"].get("labels"), self.labels) and matches_fields(
+            item, self.fields
+        )
+
+
+def selection_of(call: Call) -> Selection:
+    """The selection of a request.
+
+    Raises:
+        ApiError: an option is malformed, or two options contradict each other.
+    """
+    request = call.request
+    labels = parse_labels(request.parameter("labelSelector"))
+    fields = parse_fields(request.parameter("fieldSelector"), call.resource)
+    if call.route.name:
+        fields = (*fields, FieldTerm("metadata.name", False, call.route.name))
+    watches = call.verb == "watch"
+    initial = request.parameter("sendInitialEvents")
+    found = Selection(
+        call.route.namespace,
+        labels,
+        fields,
+        _number(request.parameter("limit")),
+        request.parameter("continue"),
+        request.parameter("resourceVersion"),
+        request.parameter("resourceVersionMatch"),
+        float(_number(request.parameter("timeoutSeconds"))),
+        request.parameter("allowWatchBookmarks") in ("true", "1"),
+        initial in ("true", "1") if initial else None,
+    )
+    _check(found, watches=watches)
+    return found
+
+
+def _number(text: str) -> int:
+    if not text:
+        return 0
+    try:
+        return int(text)
+    except ValueError as error:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
+
+
+def _check(found: Selection, *, watches: bool) -> None:
+    causes = []
+    if watches:
+        causes += _watch_causes(found)
+    elif found.initial_events is not None:
+        text = "Forbidden: sendInitialEvents is forbidden for list"
+        causes.append(("FieldValueForbidden", text, "sendInitialEvents"))
+    if found.match and not watches:
+        causes += _match_causes(found)
+    if causes:
+        raise failures.invalid(_LIST_OPTIONS, "", causes)
+
+
+def _watch_causes(found: Selection) -> list[tuple[str, str, str]]:
+    causes = []
+    if found.initial_events is None and found.match:
+        text = (
+            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is "
+            "provided"
+        )
+        causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
+    if found.initial_events is not None and found.match != NOT_OLDER:
+        text = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
+    if found.token:
+        text = "Forbidden: continue is forbidden for watch"
+        causes.append(("FieldValueForbidden", text, "continue"))
+    return causes
+
+
+def _match_causes(found: Selection) -> list[tuple[str, str, str]]:
+    causes = []
+    if not found.version:
+        text = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+        causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
+    if found.token:
+        text = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
+    if found.match not in (EXACT, NOT_OLDER):
+        text = f'Unsupported value: "{found.match}": supported values: "{EXACT}", "{NOT_OLDER}", ""'
+        causes.append(("FieldValueNotSupported", text, "resourceVersionMatch"))
+    if found.match == EXACT and found.version == "0":
+        text = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
+    return causes
+
+
+def version_number(text: str) -> int:
+    """A resource version.
+
+    Raises:
+        ApiError: it is no number.
+    """
+    if not text.isdigit():
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)

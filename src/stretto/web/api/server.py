@@ -1,0 +1,105 @@
+"""The API server: from a request to a response, without sockets."""
+
+from dataclasses import dataclass
+
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.stores.store import Store
+from stretto.web.api import failures
+from stretto.web.api.admission.plugins import MUTATING, VALIDATING
+from stretto.web.api.authn.users import ANONYMOUS, TokenTable, User
+from stretto.web.api.bootstrap import make_objects
+from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError, PlainError, status_of
+from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse, json_response
+from stretto.web.api.resources import kubernetes_table
+from stretto.web.api.routes import parse_route, verb_of
+from stretto.web.api.selection.pages import Snapshots
+from stretto.web.api.state import ApiState
+from stretto.web.api.storage import ObjectStorage, PastStore
+from stretto.web.api.verbs.dispatch import dispatch
+
+
+@dataclass(frozen=True)
+class ApiSettings:
+    """What a server needs besides its store."""
+
+    #: Times.
+    clock: Clock
+    #: Names and identities.
+    rng: Rng
+    #: Who sends requests; ``None``: every request is that of an administrator.
+    tokens: TokenTable | None = None
+    #: Whether pods need a ServiceAccount.
+    uses_accounts: bool = False
+
+
+class ApiServer:
+    """The Kubernetes API over a store."""
+
+    def __init__(self, store: Store, settings: ApiSettings) -> None:
+        """Serve the objects of an embedded store."""
+        self._settings = settings
+        self._state = ApiState(
+            ObjectStorage(store),
+            kubernetes_table(),
+            settings.clock,
+            settings.rng,
+            MUTATING,
+            VALIDATING,
+        )
+        make_objects(self._state)
+        self._snapshots = Snapshots()
+
+    @property
+    def state(self) -> ApiState:
+        """What all requests share."""
+        return self._state
+
+    def handle(self, request: ApiRequest) -> Answer:
+        """Answer a request. Never raises for bad input."""
+        try:
+            return self._answer(request)
+        except ApiError as error:
+            headers = {**NO_CACHE, **error.headers}
+            return json_response(status_of(error), error.code, headers)
+        except PlainError as error:
+            return ApiResponse(
+                error.code, error.text.encode(), "text/plain; charset=utf-8", NO_CACHE
+            )
+
+    def tick(self) -> None:
+        """Do what the server does by itself as time passes."""
+
+    def compact(self) -> None:
+        """Forget all history: older versions and later pages are too old."""
+        self._snapshots.forget()
+        store = self._state.storage.store
+        if isinstance(store, PastStore):
+            store.compact()
+
+    def _answer(self, request: ApiRequest) -> Answer:
+        user = self._user(request)
+        route = parse_route(request.path)
+        if route is None:
+            raise failures.no_route()
+        watches = request.parameter("watch") in ("true", "1")
+        verb = verb_of(request.method, route, watches=watches and request.method == "GET")
+        resource = self._state.resources.find(route.group, route.version, route.resource)
+        if resource is None:
+            raise failures.no_route()
+        call = Call(request, route, resource, verb, user)
+        return dispatch(self._state, call, self._snapshots)
+
+    def _user(self, request: ApiRequest) -> User:
+        tokens = self._settings.tokens
+        if tokens is None:
+            return User("admin", "admin", ("system:masters", "system:authenticated"))
+        header = request.header("authorization")
+        if not header:
+            return ANONYMOUS
+        scheme, _, token = header.partition(" ")
+        user = tokens.user(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+        return user

@@ -1,0 +1,70 @@
+"""What all requests share: the store, the resources, time, and the hooks of admission."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stretto.api.checks.fields.errors import Errors
+from stretto.base.clock import Clock, timestamp
+from stretto.base.rng import Rng
+from stretto.web.api.call import Call
+from stretto.web.api.resources import ResourceTable, ServedResource
+from stretto.web.api.storage import ObjectStorage
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What admission needs of a write."""
+
+    #: The request.
+    call: Call
+    #: ``CREATE``, ``UPDATE`` or ``DELETE``.
+    operation: str
+    #: The new object; ``None`` for a deletion.
+    item: Json | None
+    #: The stored object; ``None`` for a creation.
+    old: Json | None
+    #: Subresource; empty for the object itself.
+    subresource: str = ""
+
+    @property
+    def resource(self) -> ServedResource:
+        """The resource."""
+        return self.call.resource
+
+
+Admit = Callable[["ApiState", Admission], None]
+"""Changes or refuses a write."""
+Check = Callable[[ServedResource, Json, Json | None], Errors]
+"""The refused fields of a new or changed object."""
+
+
+@dataclass(frozen=True)
+class ApiState:
+    """The shared parts of a server."""
+
+    #: Objects.
+    storage: ObjectStorage
+    #: Resources.
+    resources: ResourceTable
+    #: Times of writes.
+    clock: Clock
+    #: Names and identities.
+    rng: Rng
+    #: Admission that changes objects, in order.
+    mutating: Sequence[Admit] = ()
+    #: Admission that only refuses, in order.
+    validating: Sequence[Admit] = ()
+    #: Runs after each stored write.
+    after_write: Sequence[Admit] = ()
+
+    @property
+    def now(self) -> str:
+        """RFC 3339 time."""
+        return self.later(0)
+
+    def later(self, seconds: float) -> str:
+        """RFC 3339 time some seconds from now."""
+        return timestamp(self.clock.now() + seconds)[:19] + "Z"

@@ -1,0 +1,163 @@
+"""Objects of the API in a store: reading, writing with conditions, removing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from stretto.api.wire.kinds import Kind
+from stretto.stores.facts import has_finalizers
+from stretto.stores.store import (
+    Deletion,
+    Listing,
+    ListOptions,
+    Record,
+    Reply,
+    StatusReason,
+    Store,
+    Update,
+    Watch,
+    WriteOutcome,
+)
+from stretto.web.api.failures import MODIFIED, ApiError, already_exists, conflict, not_found
+from stretto.web.api.objects.rendering import rendered, stored_body
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+
+@runtime_checkable
+class PastStore(Protocol):
+    """A store that can show older states."""
+
+    def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
+        """The records of a kind at a version; ``None`` if its history is gone."""
+        ...
+
+    def compact(self) -> None:
+        """Forget all history: older versions and watches from them are too old."""
+        ...
+
+
+@dataclass(frozen=True)
+class StoredItem:
+    """An object with the record that holds it."""
+
+    #: The object as clients see it.
+    item: Json
+    #: Its record.
+    record: Record
+
+    @property
+    def version(self) -> str:
+        """Its resource version."""
+        return str(self.record.version)
+
+
+class ObjectStorage:
+    """Reads and writes objects of served resources."""
+
+    def __init__(self, store: Store) -> None:
+        """Over any embedded store."""
+        self.store = store
+
+    def find(self, kind: Kind, namespace: str, name: str) -> StoredItem | None:
+        """An object, or ``None``."""
+        record = self.store.get(kind, namespace, name)
+        return None if record is None else StoredItem(rendered(record), record)
+
+    def get(self, resource: ServedResource, namespace: str, name: str) -> StoredItem:
+        """An object.
+
+        Raises:
+            ApiError: there is none.
+        """
+        found = self.find(resource.stored, namespace, name)
+        if found is None:
+            raise not_found(resource.group, resource.resource, name)
+        return found
+
+    def listing(self, kind: Kind, namespace: str = "") -> Listing:
+        """The records of a kind."""
+        return self.store.list(kind, ListOptions(namespace))
+
+    def items(self, kind: Kind, namespace: str = "") -> list[Json]:
+        """The objects of a kind."""
+        return [rendered(record) for record in self.listing(kind, namespace).records]
+
+    @property
+    def version(self) -> int:
+        """Version of the last write of any kind."""
+        return self.store.list(_NO_KIND).version
+
+    def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
+        """The records of a kind at an older version; ``None`` if its history is gone."""
+        store = self.store
+        return store.records_at(kind, version) if isinstance(store, PastStore) else None
+
+    def watch(self, kind: Kind, since: int, namespace: str) -> Watch:
+        """Changes of a kind after a version.
+
+        Raises:
+            TooOldError: the version is too old.
+        """
+        return self.store.watch(kind, since, ListOptions(namespace))
+
+    def create(self, resource: ServedResource, item: Json) -> StoredItem:
+        """Store a new object.
+
+        Raises:
+            ApiError: its name is taken, or the store refuses it.
+        """
+        reply = self.store.create(resource.stored, [stored_body(item)])[0]
+        return self._stored(reply, resource, item["metadata"]["name"])
+
+    def replace(
+        self, resource: ServedResource, old: Record, item: Json, deleting: str = ""
+    ) -> StoredItem:
+        """Replace an object whose record is still the current one.
+
+        Raises:
+            ApiError: it was changed meanwhile, or the store refuses it.
+        """
+        update = Update(
+            old.namespace, old.name, stored_body(item), old.version, whole=True, deleting=deleting
+        )
+        reply = self.store.update(resource.stored, [update])[0]
+        return self._stored(reply, resource, old.name)
+
+    def remove_whole(self, resource: ServedResource, old: Record, item: Json) -> StoredItem:
+        """Delete an object whose record is still the current one, finalizers or not.
+
+        Raises:
+            ApiError: it was changed meanwhile, or the store refuses it.
+        """
+        if not has_finalizers(old.body):
+            deletion = Deletion(old.namespace, old.name, old.uid, old.version)
+            reply = self.store.delete(resource.stored, [deletion])[0]
+            return self._stored(reply, resource, old.name)
+        item["metadata"].pop("deletionGracePeriodSeconds", None)
+        return self.replace(resource, old, item, old.deleting or old.created)
+
+    def _stored(self, reply: Reply, resource: ServedResource, name: str) -> StoredItem:
+        if reply.outcome is WriteOutcome.OK and reply.record is not None:
+            return StoredItem(rendered(reply.record), reply.record)
+        raise _failure(reply, resource, name)
+
+
+_NO_KIND = Kind("stretto.dev", "v1", "Nothing", "nothings", namespaced=False)
+
+
+def _failure(reply: Reply, resource: ServedResource, name: str) -> ApiError:
+    """A write that the store did not accept, as a failure of the API."""
+    group, plural = resource.group, resource.resource
+    if reply.code is StatusReason.ALREADY_EXISTS:
+        return already_exists(group, plural, name)
+    if reply.code is StatusReason.NOT_FOUND:
+        return not_found(group, plural, name)
+    if reply.outcome is WriteOutcome.CONFLICT:
+        return conflict(group, plural, name, MODIFIED)
+    if reply.outcome is WriteOutcome.UNKNOWN:
+        return ApiError(504, "Timeout", reply.message)
+    if reply.code is StatusReason.UNAVAILABLE:
+        return ApiError(503, "ServiceUnavailable", reply.message)
+    return ApiError(422, "Invalid", reply.message)

@@ -1,0 +1,1 @@
+"""Open watches: what they send when."""

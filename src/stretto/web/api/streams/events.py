@@ -1,0 +1,176 @@
+"""The events of one watch, in the form that its client accepts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import Kind
+from stretto.base.errors import TooOldError
+from stretto.stores.store import EventType, Record, Watch, WatchEvent
+from stretto.web.api.call import Call
+from stretto.web.api.failures import expired, status_of
+from stretto.web.api.negotiation import Accepted
+from stretto.web.api.objects.rendering import rendered
+from stretto.web.api.selection.options import Selection
+from stretto.web.api.state import ApiState
+from stretto.web.api.tables.rows import table_of
+from stretto.web.api.verbs.answers import metadata_only
+from stretto.web.api.writes import shape
+
+Json = dict[str, Any]
+
+_END_NOTE: Final = "k8s.io/initial-events-end"
+_BATCH: Final = 512
+_BOOKMARK_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """What a stream yields."""
+
+    #: What is selected.
+    selection: Selection
+    #: The form of objects.
+    accepted: Accepted
+    #: Objects that the stream begins with.
+    initial: Sequence[Record]
+    #: Version after which changes follow.
+    since: int
+
+
+class EventStream:
+    """The events of one watch."""
+
+    def __init__(self, state: ApiState, call: Call, plan: StreamPlan) -> None:
+        self._state = state
+        self._call = call
+        self._plan = plan
+        self._started = False
+        self._ended = False
+        self._kind: Kind = call.resource.stored
+        #: Objects that the client has seen, by namespace and name; only for real selections.
+        self._seen: set[tuple[str, str]] = set()
+        self._watch: Watch = state.storage.watch(self._kind, plan.since, "")
+        self._resource = call.resource
+        self._marked = state.clock.monotonic()
+        self._first_table = True
+        self._version = plan.since
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call a function when there may be more events."""
+
+        def changed(kind: Kind) -> None:
+            if kind == self._kind:
+                callback()
+
+        return self._state.storage.store.subscribe(changed)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._ended = True
+        self._watch.close()
+
+    def poll(self) -> Sequence[bytes] | None:
+        """Events that can be sent now; ``None`` at the end."""
+        if self._ended:
+            return None
+        chunks: list[bytes] = []
+        if not self._started:
+            self._started = True
+            chunks += self._initial()
+        current = self._state.resources.find(
+            self._resource.group, self._resource.kind.version, self._resource.resource
+        )
+        try:
+            for event in self._watch.poll(_BATCH):
+                self._version = event.record.version
+                chunks += self._event(event)
+        except TooOldError:
+            self._ended = True
+            error = expired("The resourceVersion for the provided watch is too old.")
+            return [*chunks, _line("ERROR", status_of(error))]
+        if current is None and not chunks:
+            self.close()
+            return None
+        return chunks + self._progress()
+
+    def _initial(self) -> list[bytes]:
+        chunks = []
+        for record in self._plan.initial:
+            if self._selects(record):
+                self._seen.add((record.namespace, record.name))
+                chunks.append(self._line("ADDED", self._object(record)))
+        if self._plan.selection.initial_events and self._plan.selection.bookmarks:
+            chunks.append(self._bookmark(self._plan.since, {_END_NOTE: "true"}))
+        return chunks
+
+    def _selects(self, record: Record) -> bool:
+        selection = self._plan.selection
+        if selection.namespace and record.namespace != selection.namespace:
+            return False
+        return selection.is_everything or selection.matches(rendered(record))
+
+    def _event(self, event: WatchEvent) -> list[bytes]:
+        """An event as a client with this selection sees it."""
+        record = event.record
+        selection = self._plan.selection
+        if selection.namespace and record.namespace != selection.namespace:
+            return []
+        key = record.namespace, record.name
+        if selection.is_everything:
+            return [self._line(event.type.name, self._object(record))]
+        before, after = self._was_selected(event, key), self._selects(record)
+        if event.type is EventType.DELETED:
+            self._seen.discard(key)
+            return [self._line("DELETED", self._object(record))] if before else []
+        if after:
+            self._seen.add(key)
+            return [self._line("MODIFIED" if before else "ADDED", self._object(record))]
+        self._seen.discard(key)
+        return [self._line("DELETED", self._object(record))] if before else []
+
+    def _was_selected(self, event: WatchEvent, key: tuple[str, str]) -> bool:
+        return key in self._seen
+
+    def _object(self, record: Record) -> Json:
+        return shape(self._call, rendered(record))
+
+    def _line(self, word: str, item: Json) -> bytes:
+        accepted = self._plan.accepted
+        if accepted.form == "Table":
+            metadata = {"resourceVersion": item["metadata"].get("resourceVersion", "")}
+            item = table_of(self._state, self._call, [item], metadata, accepted)
+            if not self._first_table:
+                item["columnDefinitions"] = None
+            self._first_table = False
+        elif accepted.form:
+            item = metadata_only(item, accepted)
+        return _line(word, item)
+
+    def _bookmark(self, version: int, notes: dict[str, str] | None = None) -> bytes:
+        kind = self._call.resource.kind
+        metadata: Json = {"resourceVersion": str(version)}
+        if notes:
+            metadata["annotations"] = notes
+        blank: Json = {"metadata": {}}
+        item = shape(self._call, blank)
+        item = {**item, "kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
+        accepted = self._plan.accepted
+        if accepted.form and accepted.form != "Table":
+            item = metadata_only(item, accepted)
+        elif accepted.form == "Table":
+            return self._line("BOOKMARK", item)
+        return _line("BOOKMARK", item)
+
+    def _progress(self) -> list[bytes]:
+        now = self._state.clock.monotonic()
+        if not self._plan.selection.bookmarks or now - self._marked < _BOOKMARK_SECONDS:
+            return []
+        self._marked = now
+        return [self._bookmark(max(self._version, self._plan.since))]
+
+
+def _line(word: str, item: Json) -> bytes:
+    return msgspec.json.encode({"type": word, "object": item}) + b"\n"

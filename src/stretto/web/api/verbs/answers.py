@@ -1,0 +1,58 @@
+"""Answers about one object in the form that the client accepts."""
+
+from typing import Any, Final
+
+from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError
+from stretto.web.api.message import ApiResponse
+from stretto.web.api.negotiation import Accepted, encoded, negotiate
+from stretto.web.api.state import ApiState
+from stretto.web.api.tables.rows import table_of
+
+Json = dict[str, Any]
+
+OBJECT_FORMS: Final = ("Table", "PartialObjectMetadata")
+"""Forms of one object."""
+LIST_FORMS: Final = ("Table", "PartialObjectMetadataList")
+"""Forms of a list."""
+META: Final = "meta.k8s.io/v1"
+
+
+def answer(state: ApiState, call: Call, item: Json, status: int = 200) -> ApiResponse:
+    """An object as the client accepts it."""
+    accepted = accept(call, OBJECT_FORMS)
+    if accepted.form == "Table" and item.get("kind") != "Status":
+        version = item["metadata"].get("resourceVersion", "")
+        item = table_of(state, call, [item], {"resourceVersion": version}, accepted)
+    elif accepted.form == "PartialObjectMetadata" and item.get("kind") != "Status":
+        item = metadata_only(item, accepted)
+    return encoded(item, accepted, status, call.warnings)
+
+
+def accept(call: Call, forms: tuple[str, ...]) -> Accepted:
+    """The form of the answer.
+
+    Raises:
+        ApiError: the client accepts nothing that is served.
+    """
+    return negotiate(call.request.header("accept"), forms)
+
+
+def metadata_only(item: Json, accepted: Accepted) -> Json:
+    """The metadata of an object."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{accepted.version}",
+        "metadata": item["metadata"],
+    }
+
+
+def refuse_list_form(call: Call) -> None:
+    """Refuse a list form for a single object."""
+    header = call.request.header("accept")
+    if "as=PartialObjectMetadataList" in header and "," not in header:
+        text = (
+            "you requested PartialObjectMetadataList, but the requested object is not a list "
+            f"(*core.{call.resource.kind.kind})"
+        )
+        raise ApiError(406, "NotAcceptable", text)

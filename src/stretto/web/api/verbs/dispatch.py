@@ -1,0 +1,60 @@
+"""From a call to the function of its verb."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from stretto.web.api import failures
+from stretto.web.api.call import Call, write_options
+from stretto.web.api.message import Answer, ApiResponse
+from stretto.web.api.selection.pages import Snapshots
+from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.create import create
+from stretto.web.api.verbs.delete import delete
+from stretto.web.api.verbs.get import get
+from stretto.web.api.verbs.lists import lists
+from stretto.web.api.verbs.patch import patch
+from stretto.web.api.verbs.update import update
+from stretto.web.api.verbs.watch import watch
+
+_WRITES: Final[Mapping[str, Callable[[ApiState, Call], ApiResponse]]] = {
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+}
+
+
+def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
+    """Answer a call.
+
+    Raises:
+        ApiError: the path or the method is not served, or the request fails.
+    """
+    route, verb = call.route, call.verb
+    _check_scope(call)
+    if route.subresource:
+        raise failures.no_route()
+    if verb not in call.resource.facts.verbs:
+        raise failures.no_method()
+    if verb == "create" and route.name:
+        raise failures.no_method()
+    if verb == "watch":
+        return watch(state, call)
+    if verb == "list":
+        return lists(state, call, snapshots)
+    if verb == "get":
+        return get(state, call)
+    handler = _WRITES.get(verb)
+    if handler is None or (verb in ("update", "patch") and not route.name):
+        raise failures.no_method()
+    if verb != "delete":
+        call.options = write_options(call.request, verb, {})
+    return handler(state, call)
+
+
+def _check_scope(call: Call) -> None:
+    route, resource = call.route, call.resource
+    if route.namespace and not resource.kind.namespaced:
+        raise failures.no_route()
+    if resource.kind.namespaced and not route.namespace and (route.name or call.verb == "create"):
+        raise failures.no_route()

@@ -1,0 +1,22 @@
+"""GET of one object."""
+
+from stretto.web.api.call import Call
+from stretto.web.api.failures import internal, too_new
+from stretto.web.api.message import ApiResponse
+from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.answers import answer, refuse_list_form
+from stretto.web.api.writes import shape
+
+
+def get(state: ApiState, call: Call) -> ApiResponse:
+    """Read an object; a resource version is the least one that the client accepts."""
+    version = call.request.parameter("resourceVersion")
+    if version and not version.isdigit():
+        parsed = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+        text = f'resourceVersion: Invalid value: "{version}": {parsed}'
+        raise internal(text)
+    if version and int(version) > state.storage.version:
+        raise too_new(version, state.storage.version)
+    refuse_list_form(call)
+    found = state.storage.get(call.resource, call.route.namespace, call.route.name)
+    return answer(state, call, shape(call, found.item))

@@ -1,0 +1,141 @@
+"""GET of a collection: selection, pages and versions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from stretto.stores.store import Record
+from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError, bad_request, expired, too_new
+from stretto.web.api.message import ApiResponse
+from stretto.web.api.negotiation import encoded
+from stretto.web.api.objects.rendering import rendered
+from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
+from stretto.web.api.selection.pages import PageToken, Snapshots, decode_token, encode_token
+from stretto.web.api.state import ApiState
+from stretto.web.api.tables.rows import table_of
+from stretto.web.api.verbs.answers import LIST_FORMS, accept, metadata_only
+from stretto.web.api.writes import shape
+
+Json = dict[str, Any]
+
+
+def lists(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
+    """List objects."""
+    selection = selection_of(call)
+    accepted = accept(call, LIST_FORMS)
+    start = ""
+    if selection.token:
+        if selection.version and selection.version != "0":
+            raise bad_request("specifying resource version is not allowed when using continue")
+        token = decode_token(selection.token)
+        records, version, start = _page_records(state, call, snapshots, token)
+    else:
+        records, version = _records(state, call, selection)
+    items, further, left = _select(records, selection, start)
+    metadata: Json = {"resourceVersion": str(version)}
+    if further:
+        metadata["continue"] = encode_token(version, further)
+        if selection.is_everything:
+            metadata["remainingItemCount"] = left
+        snapshots.keep(call.resource.stored, version, records)
+    found = [shape(call, rendered(each)) for each in items]
+    if accepted.form == "Table":
+        return encoded(table_of(state, call, found, metadata, accepted), accepted)
+    if accepted.form == "PartialObjectMetadataList":
+        body = {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": f"meta.k8s.io/{accepted.version}",
+            "metadata": metadata,
+            "items": [metadata_only(each, accepted) for each in found],
+        }
+        return encoded(body, accepted)
+    kind = call.resource.kind
+    if call.resource.definition is None:
+        for each in found:
+            del each["kind"], each["apiVersion"]
+    body = {
+        "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
+        "apiVersion": kind.api_version,
+        "metadata": metadata,
+        "items": found,
+    }
+    return encoded(body, accepted)
+
+
+def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequence[Record], int]:
+    """All objects of the kind at the version that the client wants."""
+    kind = call.resource.stored
+    wanted = version_number(selection.version) if selection.version else 0
+    listing = state.storage.listing(kind)
+    if wanted > listing.version:
+        raise too_new(selection.version, listing.version)
+    exact = selection.match == EXACT or (
+        selection.limit and wanted and not selection.match and selection.version != "0"
+    )
+    if exact and wanted != listing.version:
+        found = state.storage.records_at(kind, wanted)
+        if found is None:
+            raise _too_old()
+        return found, wanted
+    return listing.records, listing.version
+
+
+def _too_old() -> ApiError:
+    return expired("The provided resource version is too old.")
+
+
+def _page_records(
+    state: ApiState, call: Call, snapshots: Snapshots, token: PageToken
+) -> tuple[Sequence[Record], int, str]:
+    """The objects of a later page: those of the first page's version."""
+    kind = call.resource.stored
+    if token.rv < 0:
+        listing = state.storage.listing(kind)
+        return listing.records, listing.version, token.start
+    records = snapshots.at(kind, token.rv)
+    if records is None:
+        records = state.storage.records_at(kind, token.rv)
+    if records is None:
+        raise _expired_page(token)
+    return records, token.rv, token.start
+
+
+def _expired_page(token: PageToken) -> ApiError:
+    text = (
+        "The provided continue parameter is too old to display a consistent list result. You can "
+        "start a new list without the continue parameter, or use the continue token in this "
+        "response to retrieve the remainder of the results. Continuing with the provided token "
+        "results in an inconsistent list - objects that were created, modified, or deleted between "
+        "the time the first chunk was returned and now may show up in the list."
+    )
+    error = expired(text)
+    return ApiError(error.code, error.reason, text, {"continue": encode_token(-1, token.start)})
+
+
+def _select(
+    records: Sequence[Record], selection: Selection, start: str
+) -> tuple[list[Record], str, int]:
+    """The records of a page, the key of the next page, and how many are left."""
+    found: list[Record] = []
+    for index, record in enumerate(records):
+        if selection.namespace and record.namespace != selection.namespace:
+            continue
+        if start and _key(record, selection) < start:
+            continue
+        if not selection.is_everything and not selection.matches(rendered(record)):
+            continue
+        if selection.limit > 0 and len(found) == selection.limit:
+            left = sum(
+                1
+                for each in records[index:]
+                if not selection.namespace or each.namespace == selection.namespace
+            )
+            return found, _key(found[-1], selection) + "\0", left
+        found.append(record)
+    return found, "", 0
+
+
+def _key(record: Record, selection: Selection) -> str:
+    if selection.namespace or not record.namespace:
+        return record.name
+    return f"{record.namespace}/{record.name}"

@@ -1,0 +1,32 @@
+"""GET with ``watch``: the changes of a collection as a stream."""
+
+from stretto.web.api.call import Call
+from stretto.web.api.failures import too_new
+from stretto.web.api.message import NO_CACHE, ApiStream
+from stretto.web.api.selection.options import selection_of, version_number
+from stretto.web.api.state import ApiState
+from stretto.web.api.streams.events import EventStream, StreamPlan
+from stretto.web.api.verbs.answers import OBJECT_FORMS, accept
+
+
+def watch(state: ApiState, call: Call) -> ApiStream:
+    """Watch a collection."""
+    selection = selection_of(call)
+    accepted = accept(call, OBJECT_FORMS)
+    version = version_number(selection.version) if selection.version else 0
+    listing = state.storage.listing(call.resource.stored)
+    if version > listing.version:
+        raise too_new(selection.version, listing.version)
+    starts_now = version == 0 or selection.initial_events is True
+    initial = listing.records if starts_now and selection.initial_events is not False else ()
+    since = listing.version if starts_now else version
+    stream = EventStream(state, call, StreamPlan(selection, accepted, initial, since))
+    return ApiStream(
+        200,
+        accepted.media if not accepted.stream else f"{accepted.media};stream=watch",
+        stream.poll,
+        stream.subscribe,
+        stream.close,
+        selection.timeout,
+        NO_CACHE,
+    )

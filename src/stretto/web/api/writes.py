@@ -1,0 +1,222 @@
+"""The way of an object to the store: defaults, owners of fields, admission, checks."""
+
+from typing import Any, Final
+
+from stretto.api.admission.defaulting.walk import set_defaults
+from stretto.api.checks.fields.errors import Errors
+from stretto.api.checks.fields.errors import invalid as invalid_field
+from stretto.api.checks.fields.metadata import check_metadata, check_metadata_update
+from stretto.api.checks.kinds.table import check_kind
+from stretto.api.schema.decoding import Decoding, decode
+from stretto.web.api import failures
+from stretto.web.api.call import Call
+from stretto.web.api.objects.ownership import blank, own
+from stretto.web.api.objects.preparation import prepare_changed, prepare_new
+from stretto.web.api.objects.strategies import (
+    count_generation,
+    keep_status,
+    reset_status,
+    strategy_of,
+)
+from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.storage import StoredItem
+
+Json = dict[str, Any]
+
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX: Final = 5
+_MAX_PREFIX: Final = 58
+
+
+def default_object(call: Call, item: Json) -> Json:
+    """An object with the defaults of its kind."""
+    if call.resource.definition is None:
+        set_defaults(item, call.resource.struct)
+    return item
+
+
+def create_object(state: ApiState, call: Call, item: Json) -> Json:
+    """Store a new object that is decoded and has its defaults; returns it as stored.
+
+    Raises:
+        ApiError: it is refused.
+    """
+    resource, metadata = call.resource, item["metadata"]
+    strategy = strategy_of(resource)
+    _drop_assigned(metadata)
+    own(state, call, blank(call), item)
+    admission = Admission(call, "CREATE", item, None)
+    for admit in state.mutating:
+        admit(state, admission)
+    if resource.has_status and not strategy.keeps_status:
+        reset_status(item, resource)
+    if strategy.counts:
+        metadata["generation"] = 1
+    else:
+        metadata.pop("generation", None)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = _generated(state, metadata["generateName"])
+    prepare_new(state, call, item)
+    errors = check_metadata(metadata, strategy.name_rule, namespaced=resource.kind.namespaced)
+    refuse(call, metadata.get("name", ""), errors + check_kind(resource.key, item, None))
+    for admit in state.validating:
+        admit(state, admission)
+    if call.options.dry_run:
+        if state.storage.find(resource.stored, _space(call), metadata["name"]) is not None:
+            raise failures.already_exists(resource.group, resource.resource, metadata["name"])
+        return _dry(state, item)
+    stored = state.storage.create(resource, item)
+    for after in state.after_write:
+        after(state, Admission(call, "CREATE", stored.item, None))
+    return shape(call, stored.item)
+
+
+def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:
+    """Store a changed object; returns it as stored.
+
+    Raises:
+        ApiError: it is refused.
+    """
+    resource = call.resource
+    strategy = strategy_of(resource)
+    _check_version(call, item, old, needs=strategy.needs_version)
+    _restore(item, old.item)
+    own(state, call, old.item, item)
+    admission = Admission(call, "UPDATE", item, old.item)
+    for admit in state.mutating:
+        admit(state, admission)
+    if resource.has_status:
+        keep_status(item, old.item)
+    prepare_changed(state, call, item, old.item)
+    count_generation(item, old.item, strategy, resource)
+    return store_changed(state, admission, old)
+
+
+def store_changed(state: ApiState, admission: Admission, old: StoredItem) -> Json:
+    """Check and store an object that is complete.
+
+    Raises:
+        ApiError: it is refused.
+    """
+    call, item = admission.call, admission.item or {}
+    errors = check_metadata_update(item["metadata"], old.item["metadata"])
+    errors += check_kind(call.resource.key, item, old.item)
+    refuse(call, item["metadata"]["name"], errors)
+    for admit in state.validating:
+        admit(state, admission)
+    if is_same(item, old.item):
+        return shape(call, old.item)
+    if call.options.dry_run:
+        return shape(call, item)
+    stored = state.storage.replace(call.resource, old.record, item)
+    for after in state.after_write:
+        after(state, Admission(call, "UPDATE", stored.item, old.item))
+    return shape(call, stored.item)
+
+
+def refuse(call: Call, name: str, errors: Errors) -> None:
+    """Raise the failure about refused fields, if there are any."""
+    if errors:
+        causes = [(each.reason, each.message, each.field) for each in errors]
+        raise failures.invalid(call.resource.kind, name, causes)
+
+
+def shape(call: Call, item: Json) -> Json:
+    """A stored object in the served version, with what Go would encode."""
+    resource = call.resource
+    kind = resource.kind
+    if resource.definition is None and resource.struct.fields:
+        inner = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+        item = decode(inner, resource.struct, Decoding())
+    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **rest}
+
+
+def is_same(item: Json, old: Json) -> bool:
+    """Whether an object equals the stored one apart from the times of managed fields."""
+    return _comparable(item) == _comparable(old)
+
+
+def _comparable(item: Json) -> Json:
+    metadata = {
+        key: each
+        for key, each in item["metadata"].items()
+        if key not in ("resourceVersion", "managedFields")
+    }
+    fields = [
+        {key: each for key, each in entry.items() if key != "time"}
+        for entry in item["metadata"].get("managedFields") or ()
+    ]
+    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+    return {**rest, "metadata": metadata, "managed": fields}
+
+
+def _space(call: Call) -> str:
+    return call.route.namespace if call.resource.kind.namespaced else ""
+
+
+def _drop_assigned(metadata: Json) -> None:
+    for name in (
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "resourceVersion",
+    ):
+        metadata.pop(name, None)
+
+
+def _restore(item: Json, old: Json) -> None:
+    """Take over what a change cannot name."""
+    metadata, before = item["metadata"], old["metadata"]
+    for name in ("uid", "creationTimestamp"):
+        if not metadata.get(name) and name in before:
+            metadata[name] = before[name]
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        metadata.pop(name, None)
+        if name in before:
+            metadata[name] = before[name]
+    metadata.pop("selfLink", None)
+    metadata.pop("generation", None)
+    if "generation" in before:
+        metadata["generation"] = before["generation"]
+    metadata["resourceVersion"] = before["resourceVersion"]
+
+
+def _check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
+    """Refuse a change of another version or of another object with the same name."""
+    metadata, resource = item["metadata"], call.resource
+    name = old.record.name
+    uid = metadata.get("uid")
+    if uid and uid != old.record.uid:
+        raise failures.conflict(
+            resource.group,
+            resource.resource,
+            name,
+            "StorageError: invalid object, Code: 4, Key: , ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+            f"UID in object meta: {old.record.uid}",
+        )
+    version = metadata.get("resourceVersion")
+    if not version:
+        if needs:
+            detail = "must be specified for an update"
+            refuse(call, name, [invalid_field("metadata.resourceVersion", 0, detail)])
+        return
+    if not str(version).isdigit():
+        raise failures.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    if int(version) != old.record.version:
+        raise failures.conflict(resource.group, resource.resource, name, failures.MODIFIED)
+
+
+def _generated(state: ApiState, prefix: str) -> str:
+    suffix = "".join(state.rng.choice(_LETTERS) for _ in range(_SUFFIX))
+    return prefix[:_MAX_PREFIX] + suffix
+
+
+def _dry(state: ApiState, item: Json) -> Json:
+    """A new object as if it were stored."""
+    item["metadata"]["uid"] = state.rng.uid()
+    item["metadata"]["creationTimestamp"] = state.now
+    return item

@@ -1,0 +1,1 @@
+"""Replays of recorded sessions of a kube-apiserver against the API server of this project."""

@@ -1,0 +1,61 @@
+"""The conformance runner of recorded sessions: one case for each exchange.
+
+An exchange that differs agrees all the same if named rules explain every difference.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto_lab.conformance.apiserver import sessions
+from stretto_lab.conformance.apiserver.deviations import deviation_of
+from stretto_lab.conformance.apiserver.matching import Difference
+from stretto_lab.conformance.apiserver.replay import SessionReplay
+from stretto_lab.conformance.apiserver.sessions import RecordedLine
+from stretto_lab.conformance.report import CaseComparison, Disagreement
+
+_FAMILY_KUBECTL: Final = "kubectl"
+
+
+class ExchangeCase(msgspec.Struct, frozen=True):
+    """One recorded exchange and where the replay differs."""
+
+    #: The line.
+    line: RecordedLine
+    #: Differences.
+    found: list[Difference]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Family and session: reports count agreement by them."""
+        return (self.line.family, self.line.session)
+
+
+def read(path: Path) -> Iterator[ExchangeCase]:
+    """Replay the sessions of a file; yields each exchange.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    replay: SessionReplay | None = None
+    for line in sessions.read(path):
+        if line.setup is not None:
+            replay = SessionReplay(line.setup)
+        elif replay is not None:
+            found = list(replay.differences(line))
+            if line.request is not None or line.events:
+                yield ExchangeCase(line, [] if line.sometimes else found)
+
+
+def compare(case: ExchangeCase) -> CaseComparison:
+    """The fields that differ, and the rules of those that differ on purpose."""
+    disagreed, rules = [], set()
+    for path, want, got in case.found:
+        rule = deviation_of(case.line, path, want, got)
+        if rule is None:
+            disagreed.append(Disagreement(case.line.id, f"{case.line.name}: {path}", want, got))
+        else:
+            rules.add(rule)
+    return CaseComparison(disagreed, rules)

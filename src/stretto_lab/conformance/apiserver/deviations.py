@@ -1,0 +1,45 @@
+"""Where the API server answers otherwise than kube-apiserver on purpose, each with its reason.
+
+A rule looks at one differing part of an exchange and never at the name of a session.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto_lab.conformance.apiserver.sessions import RecordedLine
+
+
+@dataclass(frozen=True, slots=True)
+class WireDeviation:
+    """One rule."""
+
+    #: Name in reports.
+    name: str
+    #: Why the answer differs.
+    reason: str
+    #: Whether it explains a difference: (line, path, recorded value, value of the replay).
+    explains: Callable[[RecordedLine, str, Any, Any], bool]
+
+
+def _asks_protobuf(line: RecordedLine, _path: str, _want: Any, _got: Any) -> bool:
+    if line.request is None:
+        return False
+    words = (line.request.headers.get("Accept", ""), line.request.headers.get("Content-Type", ""))
+    return any("protobuf" in word or "cbor" in word for word in words)
+
+
+DEVIATIONS: Final = (
+    WireDeviation(
+        "protobuf-not-served",
+        "objects are served as JSON and YAML only; clients negotiate and fall back to JSON",
+        _asks_protobuf,
+    ),
+)
+"""The rules."""
+
+
+def deviation_of(line: RecordedLine, path: str, want: Any, got: Any) -> str | None:
+    """The rule that explains a difference, or ``None``."""
+    found = (rule.name for rule in DEVIATIONS if rule.explains(line, path, want, got))
+    return next(found, None)

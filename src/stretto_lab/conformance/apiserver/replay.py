@@ -1,0 +1,196 @@
+"""The replay of a recorded session against an API server in this process."""
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.clock import ManualClock, timestamp
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.web.api.authn.users import TokenTable, User
+from stretto.web.api.message import Answer, ApiRequest, ApiResponse, ApiStream
+from stretto.web.api.server import ApiServer, ApiSettings
+from stretto_lab.conformance.apiserver.matching import Bindings, Difference, differences
+from stretto_lab.conformance.apiserver.sessions import (
+    RecordedLine,
+    RecordedRequest,
+    SessionSetup,
+)
+
+_START: Final = 1_790_000_000.0
+"""When the replay begins, in seconds since the epoch."""
+_POLLS: Final = 4
+"""Attempts of an action that waits for an answer."""
+_USERS: Final = ("admin", "alice", "bob", "carol")
+
+
+class SessionReplay:
+    """One session: a fresh server, its placeholders and its open watches."""
+
+    def __init__(self, setup: SessionSetup) -> None:
+        """Start the server that a session needs."""
+        self._clock = ManualClock(_START)
+        users = {f"token-{name}": _user(name) for name in _USERS}
+        nodes = {f"token-system:node:n{number}": _node(f"n{number}") for number in range(1, 4)}
+        store = MemoryStore(self._clock, Rng(1))
+        settings = ApiSettings(
+            self._clock,
+            Rng(2),
+            TokenTable(users | nodes),
+            uses_accounts=setup.server in ("sa", "full"),
+        )
+        self._server = ApiServer(store, settings)
+        tokens = {name: f"token-{name}" for name in _USERS}
+        tokens |= {f"system:node:n{number}": f"token-system:node:n{number}" for number in (1, 2, 3)}
+        self._bindings = Bindings(tokens, _now(_START))
+        self._streams: dict[str, ApiStream] = {}
+
+    def differences(self, line: RecordedLine) -> Iterator[Difference]:
+        """Where the answers of a line differ from the recorded ones."""
+        if line.request is not None:
+            answer = self._server.handle(self._request(line.request))
+            yield from self._compared(line, answer)
+        elif line.action is not None:
+            self._act(line.action)
+        for name, events in line.events.items():
+            stream = self._streams.get(name)
+            got = [] if stream is None else _events(stream)
+            yield from differences(events, got, self._bindings, f"events.{name}")
+
+    def _request(self, recorded: RecordedRequest) -> ApiRequest:
+        fill = self._bindings.filled
+        headers = {name.lower(): fill(value) for name, value in recorded.headers.items()}
+        headers.setdefault("user-agent", "wire")
+        body = b""
+        if recorded.json is not msgspec.UNSET:
+            body = json.dumps(fill(recorded.json)).encode()
+        elif recorded.body_base64:
+            body = base64.b64decode(recorded.body_base64)
+        elif recorded.body_made is not None:
+            made = recorded.body_made
+            text = str(fill(made["template"]))
+            body = text.replace(made["at"], made["fill"] * int(made["times"])).encode()
+        elif recorded.body:
+            body = str(fill(recorded.body)).encode()
+        return ApiRequest(recorded.method, str(fill(recorded.path)), headers, body)
+
+    def _compared(self, line: RecordedLine, answer: Answer) -> Iterator[Difference]:
+        if answer.status != line.status:
+            text = (
+                answer.body[:400].decode(errors="replace")
+                if isinstance(answer, ApiResponse)
+                else ""
+            )
+            yield "status", line.status, f"{answer.status} {text}"
+            return
+        got_headers = {**answer.headers, "Content-Type": answer.content_type}
+        for name, value in line.headers.items():
+            if name != "Transfer-Encoding":
+                yield from differences(
+                    value, got_headers.get(name, ""), self._bindings, f"headers.{name}"
+                )
+        if "Warning" in got_headers and "Warning" not in line.headers:
+            yield "headers.Warning", "(absent)", got_headers["Warning"]
+        if isinstance(answer, ApiStream):
+            yield from self._stream(line, answer)
+        elif line.json is not msgspec.UNSET:
+            yield from differences(line.json, _decoded(answer.body), self._bindings)
+        elif line.body is not None:
+            yield from differences(line.body, answer.body.decode(errors="replace"), self._bindings)
+        elif line.json_digest is not None:
+            got = digest(line.json_digest, _decoded(answer.body))
+            yield from differences(line.json_digest, got, self._bindings, "digest")
+
+    def _stream(self, line: RecordedLine, stream: ApiStream) -> Iterator[Difference]:
+        if line.stream:
+            self._streams[line.stream] = stream
+            return
+        if line.stream_json is not None:
+            got = _events(stream)
+            self._pass(stream.timeout)
+            got += _events(stream)
+            got = [each for each in got if each != {"stream_end": True}]
+            yield from differences(line.stream_json, got, self._bindings, "stream")
+        stream.close()
+
+    def _act(self, action: dict[str, Any]) -> None:
+        if "sleep_s" in action:
+            self._pass(float(action["sleep_s"]))
+        elif "until" in action:
+            self._wait(action)
+        elif "compact" in action:
+            self._server.compact()
+        elif "close_stream" in action:
+            stream = self._streams.pop(action["close_stream"], None)
+            if stream is not None:
+                stream.close()
+
+    def _wait(self, action: dict[str, Any]) -> None:
+        headers = {"Authorization": "Bearer ${TOKEN:admin}", **action.get("headers", {})}
+        if "json" in action:
+            headers["Content-Type"] = "application/json"
+        request = RecordedRequest(
+            action["method"], action["path"], headers, action.get("json", msgspec.UNSET)
+        )
+        for _ in range(_POLLS):
+            answer = self._server.handle(self._request(request))
+            if answer.status == action.get("status", answer.status):
+                return
+            self._pass(1.0)
+
+    def _pass(self, seconds: float) -> None:
+        """Let time pass; the wall clock stays, so that all recorded times are one value."""
+        self._clock.advance(seconds)
+        self._clock.jump_wall(-seconds)
+        self._server.tick()
+
+
+def digest(want: Any, got: Any) -> Any:
+    """The parts of a large body that a recorded digest has."""
+    if not isinstance(want, dict) or not isinstance(got, dict):
+        return got
+    found = {key: got[key] for key in want if key in got}
+    if "groups" in want:
+        found["groups"] = [each["metadata"]["name"] for each in got.get("items", [])]
+    if "causes" in want:
+        found["causes"] = got.get("details", {}).get("causes")
+        found["status"] = got.get("code")
+    if want.get("status") == 200:
+        found["status"] = 200
+    return found
+
+
+def _now(seconds: float) -> str:
+    return f"{timestamp(seconds)[:19]}Z"
+
+
+def _user(name: str) -> User:
+    groups = ("system:masters",) if name == "admin" else ()
+    return User(name, name, groups)
+
+
+def _node(name: str) -> User:
+    return User(f"system:node:{name}", f"system:node:{name}", ("system:nodes",))
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return body.decode(errors="replace")
+
+
+def _events(stream: ApiStream) -> list[Any]:
+    """The events that a stream has now."""
+    found: list[Any] = []
+    while True:
+        chunks = stream.poll()
+        if chunks is None:
+            return [*found, {"stream_end": True}]
+        if not chunks:
+            return found
+        lines = b"".join(chunks).splitlines()
+        found += [_decoded(line) for line in lines if line.strip()]

@@ -1,0 +1,63 @@
+"""Server-side apply over the API: ownership, conflicts, removal of fields."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.web.api.message import ApiRequest, ApiResponse
+from stretto.web.api.server import ApiServer, ApiSettings
+
+PATH = "/api/v1/namespaces/default/configmaps/a"
+
+
+@pytest.fixture
+def server() -> ApiServer:
+    clock = ManualClock(1_790_000_000.0)
+    return ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2)))
+
+
+def apply(server: ApiServer, manager: str, data: dict[str, str], query: str = "") -> Any:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data}
+    headers = {"content-type": "application/apply-patch+yaml"}
+    target = f"{PATH}?fieldManager={manager}{query}"
+    answer = server.handle(ApiRequest("PATCH", target, headers, json.dumps(config).encode()))
+    assert isinstance(answer, ApiResponse)
+    return answer.status, json.loads(answer.body)
+
+
+def test_an_apply_creates_an_object_whose_fields_the_manager_owns(server: ApiServer) -> None:
+    status, item = apply(server, "one", {"x": "1"})
+    entry = item["metadata"]["managedFields"][0]
+    assert status == 201
+    assert entry["operation"] == "Apply"
+    assert entry["fieldsV1"] == {"f:data": {"f:x": {}}}
+
+
+def test_a_field_of_another_manager_conflicts(server: ApiServer) -> None:
+    apply(server, "one", {"x": "1"})
+    status, answer = apply(server, "two", {"x": "2"})
+    assert status == 409
+    assert answer["message"] == 'Apply failed with 1 conflict: conflict with "one": .data.x'
+
+
+def test_force_takes_a_field_from_its_manager(server: ApiServer) -> None:
+    apply(server, "one", {"x": "1"})
+    status, item = apply(server, "two", {"x": "2"}, "&force=true")
+    managers = [each["manager"] for each in item["metadata"]["managedFields"]]
+    assert (status, item["data"], managers) == (200, {"x": "2"}, ["two"])
+
+
+def test_equal_values_are_owned_by_both_managers(server: ApiServer) -> None:
+    apply(server, "one", {"x": "1"})
+    _, item = apply(server, "two", {"x": "1"})
+    assert [each["manager"] for each in item["metadata"]["managedFields"]] == ["one", "two"]
+
+
+def test_a_field_that_is_applied_no_more_is_removed(server: ApiServer) -> None:
+    apply(server, "one", {"x": "1", "y": "2"})
+    _, item = apply(server, "one", {"y": "2"})
+    assert item["data"] == {"y": "2"}
