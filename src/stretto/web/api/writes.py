@@ -41,10 +41,20 @@ def create_object(state: ApiState, call: Call, item: Json) -> Json:
     Raises:
         ApiError: it is refused.
     """
+    _drop_assigned(item["metadata"])
+    own(state, call, blank(call), item)
+    return store_new(state, call, item)
+
+
+def store_new(state: ApiState, call: Call, item: Json) -> Json:
+    """Store a new object whose fields have their owners.
+
+    Raises:
+        ApiError: it is refused.
+    """
     resource, metadata = call.resource, item["metadata"]
     strategy = strategy_of(resource)
     _drop_assigned(metadata)
-    own(state, call, blank(call), item)
     admission = Admission(call, "CREATE", item, None)
     for admit in state.mutating:
         admit(state, admission)
@@ -77,11 +87,20 @@ def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     Raises:
         ApiError: it is refused.
     """
+    own(state, call, old.item, item)
+    return change_object(state, call, old, item)
+
+
+def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:
+    """Store a changed object whose fields have their owners.
+
+    Raises:
+        ApiError: it is refused.
+    """
     resource = call.resource
     strategy = strategy_of(resource)
     _check_version(call, item, old, needs=strategy.needs_version)
     _restore(item, old.item)
-    own(state, call, old.item, item)
     admission = Admission(call, "UPDATE", item, old.item)
     for admit in state.mutating:
         admit(state, admission)

@@ -23,7 +23,7 @@ from stretto.web.api.state import ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.update import check_name
-from stretto.web.api.writes import create_object, default_object, shape, update_object
+from stretto.web.api.writes import change_object, default_object, shape, store_new
 
 Json = dict[str, Any]
 
@@ -49,7 +49,7 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
             raise failures.not_found(resource.group, resource.resource, route.name)
         return _create(state, call, config)
     item = applied(state, call, config, old)
-    return answer(state, call, update_object(state, call, old, item))
+    return answer(state, call, change_object(state, call, old, item))
 
 
 def read_config(call: Call) -> Json:
@@ -117,7 +117,7 @@ def _create(state: ApiState, call: Call, config: Json) -> ApiResponse:
         raise _untyped(call, config, error) from error
     item = _read(call, merged)
     item["metadata"]["managedFields"] = encode_managers(after)
-    created = create_object(state, call, default_object(call, item))
+    created = store_new(state, call, default_object(call, item))
     return answer(state, call, created, 201)
 
 
