@@ -3,10 +3,31 @@
 from collections.abc import Mapping
 from typing import Final
 
-from stretto_lab.conformance.capacity import load
+from stretto_lab.conformance.capacity import (
+    headroom,
+    load,
+    numa,
+    overcommit,
+    queues,
+    recommendation,
+    scores,
+)
 from stretto_lab.conformance.equality import Family, Numbers
 
 FAMILIES: Final[Mapping[str, Family]] = {
+    "kc_headroom_cpu": Family(headroom.cpu, Numbers.FLOATS),
+    "kc_headroom_mem": Family(headroom.memory, Numbers.ALL),
+    "kc_headroom_report": Family(headroom.report),
+    "kc_headroom_util": Family(headroom.utilisation, Numbers.FLOATS),
+    "kc_numa": Family(numa.numa),
+    "kc_overcommit_filter": Family(overcommit.node_filter),
+    "kc_overcommit_node": Family(overcommit.node_values, Numbers.FLOATS),
+    "kc_overcommit_ratio": Family(overcommit.ratio, Numbers.FLOATS),
+    "kc_recommend": Family(recommendation.recommend, Numbers.FLOATS),
     "ko_estimator": Family(load.estimator, Numbers.FLOATS),
+    "vo_binpack": Family(scores.binpack, Numbers.FLOATS),
+    "vo_capacity": Family(queues.configured, Numbers.FLOATS),
+    "vo_proportion": Family(queues.proportional, Numbers.FLOATS),
+    "vo_usage": Family(scores.usage, Numbers.FLOATS),
 }
 """How each family is computed and compared."""

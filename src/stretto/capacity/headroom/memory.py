@@ -1,0 +1,186 @@
+"""Memory headroom by estimate (Katalyst's policy ``canonical``).
+
+What shared, dedicated and system containers are not expected to need is lent, and in addition a
+part of the memory that is free now or could be freed from caches.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import Final
+
+import msgspec
+
+from stretto.capacity.headroom.readings import (
+    CoreLevel,
+    MemoryContainer,
+    NumaMemory,
+    available_numas,
+)
+from stretto.capacity.model.profiles import CapacityProfile
+
+GIB: Final = 1 << 30
+"""Bytes."""
+USE_MARGIN: Final = 1.1
+"""Factor on the measured memory of shared and dedicated containers."""
+UNKNOWN_BYTES: Final = 8.0 * GIB
+"""Bytes of a container without use and without request."""
+SCALE: Final = 10_000
+"""The kernel's ``watermark_scale_factor`` counts in these fractions of memory."""
+
+
+class MemoryBuffer(msgspec.Struct, frozen=True):
+    """How much of the free memory and of the caches is lent beyond the estimates."""
+
+    #: Share of free memory that is lent.
+    free_ratio: float = 0.6
+    #: Cores per GiB above which caches may be lent.
+    least_cores_per_gib: float = 0.0
+    #: Cores per GiB below which caches may be lent.
+    most_cores_per_gib: float = 0.0
+    #: Bytes lent in any case.
+    static: float = 0.0
+
+
+class MemorySystem(msgspec.Struct, frozen=True):
+    """Memory of the whole node, in bytes."""
+
+    #: Physical memory.
+    total: float
+    #: Free memory.
+    free: float
+    #: Memory in use; 0 if it was not measured.
+    used: float
+    #: The kernel's ``watermark_scale_factor``.
+    watermark_scale: float
+    #: Cores per GiB.
+    cores_per_gib: float
+
+
+class HeadroomLimits(msgspec.Struct, frozen=True):
+    """What a headroom of memory may not exceed, and whose memory is lent."""
+
+    #: Bytes that may be lent at most.
+    upper: float
+    #: Bytes kept free for containers that start.
+    reserved: float = 0.0
+    #: Share of caches that counts as free.
+    cache_ratio: float = 0.0
+    #: Whether containers lend what they do not use.
+    lends: bool = True
+    #: Whether exclusive containers lend their NUMA nodes.
+    lends_exclusive: bool = True
+
+    @property
+    def bound(self) -> float:
+        """Bytes that remain after the reserve."""
+        return self.upper - self.reserved
+
+
+class MemoryLoan(msgspec.Struct, frozen=True):
+    """Bytes that are lent, and by which NUMA nodes."""
+
+    #: Bytes.
+    total: float
+    #: Bytes that each NUMA node could free.
+    freeable: dict[int, float]
+
+    def split(
+        self,
+        numas: Sequence[NumaMemory],
+        profile: CapacityProfile = CapacityProfile.STRETTO,
+    ) -> dict[int, float]:
+        """Bytes lent by each NUMA node, in proportion to what it could free.
+
+        If no NUMA node could free any memory, the split follows their sizes. ``KATALYST`` divides
+        by zero instead.
+        """
+        weights: Mapping[int, float] = self.freeable
+        whole = sum(weights.values())
+        if whole <= 0 and profile is CapacityProfile.KATALYST:
+            return dict.fromkeys(weights, nan)
+        if whole <= 0:
+            weights = {number: numas[number].total for number in weights}
+            whole = sum(weights.values())
+        return {number: self.total * each / whole for number, each in weights.items()}
+
+
+def memory_headroom(
+    containers: Sequence[MemoryContainer],
+    numas: Sequence[NumaMemory],
+    system: MemorySystem,
+    limits: HeadroomLimits,
+    buffer: MemoryBuffer | None,
+) -> MemoryLoan:
+    """Bytes of a node that may be lent, and their split over NUMA nodes.
+
+    The split follows what each NUMA node could free.
+
+    Args:
+        containers: all containers of the node.
+        numas: memory of each NUMA node.
+        system: memory of the node.
+        limits: bounds.
+        buffer: what is lent beyond the estimates; ``None`` for nothing.
+
+    Raises:
+        HeadroomError: a container has no NUMA nodes where they are needed.
+    """
+    available = available_numas(containers, len(numas), limits.lends_exclusive)
+    owned = [each for each in containers if each.level is not CoreLevel.RECLAIMED]
+    need = sum(memory_estimate(each, numas, limits.lends) for each in owned)
+    lent = max(limits.bound - need, 0.0)
+    if buffer is not None:
+        lent += buffered_memory(owned, need, system, limits.cache_ratio, buffer)
+    freeable = {number: numas[number].freeable(limits.cache_ratio) for number in available}
+    for each in containers:
+        if each.level is CoreLevel.RECLAIMED:
+            for number, used in each.numa_memory.items():
+                freeable[number] = freeable.get(number, 0.0) + used
+    return MemoryLoan(min(max(lent, 0.0), limits.bound), freeable)
+
+
+def memory_estimate(container: MemoryContainer, numas: Sequence[NumaMemory], lends: bool) -> float:
+    """Bytes that a container is expected to need.
+
+    An exclusive container that does not lend needs its NUMA nodes whole; they are counted at the
+    main container of its pod.
+    """
+    if lends and not container.is_starting:
+        is_system = container.level is CoreLevel.SYSTEM
+        return (container.rss if is_system else USE_MARGIN * container.used) or UNKNOWN_BYTES
+    if not container.owns_numas:
+        return container.request or UNKNOWN_BYTES
+    if container.is_sidecar:
+        return 0.0
+    return sum(numas[number].total for number in container.numas)
+
+
+def buffered_memory(
+    owned: Sequence[MemoryContainer],
+    need: float,
+    system: MemorySystem,
+    cache_ratio: float,
+    buffer: MemoryBuffer,
+) -> float:
+    """Bytes that are lent beyond the estimates.
+
+    Args:
+        owned: containers that are not reclaimed.
+        need: sum of their estimates.
+        system: memory of the node.
+        cache_ratio: share of caches that counts as free.
+        buffer: settings.
+    """
+    planned = need
+    for each in owned:
+        if each.level is CoreLevel.SYSTEM:
+            planned += each.cache + each.shmem
+        else:
+            planned -= each.used
+    watermark = 2 * system.total * system.watermark_scale / SCALE
+    lent = max(system.free * buffer.free_ratio - watermark - planned, 0.0)
+    is_between = buffer.least_cores_per_gib < system.cores_per_gib < buffer.most_cores_per_gib
+    if is_between and cache_ratio > 0 and system.used > 0:
+        cached = system.total * (1 - system.used / system.total) - system.free
+        lent = max(lent, cached * cache_ratio)
+    return lent + buffer.static

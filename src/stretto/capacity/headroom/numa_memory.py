@@ -1,0 +1,144 @@
+"""Memory headroom per NUMA node (Katalyst's policy ``numa_aware``).
+
+What NUMA nodes could free now is lent, without a reserve for containers that use less than they
+request, and is stretched by how much more reclaimed containers request than they use.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from stretto.capacity.headroom.memory import SCALE
+from stretto.capacity.headroom.readings import (
+    CoreLevel,
+    HeadroomError,
+    MemoryContainer,
+    NumaMemory,
+    available_numas,
+)
+from stretto.capacity.model.profiles import CapacityProfile
+
+UNBOUND = -1
+"""A binding that failed."""
+
+
+class NumaReserve(msgspec.Struct, frozen=True):
+    """What is kept free."""
+
+    #: Bytes kept free on the node for containers that start.
+    reserved: float
+    #: The kernel's ``watermark_scale_factor``.
+    watermark_scale: float
+    #: Share of requests of other containers up to which their unused requests are kept free.
+    request_ratio: float
+    #: Share of caches that counts as free.
+    cache_ratio: float
+    #: Whether exclusive containers lend their NUMA nodes.
+    lends_exclusive: bool = True
+
+
+class OversoldLimit(msgspec.Struct, frozen=True):
+    """Most memory that is lent, by the limits of the reclaimed cgroups."""
+
+    #: Most headroom per byte of limit.
+    rate: float
+    #: Limit of the cgroup of pods that are not bound to a NUMA node, in bytes.
+    shared: float
+    #: Limit of the cgroup of pods that are bound to each NUMA node, in bytes.
+    bound: tuple[float, ...]
+
+
+class _Demand(msgspec.Struct, frozen=True):
+    """Requests and use of some containers, in bytes."""
+
+    #: Requested memory.
+    request: float
+    #: Memory in use.
+    usage: float
+
+
+def numa_memory_headroom(
+    containers: Sequence[MemoryContainer],
+    numas: Sequence[NumaMemory],
+    reserve: NumaReserve,
+    oversold: OversoldLimit | None = None,
+    profile: CapacityProfile = CapacityProfile.STRETTO,
+) -> dict[int, float]:
+    """Bytes that each NUMA node lends.
+
+    Args:
+        containers: all containers of the node.
+        numas: memory of each NUMA node.
+        reserve: what is kept free.
+        oversold: bounds by cgroups; ``None`` for none.
+        profile: ``KATALYST`` refuses a failed binding if there are bounds by cgroups.
+
+    Raises:
+        HeadroomError: a container has no NUMA nodes where they are needed, or a binding failed.
+    """
+    available = available_numas(containers, len(numas), reserve.lends_exclusive)
+    reclaimed = [each for each in containers if each.level is CoreLevel.RECLAIMED]
+    others = _demand(each for each in containers if each.level is not CoreLevel.RECLAIMED)
+    placed = _demand(each for each in reclaimed if each.numas)
+    freeable = {number: numas[number].freeable(reserve.cache_ratio) for number in available}
+    whole = sum(freeable.values())
+    lent = _lent(whole, [numas[number] for number in available], len(numas), reserve)
+    size = sum(numas[number].total for number in available)
+    lent = max(lent - (size - whole) * _kept(others, placed, reserve.request_ratio), 0.0)
+    stretch = placed.request / placed.usage if placed.usage else 1.0
+    shares = {
+        number: each * lent / whole * stretch if whole else 0.0 for number, each in freeable.items()
+    }
+    for each in reclaimed:
+        for number in each.numas:
+            shares[number] = shares.get(number, 0.0) + each.request / len(each.numas)
+    if oversold is None:
+        return shares
+    bound = _bound_numas(reclaimed, profile)
+    return _within(shares, available, bound, oversold)
+
+
+def _demand(containers: Iterable[MemoryContainer]) -> _Demand:
+    """Requests and use of containers with a request; without a reading, use equals the request."""
+    found = [each for each in containers if each.request]
+    return _Demand(
+        sum(each.request for each in found), sum(each.usage or each.request for each in found)
+    )
+
+
+def _lent(whole: float, available: Sequence[NumaMemory], count: int, reserve: NumaReserve) -> float:
+    """Freeable memory without the watermark and the share of the reserve."""
+    size = sum(each.total for each in available)
+    watermark = size * reserve.watermark_scale / SCALE
+    return whole - watermark - reserve.reserved * len(available) / count
+
+
+def _kept(others: _Demand, placed: _Demand, request_ratio: float) -> float:
+    """Share of the memory in use that others may still claim."""
+    used = others.usage + placed.usage
+    if not used:
+        return 0.0
+    unused = min(others.request - others.usage, others.request * request_ratio)
+    return max(unused / used, 0.0)
+
+
+def _bound_numas(reclaimed: Sequence[MemoryContainer], profile: CapacityProfile) -> set[int]:
+    """NUMA nodes to which reclaimed pods are bound."""
+    bound = {each.bound_to for each in reclaimed if each.bound_to is not None}
+    if UNBOUND in bound and profile is CapacityProfile.KATALYST:
+        name = next(each.name for each in reclaimed if each.bound_to == UNBOUND)
+        raise HeadroomError(f"container {name} is bound to NUMA node {UNBOUND}")
+    return bound - {UNBOUND}
+
+
+def _within(
+    shares: dict[int, float], available: Sequence[int], bound: set[int], oversold: OversoldLimit
+) -> dict[int, float]:
+    """Shares within the limits of the cgroups."""
+    unbound = [number for number in available if number not in bound]
+    limits = dict.fromkeys(unbound, oversold.shared / len(unbound) if unbound else 0.0)
+    limits |= {number: oversold.bound[number] for number in bound}
+    return {
+        number: min(share, oversold.rate * limits.get(number, 0.0))
+        for number, share in shares.items()
+    }

@@ -1,0 +1,104 @@
+"""What a node agent reads about containers and NUMA nodes, as the memory headroom needs it."""
+
+from collections.abc import Sequence
+from enum import Enum
+
+import msgspec
+
+
+class HeadroomError(ValueError):
+    """A headroom cannot be computed from these readings; the text names the container."""
+
+
+class CoreLevel(Enum):
+    """QoS level of a pod; the values are Katalyst's annotations."""
+
+    #: Exclusive cores.
+    DEDICATED = "dedicated_cores"
+    #: Cores of a pool.
+    SHARED = "shared_cores"
+    #: Cores that others do not use.
+    RECLAIMED = "reclaimed_cores"
+    #: Agents of the node.
+    SYSTEM = "system_cores"
+
+
+class NumaMemory(msgspec.Struct, frozen=True):
+    """Memory of a NUMA node, in bytes."""
+
+    #: Free memory.
+    free: float
+    #: Page cache that was not used lately.
+    inactive_file: float
+    #: Physical memory.
+    total: float
+
+    def freeable(self, cache_ratio: float) -> float:
+        """Free memory with a share of the caches."""
+        return self.free + self.inactive_file * cache_ratio
+
+
+class MemoryContainer(msgspec.Struct, frozen=True):
+    """Memory of a container, in bytes; 0 where it was not measured."""
+
+    #: Pod and container, for messages.
+    name: str
+    #: QoS level.
+    level: CoreLevel
+    #: Requested memory.
+    request: float = 0.0
+    #: Anonymous memory.
+    rss: float = 0.0
+    #: Page cache.
+    cache: float = 0.0
+    #: Shared memory.
+    shmem: float = 0.0
+    #: Memory in use.
+    usage: float = 0.0
+    #: NUMA nodes that it may use.
+    numas: tuple[int, ...] = ()
+    #: Memory in use per NUMA node.
+    numa_memory: dict[int, float] = {}
+    #: NUMA node to which the pod is bound; ``None`` for a pod that is not bound.
+    bound_to: int | None = None
+    #: Whether it has its NUMA nodes for itself.
+    is_exclusive: bool = False
+    #: Whether it starts, so that its use says little.
+    is_starting: bool = False
+    #: Whether the pod has it beside the main container.
+    is_sidecar: bool = False
+
+    @property
+    def used(self) -> float:
+        """Anonymous, cached and shared memory."""
+        return self.rss + self.cache + self.shmem
+
+    @property
+    def owns_numas(self) -> bool:
+        """Whether NUMA nodes belong to it alone."""
+        return self.level is CoreLevel.DEDICATED and self.is_exclusive
+
+
+def available_numas(
+    containers: Sequence[MemoryContainer], count: int, lends_exclusive: bool
+) -> list[int]:
+    """NUMA nodes from which memory may be lent.
+
+    Args:
+        containers: all containers of the node.
+        count: NUMA nodes of the machine.
+        lends_exclusive: whether exclusive containers lend; otherwise their NUMA nodes are left out.
+
+    Raises:
+        HeadroomError: a container has no NUMA nodes, so that it is unknown which ones are left.
+    """
+    taken: set[int] = set()
+    if not lends_exclusive:
+        for each in containers:
+            if each.level is CoreLevel.RECLAIMED:
+                continue
+            if not each.numas and not each.is_starting:
+                raise HeadroomError(f"container {each.name} has no NUMA nodes")
+            if each.owns_numas:
+                taken.update(each.numas)
+    return [number for number in range(count) if number not in taken]

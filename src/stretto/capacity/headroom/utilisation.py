@@ -1,0 +1,56 @@
+"""CPU headroom by utilisation: grows while lent cores are idle, shrinks while they are too busy."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MILLI = 1000
+"""Milli-CPU per core."""
+
+
+class UtilisationTargets(NamedTuple):
+    """Bounds of a headroom by utilisation."""
+
+    #: Utilisation of lent cores below which more is lent.
+    target: float = 0.6
+    #: Utilisation above which less is lent; 0 for no bound.
+    most: float = 0.0
+    #: Most headroom per core of supply.
+    oversold_rate: float = 1.2
+    #: Most headroom in cores; 0 for no bound.
+    capacity: float = 0.0
+
+
+def reclaimed_supply(core_use: Sequence[float], use: float, quota: float | None = None) -> float:
+    """Cores that reclaimed pods use or could use.
+
+    Args:
+        core_use: utilisation of each core, 0 to 1.
+        use: cores that reclaimed pods use now.
+        quota: cores that their cgroup may use; ``None`` for no limit.
+    """
+    supply = max(len(core_use) - sum(core_use), 0.0) + use
+    return supply if quota is None else min(supply, quota)
+
+
+def utilisation_headroom(
+    supply: float, use: float, last: float, targets: UtilisationTargets
+) -> int:
+    """Milli-CPU to lend, truncated.
+
+    Args:
+        supply: cores that reclaimed pods use or could use.
+        use: cores that they use.
+        last: cores lent now.
+        targets: bounds.
+    """
+    if supply <= 0:
+        return 0
+    utilisation, step = use / supply, 0.0
+    if utilisation < targets.target:
+        step = supply * (targets.target - utilisation)
+    elif 0 < targets.most < utilisation:
+        step = supply * (targets.most - utilisation)
+    lent = min(max(last + step, supply), supply * targets.oversold_rate)
+    if targets.capacity > 0:
+        lent = min(lent, targets.capacity)
+    return int(lent * MILLI)

@@ -1,0 +1,105 @@
+"""A histogram of use in which old samples lose weight.
+
+Source: the Vertical Pod Autoscaler's ``util/histogram`` and ``util/decaying_histogram``. Buckets
+grow exponentially. A sample weighs half as much one half-life later; instead of shrinking old
+weights, new samples get larger ones, and all are scaled by a power of two before floats overflow.
+"""
+
+import math
+from typing import Final
+
+import msgspec
+
+STEEPEST: Final = 100.0
+"""Half-lives after which weights are scaled: 2 to this power is far from the largest float."""
+
+
+class BucketScale(msgspec.Struct, frozen=True):
+    """Exponential buckets."""
+
+    #: Size of the first bucket.
+    first: float
+    #: Size of each bucket over the size of the one before.
+    ratio: float
+    #: Largest value that the buckets below the last one cover.
+    most: float
+
+    @property
+    def count(self) -> int:
+        """Number of buckets."""
+        return math.ceil(self._position(self.most)) + 1
+
+    def find(self, value: float) -> int:
+        """The bucket of a value; values beyond the largest one are in the last bucket."""
+        if value < self.first:
+            return 0
+        return min(int(self._position(value)), self.count - 1)
+
+    def start(self, bucket: int) -> float:
+        """The lowest value of a bucket."""
+        if bucket == 0:
+            return 0.0
+        return self.first * (self.ratio**bucket - 1) / (self.ratio - 1)
+
+    def _position(self, value: float) -> float:
+        return math.log(value * (self.ratio - 1) / self.first + 1, self.ratio)
+
+
+class DecayingHistogram:
+    """Weights of samples by bucket."""
+
+    def __init__(self, scale: BucketScale, half_life_s: float, epsilon: float = 1e-4) -> None:
+        """Start empty.
+
+        Args:
+            scale: buckets.
+            half_life_s: seconds in which a sample loses half its weight.
+            epsilon: a bucket with less weight counts as empty at the ends of the histogram.
+        """
+        self._scale = scale
+        self._half_life_s = half_life_s
+        self._epsilon = epsilon
+        self._weights: dict[int, float] = {}
+        self._total = 0.0
+        #: Time at which a sample has its plain weight.
+        self._reference_s = 0.0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no bucket has weight."""
+        return not any(weight >= self._epsilon for weight in self._weights.values())
+
+    def add(self, value: float, weight: float, at_s: float) -> None:
+        """Add a sample that was measured at a time."""
+        steps = (at_s - self._reference_s) / self._half_life_s
+        if steps > STEEPEST:
+            self._move_reference(at_s)
+            steps = (at_s - self._reference_s) / self._half_life_s
+        grown: float = weight * 2.0**steps
+        bucket = self._scale.find(value)
+        self._weights[bucket] = self._weights.get(bucket, 0.0) + grown
+        self._total += grown
+
+    def percentile(self, part: float) -> float:
+        """The value below which so much of the weight is: the end of its bucket.
+
+        The last bucket has no end, so its start is returned. An empty histogram gives 0.
+        """
+        used = [each for each, weight in self._weights.items() if weight >= self._epsilon]
+        if not used:
+            return 0.0
+        least, most = min(used), max(used)
+        found, threshold = 0.0, part * self._total
+        for bucket in range(least, most + 1):
+            found += self._weights.get(bucket, 0.0)
+            if found >= threshold:
+                break
+        return self._scale.start(min(bucket + 1, self._scale.count - 1))
+
+    def _move_reference(self, at_s: float) -> None:
+        """Scale all weights so that a whole number of half-lives before ``at_s`` is plain."""
+        steps = round((at_s - self._reference_s) / self._half_life_s)
+        factor = 2.0**-steps
+        self._weights = {bucket: each * factor for bucket, each in self._weights.items()}
+        self._total *= factor
+        self._reference_s += steps * self._half_life_s

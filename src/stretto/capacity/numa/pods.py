@@ -1,0 +1,96 @@
+"""Pods that ask for NUMA alignment."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from stretto.capacity.headroom.readings import CoreLevel
+
+CPU: Final = "cpu"
+"""Counted in milli-CPU."""
+MEMORY: Final = "memory"
+"""Counted in bytes."""
+WHOLE: Final = 1000
+"""Milli-CPU of a core."""
+
+
+class AlignmentPolicy(Enum):
+    """Which pods are aligned."""
+
+    #: Guaranteed pods with whole cores, as the kubelet does.
+    NATIVE = "native"
+    #: Dedicated pods that ask for it, as Katalyst's agent does.
+    DYNAMIC = "dynamic"
+
+
+class NumaContainer(msgspec.Struct, frozen=True):
+    """A container."""
+
+    #: Its name.
+    name: str
+    #: Requested amounts by resource.
+    requests: dict[str, int] = {}
+    #: Upper bounds by resource.
+    limits: dict[str, int] = {}
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the kubelet gives it exclusive cores: whole, and limited to the request."""
+        cores = self.requests.get(CPU, 0)
+        bounded = all(
+            0 < self.requests.get(name, 0) == self.limits.get(name) for name in (CPU, MEMORY)
+        )
+        return bounded and cores % WHOLE == 0
+
+
+class NumaPod(msgspec.Struct, frozen=True):
+    """A pod."""
+
+    #: Its name.
+    name: str
+    #: Its containers.
+    containers: tuple[NumaContainer, ...]
+    #: Its init containers.
+    init: tuple[NumaContainer, ...] = ()
+    #: QoS level; ``None`` for none or an unknown one.
+    level: CoreLevel | None = None
+    #: Whether it asks for NUMA alignment.
+    binds: bool = False
+    #: Whether its NUMA nodes run no other dedicated pod.
+    is_exclusive: bool = False
+    #: Name of the container that is aligned; without it the first one.
+    main: str = ""
+
+    def is_aligned_by(self, policy: AlignmentPolicy) -> bool:
+        """Whether the policy aligns the pod."""
+        if policy is AlignmentPolicy.NATIVE:
+            return all(each.is_pinned for each in (*self.containers, *self.init))
+        return self.level is CoreLevel.DEDICATED and self.binds
+
+    def main_containers(self) -> tuple[NumaContainer, ...]:
+        """The container that the dynamic policy aligns; none if there is none of that name."""
+        main = self.main or self.containers[0].name
+        return tuple(each for each in self.containers if each.name == main)
+
+    def total(self) -> dict[str, int]:
+        """The request of the pod: the sum of its containers, or a larger init container."""
+        found: dict[str, int] = {}
+        for each in self.containers:
+            for name, amount in each.requests.items():
+                found[name] = found.get(name, 0) + amount
+        for each in self.init:
+            for name, amount in each.requests.items():
+                found[name] = max(found.get(name, 0), amount)
+        return found
+
+
+def positive(requests: Mapping[str, int]) -> dict[str, int]:
+    """The resources of which some is requested."""
+    return {name: amount for name, amount in requests.items() if amount > 0}
+
+
+def names(pods: Iterable[NumaPod]) -> frozenset[str]:
+    """Names of pods."""
+    return frozenset(pod.name for pod in pods)

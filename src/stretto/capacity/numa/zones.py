@@ -1,0 +1,145 @@
+"""NUMA nodes of a machine: what they have, and what is left of it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+
+import msgspec
+
+from stretto.capacity.model.profiles import CapacityProfile
+from stretto.capacity.numa.pods import AlignmentPolicy, NumaPod, names
+
+
+class TopologyPolicy(Enum):
+    """How a node aligns; the values are those of the CNR."""
+
+    #: Each container in one NUMA node.
+    SINGLE_CONTAINER = "SingleNUMANodeContainerLevel"
+    #: The whole pod in one NUMA node.
+    SINGLE_POD = "SingleNUMANodePodLevel"
+    #: Each container in as few NUMA nodes as possible.
+    NUMERIC_CONTAINER = "NumericContainerLevel"
+
+
+_OF_POLICY = {
+    AlignmentPolicy.NATIVE: (TopologyPolicy.SINGLE_CONTAINER, TopologyPolicy.SINGLE_POD),
+    AlignmentPolicy.DYNAMIC: (TopologyPolicy.SINGLE_CONTAINER, TopologyPolicy.NUMERIC_CONTAINER),
+}
+
+
+class NumaZone(msgspec.Struct, frozen=True):
+    """A NUMA node of a machine."""
+
+    #: Socket.
+    socket: str
+    #: Physical amounts by resource.
+    capacity: dict[str, int]
+    #: Amounts for pods by resource.
+    allocatable: dict[str, int]
+    #: Amounts in use, by pod.
+    allocations: tuple[tuple[str, dict[str, int]], ...] = ()
+
+
+class AlignedMachine(msgspec.Struct, frozen=True):
+    """A node with NUMA nodes, ordered by number."""
+
+    #: NUMA nodes.
+    zones: tuple[NumaZone, ...]
+    #: How it aligns; ``None`` if it does not.
+    policy: TopologyPolicy | None
+    #: Pods on it.
+    pods: tuple[NumaPod, ...] = ()
+    #: Pods bound to it that its agent has not reported yet.
+    reserved: tuple[NumaPod, ...] = ()
+
+
+class FreeZones(msgspec.Struct, frozen=True):
+    """NUMA nodes with what is left, for one pod."""
+
+    #: NUMA nodes.
+    zones: tuple[NumaZone, ...]
+    #: Amounts left by resource, per NUMA node.
+    free: tuple[dict[str, int], ...]
+    #: Resources that must come from the same NUMA nodes.
+    aligned: frozenset[str]
+    #: Whether the pod uses NUMA nodes alone.
+    is_exclusive: bool = False
+
+    def is_untouched(self, zone: int, resource: str) -> bool:
+        """Whether a NUMA node has given out nothing of a resource."""
+        return self.free[zone].get(resource) == self.zones[zone].allocatable.get(resource)
+
+    def without(self, zone: int, requests: Mapping[str, int]) -> "FreeZones":
+        """The NUMA nodes after a container takes its request from one of them."""
+        left = tuple(
+            _minus(each, requests, floor=None) if number == zone else each
+            for number, each in enumerate(self.free)
+        )
+        return msgspec.structs.replace(self, free=left)
+
+    def least_count(self, resource: str, amount: int, profile: CapacityProfile) -> int | None:
+        """How many NUMA nodes an amount needs by capacity; ``None`` if all are too small.
+
+        The largest are counted first. ``KATALYST`` counts them in order, which depends on their
+        numbering where NUMA nodes differ.
+        """
+        sizes = [each.capacity.get(resource, 0) for each in self.zones]
+        if profile is not CapacityProfile.KATALYST:
+            sizes.sort(reverse=True)
+        total = 0
+        for count, size in enumerate(sizes, 1):
+            total += size
+            if total >= amount:
+                return count
+        return None
+
+    def zones_per_socket(self) -> int:
+        """NUMA nodes of the largest socket."""
+        return max(Counter(each.socket for each in self.zones).values(), default=0)
+
+
+def policy_of(machine: AlignedMachine, policy: AlignmentPolicy) -> TopologyPolicy | None:
+    """How a machine aligns pods of a policy; ``None`` if it does not."""
+    return machine.policy if machine.zones and machine.policy in _OF_POLICY[policy] else None
+
+
+def free_zones(
+    machine: AlignedMachine, pod: NumaPod, policy: AlignmentPolicy, aligned: Iterable[str]
+) -> FreeZones:
+    """What is left for a pod.
+
+    Pods that are not reported yet are charged to every NUMA node, because it is unknown which one
+    the agent gives them.
+    """
+    shared = frozenset(aligned)
+    is_dynamic = policy is AlignmentPolicy.DYNAMIC
+    dedicated = names(each for each in machine.pods if each.is_aligned_by(AlignmentPolicy.DYNAMIC))
+    left = []
+    for zone in machine.zones:
+        free = dict(zone.allocatable)
+        for name, used in zone.allocations:
+            if not is_dynamic or name in dedicated:
+                free = _minus(free, used)
+        left.append(free)
+    for each in machine.reserved:
+        if each.is_aligned_by(policy):
+            held = _held(each, machine.zones, shared if is_dynamic else frozenset())
+            left = [_minus(free, held) for free in left]
+    return FreeZones(machine.zones, tuple(left), shared, is_dynamic and pod.is_exclusive)
+
+
+def _held(pod: NumaPod, zones: Sequence[NumaZone], aligned: frozenset[str]) -> Mapping[str, int]:
+    """What a pod that is not reported yet holds: an exclusive one a whole NUMA node."""
+    held = pod.total()
+    if pod.is_exclusive:
+        for name in aligned & held.keys():
+            held[name] = max(held[name], zones[0].allocatable.get(name, 0))
+    return held
+
+
+def _minus(
+    free: Mapping[str, int], used: Mapping[str, int], floor: int | None = 0
+) -> dict[str, int]:
+    """What is left, at least ``floor``."""
+    left = {name: amount - used.get(name, 0) for name, amount in free.items()}
+    return left if floor is None else {name: max(each, floor) for name, each in left.items()}

@@ -1,0 +1,91 @@
+"""Whether an overcommitted node admits a pod, after Katalyst's plugin NodeOvercommitment.
+
+With the static CPU manager a guaranteed pod takes whole cores out of the overcommitted part, so it
+needs its cores times the ratio. The static memory manager pins memory, which excludes overcommit.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final, NamedTuple
+
+MILLI: Final = 1000
+"""Milli-CPU per core."""
+
+
+class Admission(Enum):
+    """Whether a pod may be placed on an overcommitted node."""
+
+    ADMITTED = "admitted"
+    #: The CPU that is left after overcommit is too small.
+    TOO_LITTLE_CPU = "too little cpu"
+    #: The node pins memory and overcommits it.
+    PINNED_MEMORY = "pinned memory"
+
+
+class ContainerCpu(NamedTuple):
+    """The CPU request of a container."""
+
+    #: Milli-CPU.
+    milli: int = 0
+    #: Whether requests equal limits for CPU and memory.
+    is_guaranteed: bool = False
+
+    @property
+    def whole_cpus(self) -> int:
+        """Whole cores; 0 if the request has a fraction."""
+        return 0 if self.milli % MILLI else self.milli // MILLI
+
+
+class PodCpu(NamedTuple):
+    """The CPU that a pod asks for: exclusive cores, or milli-CPU from the shared part."""
+
+    #: Whole exclusive cores; 0 for a pod without them.
+    guaranteed: int
+    #: Milli-CPU of a pod without exclusive cores, else 0.
+    shared_milli: int
+    #: Milli-CPU of the pod in either case.
+    milli: int
+
+
+class OvercommittedNode(NamedTuple):
+    """What decides about a pod on an overcommitted node."""
+
+    #: Effective CPU ratio.
+    cpu_ratio: float
+    #: Effective memory ratio.
+    memory_ratio: float
+    #: Milli-CPU before overcommit.
+    original_milli: int
+    #: Whether guaranteed pods get exclusive cores (static CPU manager).
+    pins_cpu: bool
+    #: Whether pods get pinned memory (static memory manager).
+    pins_memory: bool
+
+
+def pod_cpu(
+    containers: Iterable[ContainerCpu], init: Iterable[ContainerCpu], overhead_milli: int = 0
+) -> PodCpu:
+    """The CPU of a pod: the sum of its containers, or an init container that needs more."""
+    main, before = list(containers), list(init)
+    milli = max(sum(each.milli for each in main), *(each.milli for each in before), 0)
+    milli += overhead_milli
+    cores = 0
+    if all(each.is_guaranteed for each in (*main, *before)):
+        cores = max(sum(each.whole_cpus for each in main), *(e.whole_cpus for e in before), 0)
+    return PodCpu(cores, 0 if cores else milli, milli)
+
+
+def admit(node: OvercommittedNode, present: Iterable[PodCpu], pod: PodCpu) -> Admission:
+    """Judge a pod on a node with the pods that are present."""
+    if not pod.guaranteed and not pod.shared_milli:
+        return Admission.ADMITTED
+    if node.pins_memory and node.memory_ratio > 1:
+        return Admission.PINNED_MEMORY
+    if not node.pins_cpu or node.cpu_ratio <= 1:
+        return Admission.ADMITTED
+    there = list(present)
+    exclusive = MILLI * sum(each.guaranteed for each in there)
+    requested = sum(each.milli for each in there)
+    left = int((node.original_milli - exclusive) * node.cpu_ratio) - (requested - exclusive)
+    need = int(pod.guaranteed * MILLI * node.cpu_ratio) if pod.guaranteed else pod.shared_milli
+    return Admission.ADMITTED if need <= left else Admission.TOO_LITTLE_CPU

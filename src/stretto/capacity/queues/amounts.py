@@ -1,0 +1,57 @@
+"""Amounts of resources as queues count them: floats by name, compared with a little slack."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+Amounts: TypeAlias = dict[str, float]
+"""Amounts by resource: milli-CPU, bytes, pods, and thousandths of all others."""
+AnyAmounts: TypeAlias = Mapping[str, float]
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+PODS: Final = "pods"
+SLACK: Final = 0.1
+"""Amounts that differ by less are equal: sums of floats are not exact."""
+UNLIMITED_AT_ZERO: Final = frozenset((CPU, MEMORY))
+"""Resources of which a capability of 0 means no limit."""
+
+
+def total(parts: Iterable[AnyAmounts]) -> Amounts:
+    """The sum by resource."""
+    found: Amounts = {}
+    for part in parts:
+        for name, amount in part.items():
+            found[name] = found.get(name, 0.0) + amount
+    return found
+
+
+def beyond(amounts: AnyAmounts, taken: AnyAmounts) -> Amounts:
+    """What exceeds ``taken``, at least 0."""
+    return {name: max(amount - taken.get(name, 0.0), 0.0) for name, amount in amounts.items()}
+
+
+def at_least(amounts: AnyAmounts, least: AnyAmounts) -> Amounts:
+    """The larger amount of each resource."""
+    return {
+        **amounts,
+        **{name: max(amounts.get(name, 0.0), amount) for name, amount in least.items()},
+    }
+
+
+def at_most(amounts: AnyAmounts, most: AnyAmounts) -> Amounts:
+    """The smaller amount of each resource; a resource without a bound is unbounded."""
+    return {name: min(amount, most.get(name, amount)) for name, amount in amounts.items()}
+
+
+def within(amounts: AnyAmounts, bound: AnyAmounts) -> bool:
+    """Whether no amount exceeds its bound; a missing bound is 0."""
+    return all(amount <= bound.get(name, 0.0) + SLACK for name, amount in amounts.items())
+
+
+def limits(capability: AnyAmounts) -> Amounts:
+    """The resources that a capability limits."""
+    return {
+        name: amount
+        for name, amount in capability.items()
+        if amount or name not in UNLIMITED_AT_ZERO
+    }

@@ -1,0 +1,141 @@
+"""Deserved amounts as they are configured: of flat queues, and of a tree."""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Final
+
+import msgspec
+
+from stretto.capacity.queues.accounts import QueueAccount, merge
+from stretto.capacity.queues.amounts import (
+    CPU,
+    MEMORY,
+    PODS,
+    Amounts,
+    AnyAmounts,
+    at_least,
+    at_most,
+    beyond,
+    limits,
+    total,
+)
+from stretto.capacity.queues.states import (
+    ShareQueue,
+    ShareState,
+    largest_part,
+    real_capability,
+)
+
+ROOT: Final = "root"
+"""The queue that holds all others."""
+NO_SHARE: Final = 1.0
+"""The share of a queue that deserves nothing but pods: it comes after queues that hold less than
+they deserve."""
+
+
+class QueueTreeError(ValueError):
+    """The queues are no tree, or a job is in a queue with children; the text names the queue."""
+
+
+def flat(
+    queues: Iterable[ShareQueue], accounts: Mapping[str, QueueAccount], whole: AnyAmounts
+) -> list[ShareState]:
+    """Queues that have jobs, with what they deserve and may hold."""
+    specs = list(queues)
+    guaranteed = total(each.guarantee for each in specs)
+    states = []
+    for queue in specs:
+        if queue.name not in accounts:
+            continue
+        most = real_capability(queue, whole, guaranteed)
+        deserved = at_least(at_most(queue.deserved, most), queue.guarantee)
+        states.append(_state(queue, accounts[queue.name], most, deserved))
+    return states
+
+
+def tree(
+    queues: Iterable[ShareQueue], accounts: Mapping[str, QueueAccount], whole: AnyAmounts
+) -> list[ShareState]:
+    """All queues of a tree; a parent holds what its children hold.
+
+    Args:
+        queues: all queues; a queue without a parent is a child of the root.
+        accounts: accounts of the queues that have jobs.
+        whole: amounts of the cluster; the root limits none of them.
+
+    Raises:
+        QueueTreeError: there is no root, a parent is unknown, or a parent has jobs.
+    """
+    specs = {each.name: each for each in queues}
+    children = _children(specs, accounts)
+    names = dict.fromkeys((CPU, MEMORY, *whole), inf)
+    direct = [specs[name] for name in children[ROOT]]
+    paths: dict[str, tuple[str, ...]] = {ROOT: (ROOT,)}
+    most = {ROOT: names}
+    caps: dict[str, Amounts] = {ROOT: dict(names)}
+    for parent in _down(children):
+        guaranteed = total(specs[name].guarantee for name in children[parent])
+        for name in children[parent]:
+            own = specs[name]
+            paths[name] = (name, *paths[parent])
+            caps[name] = {**caps[parent], **limits(own.capability)}
+            free = beyond({key: most[parent].get(key, inf) for key in caps[name]}, guaranteed)
+            lent = {key: amount + own.guarantee.get(key, 0.0) for key, amount in free.items()}
+            most[name] = at_most(caps[name], lent)
+    states = []
+    for name, queue in specs.items():
+        below = merge(found for leaf, found in accounts.items() if name in paths.get(leaf, ()))
+        deserved = at_least(queue.deserved, queue.guarantee)
+        if name == ROOT:
+            deserved = total(at_least(each.deserved, each.guarantee) for each in direct)
+        state = _state(queue, below, most[name], deserved)
+        place = {"path": paths[name], "is_parent": bool(children[name])}
+        states.append(msgspec.structs.replace(state, **place))
+    return states
+
+
+def _state(
+    queue: ShareQueue,
+    account: QueueAccount,
+    most: Amounts,
+    deserved: Amounts,
+) -> ShareState:
+    some = any(amount > 0 for name, amount in deserved.items() if name != PODS)
+    share = largest_part(account.allocated, deserved) if some else NO_SHARE
+    return ShareState(queue, account, most, deserved, share)
+
+
+def _children(
+    specs: Mapping[str, ShareQueue], accounts: Mapping[str, QueueAccount]
+) -> dict[str, list[str]]:
+    """Children of every queue.
+
+    Raises:
+        QueueTreeError: the queues are no tree, or a parent has jobs.
+    """
+    if ROOT not in specs:
+        raise QueueTreeError(f"there is no queue {ROOT}")
+    children: dict[str, list[str]] = {name: [] for name in specs}
+    for name, queue in specs.items():
+        if name == ROOT:
+            continue
+        parent = queue.parent or ROOT
+        if parent not in specs:
+            raise QueueTreeError(f"queue {name} has the unknown parent {parent}")
+        children[parent].append(name)
+    reached = {ROOT, *(name for parent in _down(children) for name in children[parent])}
+    for name in specs:
+        if name not in reached:
+            raise QueueTreeError(f"queue {name} is its own ancestor")
+    for name in accounts:
+        if children.get(name):
+            raise QueueTreeError(f"queue {name} has jobs and children")
+    return children
+
+
+def _down(children: Mapping[str, list[str]]) -> list[str]:
+    """Queues from the root on, parents before children."""
+    line = [ROOT]
+    for name in line:
+        line.extend(children[name])
+    return line

@@ -1,0 +1,110 @@
+"""Deserved amounts in proportion to weights, by water filling.
+
+Each round gives every queue its part of what is left, at most what it asks for and may hold, at
+least its guarantee. What a queue does not take is left for the next round.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from stretto.capacity.model.profiles import CapacityProfile
+from stretto.capacity.queues.accounts import QueueAccount
+from stretto.capacity.queues.amounts import (
+    PODS,
+    SLACK,
+    Amounts,
+    AnyAmounts,
+    at_least,
+    at_most,
+    beyond,
+    total,
+    within,
+)
+from stretto.capacity.queues.states import (
+    ShareQueue,
+    ShareState,
+    largest_part,
+    real_capability,
+)
+
+
+def proportional(
+    queues: Iterable[ShareQueue],
+    accounts: Mapping[str, QueueAccount],
+    whole: AnyAmounts,
+    profile: CapacityProfile = CapacityProfile.STRETTO,
+) -> list[ShareState]:
+    """Queues that have jobs, with what they deserve.
+
+    Args:
+        queues: all queues.
+        accounts: accounts of the queues that have jobs.
+        whole: amounts of the cluster.
+        profile: ``VOLCANO`` raises queues to their guarantees after the division, so that the sum
+            may exceed the cluster; otherwise guarantees are given before the rest is divided.
+    """
+    specs = list(queues)
+    guaranteed = total(each.guarantee for each in specs)
+    active = [each for each in specs if each.name in accounts]
+    most = {each.name: real_capability(each, whole, guaranteed) for each in active}
+    before = profile is not CapacityProfile.VOLCANO
+    first = {each.name: dict(each.guarantee) if before else {} for each in active}
+    deserved = _fill(active, accounts, whole, most, first)
+    return [
+        ShareState(
+            each,
+            accounts[each.name],
+            most[each.name],
+            deserved[each.name],
+            largest_part(accounts[each.name].allocated, deserved[each.name], SLACK),
+        )
+        for each in active
+    ]
+
+
+def _fill(
+    queues: list[ShareQueue],
+    accounts: Mapping[str, QueueAccount],
+    whole: AnyAmounts,
+    most: Mapping[str, Amounts],
+    first: Mapping[str, Amounts],
+) -> dict[str, Amounts]:
+    """What each queue deserves.
+
+    Args:
+        queues: queues with jobs.
+        accounts: their accounts.
+        whole: amounts of the cluster.
+        most: the most each queue may hold.
+        first: what each queue gets before the first round.
+    """
+    deserved = dict(first)
+    left = beyond(whole, total(first.values()))
+    waiting = list(queues)
+    while weight := sum(each.weight for each in waiting):
+        grown: list[Amounts] = []
+        shrunk: list[Amounts] = []
+        unmet = []
+        for queue in waiting:
+            before, request = deserved[queue.name], accounts[queue.name].request
+            part = {name: amount * (queue.weight / weight) for name, amount in left.items()}
+            offer = at_most(total([before, part]), most[queue.name])
+            taken = {name: min(amount, request.get(name, 0.0)) for name, amount in offer.items()}
+            now = at_least(taken, queue.guarantee)
+            deserved[queue.name] = now
+            grown.append(beyond(now, before))
+            shrunk.append(beyond(before, now))
+            if not within(request, now) and _differ(now, before):
+                unmet.append(queue)
+        waiting, old = unmet, left
+        left = beyond(left, total(grown))
+        back = total(shrunk)
+        left = {name: amount + back.get(name, 0.0) for name, amount in left.items()}
+        is_empty = all(amount < SLACK for name, amount in left.items() if name != PODS)
+        if is_empty or not _differ(left, old):
+            break
+    return deserved
+
+
+def _differ(one: AnyAmounts, other: AnyAmounts) -> bool:
+    """Whether some amount differs at all; a missing one is 0."""
+    return any(one.get(name, 0.0) != other.get(name, 0.0) for name in one.keys() | other.keys())

@@ -1,0 +1,211 @@
+"""Queues with their accounts, and the decisions that follow from them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cmp_to_key
+
+import msgspec
+
+from stretto.capacity.queues.accounts import QueueAccount
+from stretto.capacity.queues.amounts import (
+    CPU,
+    MEMORY,
+    PODS,
+    SLACK,
+    Amounts,
+    AnyAmounts,
+    beyond,
+    limits,
+    total,
+    within,
+)
+
+
+class ShareQueue(msgspec.Struct, frozen=True):
+    """A queue as its object describes it."""
+
+    #: Its name.
+    name: str
+    #: Its part of what is left.
+    weight: int = 1
+    #: Queues with a higher priority come first.
+    priority: int = 0
+    #: Whether it takes no jobs.
+    closed: bool = False
+    #: Its parent in a tree; empty for a child of the root.
+    parent: str = ""
+    #: The most it may hold.
+    capability: Amounts = {}
+    #: What it may hold in any case.
+    guarantee: Amounts = {}
+    #: What it should hold.
+    deserved: Amounts = {}
+
+
+class ShareState(msgspec.Struct, frozen=True):
+    """A queue with what it holds and may hold."""
+
+    #: The queue.
+    spec: ShareQueue
+    #: What its jobs hold and ask for.
+    account: QueueAccount
+    #: The most it may hold, given what others are guaranteed.
+    capability: Amounts
+    #: What it should hold.
+    deserved: Amounts
+    #: Largest held part of what it deserves.
+    share: float
+    #: Queues from it up to the root, itself first.
+    path: tuple[str, ...] = ()
+    #: Whether it has child queues.
+    is_parent: bool = False
+
+    @property
+    def deserves_some(self) -> bool:
+        """Whether it deserves anything but pods."""
+        return any(amount > 0 for name, amount in self.deserved.items() if name != PODS)
+
+    @property
+    def is_overused(self) -> bool:
+        """Whether it holds what it deserves of every resource."""
+        bound = {CPU: 0.0, MEMORY: 0.0, **self.deserved}
+        return within(bound, self.account.allocated)
+
+
+def real_capability(queue: ShareQueue, whole: AnyAmounts, guaranteed: AnyAmounts) -> Amounts:
+    """The most a queue may hold: its capability, and all that is not guaranteed to others.
+
+    Args:
+        queue: the queue.
+        whole: amounts of the cluster.
+        guaranteed: the sum of all guarantees.
+    """
+    bound = limits(queue.capability)
+    free = beyond(whole, guaranteed)
+    return {
+        name: min(free[name] + queue.guarantee.get(name, 0.0), bound.get(name, float("inf")))
+        for name in whole
+    }
+
+
+def largest_part(held: AnyAmounts, deserved: AnyAmounts, least: float = 0.0) -> float:
+    """The largest held part of what is deserved; deserved amounts up to ``least`` do not count."""
+    parts = [held.get(name, 0.0) / n for name, n in deserved.items() if n > least]
+    return max(parts, default=0.0)
+
+
+def by_share(state: ShareState) -> tuple[float, ...]:
+    """The smaller share first."""
+    return (state.share,)
+
+
+def by_share_deserving(state: ShareState) -> tuple[float, ...]:
+    """The smaller share first; of equal shares, a queue that deserves something."""
+    return state.share, not state.deserves_some
+
+
+def ordered(
+    states: Iterable[ShareState], rank: Callable[[ShareState], tuple[float, ...]] = by_share
+) -> list[ShareState]:
+    """Queues in the order in which they are served.
+
+    Priority first. Queues without children come before others; two of them are compared by the
+    branches of the tree in which they are. Then the smaller rank, then the name.
+    """
+    by_name = {each.spec.name: each for each in states}
+
+    def compare(one: ShareState, other: ShareState) -> int:
+        here, there = (-one.spec.priority, one.is_parent), (-other.spec.priority, other.is_parent)
+        if here != there:
+            return -1 if here < there else 1
+        first, second = _branches(one, other, by_name)
+        mine, theirs = rank(first), rank(second)
+        if mine != theirs:
+            return -1 if mine < theirs else 1
+        return -1 if one.spec.name < other.spec.name else 1
+
+    return sorted(by_name.values(), key=cmp_to_key(compare))
+
+
+def _branches(
+    one: ShareState, other: ShareState, by_name: Mapping[str, ShareState]
+) -> tuple[ShareState, ShareState]:
+    """The ancestors of two queues just below their lowest common one; parents stay themselves."""
+    if one.is_parent or not one.path or not other.path:
+        return one, other
+    for here, there in zip(reversed(one.path), reversed(other.path), strict=False):
+        if here != there:
+            return by_name[here], by_name[there]
+    return one, other
+
+
+def admits(state: ShareState, ancestors: Sequence[ShareState], requests: AnyAmounts) -> bool:
+    """Whether a task fits what a queue and its ancestors may hold."""
+    if state.spec.closed or state.is_parent:
+        return False
+    return all(_fits(each, each.capability, requests) for each in (state, *ancestors))
+
+
+def may_reclaim(state: ShareState, requests: AnyAmounts) -> bool:
+    """Whether a queue may take back amounts for a task: some of them it deserves."""
+    if state.spec.closed or not _fits(state, state.capability, requests):
+        return False
+    return any(
+        _fits(state, state.deserved, {name: amount})
+        for name, amount in requests.items()
+        if amount > 0
+    )
+
+
+def within_deserved(state: ShareState, requests: AnyAmounts) -> bool:
+    """Whether a task fits what a queue deserves."""
+    return not state.spec.closed and _fits(state, state.deserved, requests)
+
+
+def admit_jobs(
+    states: Mapping[str, ShareState], asked: Iterable[tuple[str, AnyAmounts]]
+) -> list[bool | None]:
+    """Whether jobs may start, in order; each job that may takes part in the next answers.
+
+    Args:
+        states: queues by name.
+        asked: the queue of each job and what it needs to start, which may be empty.
+
+    Returns:
+        One answer per job; ``None`` for an unknown queue.
+    """
+    promised = {name: state.account.inqueue for name, state in states.items()}
+    answers: list[bool | None] = []
+    for queue, needs in asked:
+        state = states.get(queue)
+        if state is None:
+            answers.append(None)
+            continue
+        line = [states[name] for name in state.path or (queue,)]
+        is_open = not (state.spec.closed or state.is_parent)
+        fits = is_open and all(_starts(each, needs, promised) for each in line)
+        answers.append(fits)
+        if fits:
+            promised |= {each.spec.name: total([promised[each.spec.name], needs]) for each in line}
+    return answers
+
+
+def _starts(state: ShareState, needs: AnyAmounts, promised: Mapping[str, AnyAmounts]) -> bool:
+    """Whether a queue may hold a job beside what it holds and has promised."""
+    account, extra = state.account, promised[state.spec.name]
+    return all(
+        amount
+        + account.allocated.get(name, 0.0)
+        + extra.get(name, 0.0)
+        - account.elastic.get(name, 0.0)
+        <= state.capability.get(name, 0.0) + SLACK
+        for name, amount in needs.items()
+        if amount > 0
+    )
+
+
+def _fits(state: ShareState, bound: AnyAmounts, requests: AnyAmounts) -> bool:
+    held = state.account.allocated
+    return within(
+        {name: held.get(name, 0.0) + amount for name, amount in requests.items() if amount > 0},
+        bound,
+    )

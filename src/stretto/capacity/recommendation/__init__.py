@@ -1,0 +1,1 @@
+"""Recommended requests from the use of past days, after Katalyst's resource recommender."""

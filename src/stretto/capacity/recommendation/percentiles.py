@@ -1,0 +1,173 @@
+"""Percentiles of the use of a container, and the request that they recommend."""
+
+import math
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
+from stretto.capacity.model.profiles import CapacityProfile
+
+DAY_S: Final = 86_400.0
+"""Seconds that samples must span, and age of the newest one from which it says nothing."""
+KIB: Final = 1 << 10
+MIB: Final = 1 << 20
+LEAST_CPU_WEIGHT: Final = 0.1
+"""Weight of a sample of an idle container; others weigh as much as they use."""
+PERCENTILE: Final = 0.9
+"""The percentile that is recommended."""
+OOM_VALID_S: Final = 7 * DAY_S
+"""Age from which a kill for lack of memory says nothing."""
+OOM_STEP: Final = 100 * MIB
+"""Bytes above the limit at which a container was killed that it gets at least."""
+OOM_RATIO: Final = 1.2
+"""Factor on that limit that it gets at least."""
+
+
+class RecommendedResource(Enum):
+    """Resources that are recommended."""
+
+    #: Cores.
+    CPU = "cpu"
+    #: Bytes.
+    MEMORY = "memory"
+
+
+_SCALES: Final = {
+    RecommendedResource.CPU: BucketScale(0.01, 1.05, 1000.0),
+    RecommendedResource.MEMORY: BucketScale(1e7, 1.05, 1e12),
+}
+
+
+class UseSample(NamedTuple):
+    """One measurement."""
+
+    #: Clock time in seconds.
+    at_s: float
+    #: Cores or bytes.
+    value: float
+
+
+class UseError(ValueError):
+    """There is too little use for a percentile; the text says what is missing."""
+
+
+class UseHistory:
+    """The use of one resource of one container."""
+
+    def __init__(
+        self,
+        resource: RecommendedResource,
+        half_life_s: float = DAY_S,
+        profile: CapacityProfile = CapacityProfile.STRETTO,
+    ) -> None:
+        """Start without samples; ``KATALYST`` adds CPU samples by value instead of by time."""
+        self._resource = resource
+        self._by_value = profile is CapacityProfile.KATALYST
+        self._histogram = DecayingHistogram(_SCALES[resource], half_life_s)
+        self._first_s = math.inf
+        self._last_s = -math.inf
+
+    def add(self, samples: Sequence[UseSample]) -> None:
+        """Add the measurements of one query: all of CPU, the peak of memory at the newest time."""
+        if not samples:
+            return
+        times = [each.at_s for each in samples]
+        if self._resource is RecommendedResource.MEMORY:
+            newest = max(times)
+            self._histogram.add(max(each.value for each in samples), 1.0, newest)
+        else:
+            for each in sorted(samples, key=lambda e: e.value if self._by_value else e.at_s):
+                self._histogram.add(each.value, max(each.value, LEAST_CPU_WEIGHT), each.at_s)
+        self._first_s = min(self._first_s, *times)
+        self._last_s = max(self._last_s, *times)
+
+    def percentile(self, part: float, now_s: float) -> float:
+        """A percentile of the use.
+
+        Raises:
+            UseError: there are no samples, no recent ones, or they span less than a day.
+        """
+        if self._last_s == -math.inf:
+            raise UseError("there are no samples yet")
+        if now_s - self._last_s > DAY_S:
+            raise UseError("there are no samples of the last 24 hours")
+        if self._last_s - self._first_s < DAY_S:
+            raise UseError("the samples span less than 24 hours")
+        return self._histogram.percentile(part)
+
+
+class OomRecord(msgspec.Struct, frozen=True):
+    """A kill for lack of memory."""
+
+    #: Namespace of the pod.
+    namespace: str
+    #: The pod.
+    pod: str
+    #: Its container.
+    container: str
+    #: Bytes that it was limited to.
+    memory: int
+    #: Clock time in seconds.
+    at_s: float
+
+
+class RecommendedWorkload(msgspec.Struct, frozen=True):
+    """What a recommendation is for."""
+
+    #: Namespace.
+    namespace: str
+    #: Its name, with which the names of its pods start.
+    name: str
+
+    def owns(self, pod: str, profile: CapacityProfile) -> bool:
+        """Whether a pod belongs to it by its name; a longer workload name is another workload."""
+        if profile is CapacityProfile.KATALYST:
+            return pod.startswith(self.name)
+        return pod.startswith(f"{self.name}-")
+
+
+def recommended_cpu(cores: float, buffer: float) -> int:
+    """Milli-CPU to request, truncated; ``buffer`` is the added part."""
+    return int(cores * (1 + buffer) * 1000)
+
+
+def recommended_memory(memory: float, buffer: float, least: float = 0.0) -> int:
+    """Bytes to request, rounded up to whole KiB or, from 1 MiB on, MiB.
+
+    Args:
+        memory: percentile of use.
+        buffer: added part.
+        least: bytes that a kill for lack of memory demands.
+    """
+    wanted = max(memory * (1 + buffer), least)
+    unit = MIB if wanted >= MIB else KIB
+    return math.ceil(wanted / unit) * unit
+
+
+def memory_after_kills(
+    workload: RecommendedWorkload,
+    container: str,
+    records: Iterable[OomRecord],
+    now_s: float,
+    profile: CapacityProfile = CapacityProfile.STRETTO,
+) -> float:
+    """Bytes that a container needs after it was killed for lack of memory; 0 without kills.
+
+    ``KATALYST`` reads the first record of the container only, even if it is too old; otherwise the
+    largest limit of all valid records counts.
+    """
+    found = [
+        each
+        for each in records
+        if each.namespace == workload.namespace
+        and each.container == container
+        and workload.owns(each.pod, profile)
+    ]
+    if profile is CapacityProfile.KATALYST:
+        found = found[:1]
+    limits = [each.memory for each in found if now_s - each.at_s <= OOM_VALID_S]
+    limit = max(limits, default=0)
+    return max(limit + OOM_STEP, limit * OOM_RATIO) if limits else 0.0

@@ -1,0 +1,155 @@
+"""Recorded results of Katalyst's NodeResourceTopology, computed by ``capacity.numa``."""
+
+from math import isnan
+from typing import Any, Final
+
+import msgspec
+
+from stretto.capacity.headroom.readings import CoreLevel
+from stretto.capacity.model.profiles import CapacityProfile
+from stretto.capacity.numa import fit, scoring
+from stretto.capacity.numa.fit import Alignment
+from stretto.capacity.numa.pods import AlignmentPolicy, NumaContainer, NumaPod
+from stretto.capacity.numa.scoring import NumaScoring, NumaStrategy, UndefinedScoreError
+from stretto.capacity.numa.zones import AlignedMachine, NumaZone, TopologyPolicy
+
+Fields = dict[str, Any]
+"""The members of an input or of a result."""
+
+_LEVELS: Final = {each.value: each for each in CoreLevel}
+_POLICIES: Final = {each.value: each for each in TopologyPolicy}
+_STATUS: Final = {
+    Alignment.FITS: "",
+    Alignment.CONTAINER: "Unschedulable: cannot align container",
+    Alignment.POD: "Unschedulable: cannot align pod",
+}
+
+
+class RecordedPod(msgspec.Struct, frozen=True):
+    """A pod as the recordings list it."""
+
+    #: Its name.
+    name: str
+    #: Its containers.
+    containers: tuple[NumaContainer, ...]
+    #: Its init containers.
+    init_containers: tuple[NumaContainer, ...] = ()
+    #: QoS level, perhaps an unknown one.
+    qos: str = ""
+    #: Whether it asks for alignment.
+    numa_binding: bool = False
+    #: Whether it uses NUMA nodes alone.
+    numa_exclusive: bool = False
+    #: The aligned container.
+    main_container: str = ""
+
+    def pod(self) -> NumaPod:
+        """The pod as the models take it."""
+        return NumaPod(
+            self.name,
+            self.containers,
+            self.init_containers,
+            _LEVELS.get(self.qos),
+            self.numa_binding,
+            self.numa_exclusive,
+            self.main_container,
+        )
+
+
+class RecordedAllocation(msgspec.Struct, frozen=True):
+    """What a pod uses of a NUMA node."""
+
+    #: The pod.
+    pod: str
+    #: Amounts.
+    requests: dict[str, int]
+
+
+class RecordedZone(msgspec.Struct, frozen=True):
+    """A NUMA node as the recordings list it."""
+
+    #: Its number.
+    id: int
+    #: Its socket.
+    socket: str
+    #: Physical amounts.
+    capacity: dict[str, int]
+    #: Amounts for pods.
+    allocatable: dict[str, int]
+    #: Amounts in use.
+    allocations: tuple[RecordedAllocation, ...] = ()
+
+    def zone(self) -> NumaZone:
+        """The NUMA node as the models take it."""
+        used = tuple((each.pod, each.requests) for each in self.allocations)
+        return NumaZone(self.socket, self.capacity, self.allocatable, used)
+
+
+class RecordedMachine(msgspec.Struct, frozen=True):
+    """A node as the recordings list it."""
+
+    #: Its name.
+    name: str
+    #: How it aligns.
+    topology_policy: str
+    #: NUMA nodes.
+    numas: tuple[RecordedZone, ...] = ()
+    #: Pods on it.
+    pods: tuple[RecordedPod, ...] = ()
+    #: Pods that are not reported yet.
+    reserved: tuple[RecordedPod, ...] = ()
+    #: Whether it has no CNR.
+    no_topology: bool = False
+
+    def machine(self) -> AlignedMachine:
+        """The node as the models take it."""
+        zones = sorted(self.numas, key=lambda zone: zone.id)
+        return AlignedMachine(
+            () if self.no_topology else tuple(zone.zone() for zone in zones),
+            _POLICIES.get(self.topology_policy),
+            tuple(each.pod() for each in self.pods),
+            tuple(each.pod() for each in self.reserved),
+        )
+
+
+class NumaInput(msgspec.Struct, frozen=True):
+    """The input of ``kc_numa``."""
+
+    #: Which pods are aligned.
+    plugin_policy: AlignmentPolicy
+    #: What a score prefers.
+    strategy: NumaStrategy
+    #: The pod.
+    pod: RecordedPod
+    #: The nodes.
+    nodes: tuple[RecordedMachine, ...]
+    #: Resources that come from the same NUMA nodes.
+    aligned: frozenset[str] = frozenset()
+    #: Weights by resource.
+    weights: dict[str, int] = {}
+
+
+def numa(given: Fields) -> Fields:
+    """``kc_numa``: filter and score of each node."""
+    asked = msgspec.convert(given, NumaInput, strict=False)
+    pod = asked.pod.pod()
+    rules = NumaScoring(
+        asked.strategy, asked.plugin_policy, asked.aligned, asked.weights, CapacityProfile.KATALYST
+    )
+    nodes = []
+    for each in asked.nodes:
+        machine = each.machine()
+        found = fit.align(machine, pod, rules.policy, rules.aligned, rules.profile)
+        nodes.append(
+            {"node": each.name, "filter": _STATUS[found], "score": _score(machine, pod, rules)}
+        )
+    return {"nodes": nodes}
+
+
+def _score(machine: AlignedMachine, pod: NumaPod, rules: NumaScoring) -> float | str:
+    """A score; recordings name a division by zero."""
+    try:
+        found = scoring.score(machine, pod, rules)
+    except UndefinedScoreError:
+        return "panic"
+    return "nan" if isnan(found) else found

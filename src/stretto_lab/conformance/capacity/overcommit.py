@@ -1,0 +1,292 @@
+"""Recorded results of Katalyst's overcommit, computed by the models of ``capacity.overcommit``."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire import quantity
+from stretto.base.errors import InputError
+from stretto.capacity.overcommit.admission import (
+    Admission,
+    ContainerCpu,
+    OvercommittedNode,
+    PodCpu,
+    admit,
+    pod_cpu,
+)
+from stretto.capacity.overcommit.amplified import amplified, effective_ratio, read_ratio
+from stretto.capacity.overcommit.measured import (
+    ContainerUse,
+    LoadTargets,
+    measured_ratio,
+    pod_cpu_request,
+    pod_cpu_use,
+    pod_memory_use,
+    reported_ratio,
+)
+
+Fields = dict[str, Any]
+"""The members of an input or of a result."""
+
+STATIC: Final = "static"
+"""The CPU manager that gives exclusive cores; the memory manager is spelled with a capital."""
+PLACES: Final = 9
+"""Decimal places of recorded ratios."""
+
+
+class MeasuredContainer(msgspec.Struct, frozen=True):
+    """A container with its metrics."""
+
+    #: Requested milli-CPU.
+    cpu_milli: int = 0
+    #: Requested bytes.
+    memory: int = 0
+    #: Readings by name.
+    metrics: Mapping[str, float] = {}
+
+    @property
+    def use(self) -> ContainerUse:
+        """The readings."""
+        get = self.metrics.get
+        return ContainerUse(get("cpu_usage"), get("load_1m"), get("load_5m"), get("rss"))
+
+
+class MeasuredPod(msgspec.Struct, frozen=True):
+    """A pod with its metrics."""
+
+    #: Containers.
+    containers: tuple[MeasuredContainer, ...]
+    #: Its init container.
+    init: MeasuredContainer = MeasuredContainer()
+
+    @property
+    def cpu_request(self) -> float:
+        """Requested cores."""
+        each = [one.cpu_milli for one in self.containers]
+        return pod_cpu_request(each, self.init.cpu_milli) / 1000
+
+    @property
+    def memory_request(self) -> int:
+        """Requested bytes."""
+        return max(sum(each.memory for each in self.containers), self.init.memory)
+
+
+class OvercommitRatioInput(msgspec.Struct, frozen=True):
+    """The input of ``kc_overcommit_ratio``."""
+
+    #: Cores of the node.
+    capacity_cores: int
+    #: Bytes of the node.
+    capacity_memory: int
+    #: Target load of the node.
+    target_cpu_load: float
+    #: Target load of the node.
+    target_memory_load: float
+    #: Least load of a pod.
+    pod_cpu_load: float
+    #: Least load of a pod.
+    pod_memory_load: float
+    #: Pods.
+    pods: tuple[MeasuredPod, ...]
+    #: CPU that is not allocatable.
+    reserved_cpu: str = "0"
+    #: Memory that is not allocatable.
+    reserved_memory: str = "0"
+    #: Configured ratios.
+    annotations: Mapping[str, str] = {}
+
+
+def ratio(given: Fields) -> Fields:
+    """``kc_overcommit_ratio``: the measured ratios of a node."""
+    node = msgspec.convert(given, OvercommitRatioInput)
+    cores = node.capacity_cores - quantity.milli(node.reserved_cpu, "reserved_cpu") / 1000
+    memory = node.capacity_memory - quantity.value(node.reserved_memory, "reserved_memory")
+    uses = [[each.use for each in pod.containers] for pod in node.pods]
+    cpu = measured_ratio(
+        cores,
+        sum(pod.cpu_request for pod in node.pods),
+        sum(map(pod_cpu_use, uses)),
+        LoadTargets(node.target_cpu_load, node.pod_cpu_load),
+    )
+    bytes_ = measured_ratio(
+        memory,
+        sum(pod.memory_request for pod in node.pods),
+        sum(map(pod_memory_use, uses)),
+        LoadTargets(node.target_memory_load, node.pod_memory_load),
+    )
+    static = node.annotations.get
+    return {
+        "realtime_cpu": round(cpu, PLACES),
+        "realtime_memory": round(bytes_, PLACES),
+        "reported_cpu": round(reported_ratio(read_ratio(static("cpu_ratio")), cpu), PLACES),
+        "reported_memory": round(
+            reported_ratio(read_ratio(static("memory_ratio")), bytes_), PLACES
+        ),
+    }
+
+
+class OvercommitNodeInput(msgspec.Struct, frozen=True):
+    """The input of ``kc_overcommit_node``."""
+
+    #: Annotations of the node.
+    node_annotations: Mapping[str, str] = {}
+    #: Configured ratios by resource.
+    config_ratio: Mapping[str, str] = {}
+    #: What the CNR reports; without a CNR, the annotations of the node stay.
+    cnr: Mapping[str, str] | None = None
+
+
+def node_values(given: Fields) -> Fields:
+    """``kc_overcommit_node``: the annotations of an overcommitted node."""
+    node = msgspec.convert(given, OvercommitNodeInput)
+    had = node.node_annotations
+    found: Fields = {key: text for key, text in had.items() if key.startswith("original_")}
+    for resource in ("cpu", "memory"):
+        static = node.config_ratio.get(resource) or "1"
+        measured = (had if node.cnr is None else node.cnr).get(f"realtime_{resource}_ratio")
+        if measured:
+            found[f"realtime_{resource}_ratio"] = measured
+        effective = effective_ratio(static, measured)
+        found |= {f"{resource}_ratio": static, f"effective_{resource}": effective}
+        guaranteed = _guaranteed_milli(node.cnr or {}) if resource == "cpu" else 0
+        found |= _amplified(had, resource, guaranteed, effective)
+    return found
+
+
+def _guaranteed_milli(cnr: Mapping[str, str]) -> int:
+    """Exclusive milli-CPU; an unreadable number counts as none."""
+    text = cnr.get("guaranteed_cpus", "")
+    return 1000 * int(text) if cnr.get("cpu_manager") == STATIC and text.isdigit() else 0
+
+
+def _amplified(had: Mapping[str, str], resource: str, guaranteed: int, effective: float) -> Fields:
+    """Allocatable and capacity after overcommit; nothing if one of them is unreadable."""
+    try:
+        shown = {}
+        for field in ("allocatable", "capacity"):
+            text = had.get(f"original_{field}_{resource}", "")
+            amount = quantity.amount(resource, text, field)
+            more = amplified(amount, guaranteed, effective)
+            shown[f"overcommit_{field}_{resource}"] = _printed(resource, more, text)
+    except InputError:
+        return {}
+    return shown
+
+
+def _printed(resource: str, amount: int, like: str) -> str:
+    """An amount in the form of the text that it comes from."""
+    if resource == "cpu":
+        return quantity.format_milli(amount)
+    return quantity.format_bytes(amount) if "i" in like else quantity.format_value(amount)
+
+
+class FilterContainer(msgspec.Struct, frozen=True):
+    """A container of a pod on an overcommitted node."""
+
+    #: Requested milli-CPU.
+    cpu_milli: int = 0
+    #: Requested bytes.
+    memory: int = 0
+    #: Whether limits equal requests.
+    limits_equal: bool = False
+
+    @property
+    def cpu(self) -> ContainerCpu:
+        """Its CPU; guaranteed if it requests CPU and memory and limits both to that."""
+        return ContainerCpu(
+            self.cpu_milli, self.limits_equal and 0 not in (self.cpu_milli, self.memory)
+        )
+
+
+class FilterPod(msgspec.Struct, frozen=True):
+    """A pod on an overcommitted node."""
+
+    #: Containers.
+    containers: tuple[FilterContainer, ...]
+    #: Init containers.
+    init_containers: tuple[FilterContainer, ...] = ()
+    #: Overhead of its runtime.
+    overhead_cpu_milli: int = 0
+
+    @property
+    def cpu(self) -> PodCpu:
+        """Its CPU."""
+        main = [each.cpu for each in self.containers]
+        return pod_cpu(main, [each.cpu for each in self.init_containers], self.overhead_cpu_milli)
+
+
+class OvercommitFilterInput(msgspec.Struct, frozen=True):
+    """The input of ``kc_overcommit_filter``."""
+
+    #: The pod.
+    pod: FilterPod
+    #: Milli-CPU that the node shows.
+    allocatable_cpu_milli: int
+    #: Pods on the node.
+    existing: tuple[FilterPod, ...] = ()
+    #: CPU before overcommit.
+    original_allocatable_cpu: str = ""
+    #: Configured ratio.
+    cpu_ratio: str | None = None
+    #: Configured ratio.
+    memory_ratio: str | None = None
+    #: Measured ratio.
+    realtime_cpu_ratio: str | None = None
+    #: Measured ratio.
+    realtime_memory_ratio: str | None = None
+    #: CPU manager of the node.
+    cpu_manager: str = ""
+    #: Memory manager of the node.
+    memory_manager: str = ""
+    #: Whether the scheduler does not know the node.
+    node_unknown: bool = False
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether Katalyst's filter could read the configured ratios."""
+        return all(
+            text is None or read_ratio(text) is not None
+            for text in (self.cpu_ratio, self.memory_ratio)
+        )
+
+    def node(self) -> OvercommittedNode:
+        """The node.
+
+        Raises:
+            InputError: the CPU before overcommit cannot be read.
+        """
+        original = self.original_allocatable_cpu or f"{self.allocatable_cpu_milli}m"
+        ratio = effective_ratio(self.cpu_ratio, self.realtime_cpu_ratio)
+        pins = self.cpu_manager == STATIC
+        return OvercommittedNode(
+            ratio,
+            effective_ratio(self.memory_ratio, self.realtime_memory_ratio),
+            quantity.milli(original, "original_allocatable_cpu") if pins and ratio > 1 else 0,
+            pins,
+            self.memory_manager.lower() == STATIC,
+        )
+
+
+def node_filter(given: Fields) -> Fields:
+    """``kc_overcommit_filter``: whether an overcommitted node admits a pod."""
+    asked = msgspec.convert(given, OvercommitFilterInput)
+    pod, present = asked.pod.cpu, [each.cpu for each in asked.existing]
+    return {
+        "filter": _filter(asked, pod, present),
+        "guaranteed_cpus": pod.guaranteed,
+        "request_milli": pod.shared_milli,
+        "node_requested_milli": sum(each.milli for each in present),
+    }
+
+
+def _filter(asked: OvercommitFilterInput, pod: PodCpu, present: list[PodCpu]) -> str:
+    """The status of Katalyst's filter, which fails where it cannot read a value."""
+    asks = pod.guaranteed or pod.shared_milli
+    if asked.node_unknown or (asks and not asked.is_readable):
+        return "Error"
+    try:
+        admitted = admit(asked.node(), present, pod) is Admission.ADMITTED
+    except InputError:
+        return "Error" if asks else ""
+    return "" if admitted else "Unschedulable"

@@ -1,0 +1,237 @@
+"""Recorded results of Volcano's plugins proportion and capacity, by ``capacity.queues``."""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from math import inf
+from typing import Any, Final
+
+import msgspec
+
+from stretto.capacity.model.profiles import CapacityProfile
+from stretto.capacity.queues import capacities, proportion, states
+from stretto.capacity.queues.accounts import (
+    JobPhase,
+    QueueAccount,
+    QueuedJob,
+    QueuedTasks,
+    TaskStatus,
+    accounts_by_queue,
+)
+from stretto.capacity.queues.amounts import CPU, MEMORY, PODS, Amounts
+from stretto.capacity.queues.capacities import QueueTreeError
+from stretto.capacity.queues.states import ShareQueue, ShareState
+
+Fields = dict[str, Any]
+"""The members of an input or of a result."""
+
+SCALAR: Final = 1000.0
+"""Volcano counts resources other than CPU, memory and pods in thousandths."""
+INT64_MAX: Final = float(2**63 - 1)
+"""How recordings write that a scalar resource is unlimited."""
+
+
+class RecordedTasks(msgspec.Struct, frozen=True):
+    """Equal tasks."""
+
+    #: Their state.
+    status: TaskStatus
+    #: Request of one.
+    requests: dict[str, int] = {}
+    #: Tasks.
+    count: int = 1
+
+
+class RecordedJob(msgspec.Struct, frozen=True):
+    """A job as the recordings list it."""
+
+    #: Its queue.
+    queue: str
+    #: Its state.
+    phase: JobPhase
+    #: Tasks.
+    tasks: tuple[RecordedTasks, ...]
+    #: Tasks that it needs.
+    min_member: int = 0
+    #: Amounts that it needs.
+    min_resources: dict[str, int] = {}
+
+    def job(self) -> QueuedJob:
+        """The job as the models take it."""
+        tasks = tuple(
+            QueuedTasks(each.status, _counted(each.requests), each.count) for each in self.tasks
+        )
+        needs = _counted(self.min_resources)
+        return QueuedJob(self.queue, self.phase, self.min_member, needs, tasks)
+
+
+class RecordedProbe(msgspec.Struct, frozen=True):
+    """A task that asks for a queue."""
+
+    #: The queue.
+    queue: str
+    #: Its request.
+    requests: dict[str, int] = {}
+
+
+class QueuesInput(msgspec.Struct, frozen=True):
+    """The input of ``vo_proportion`` and ``vo_capacity``."""
+
+    #: Amounts of the cluster.
+    total: dict[str, int]
+    #: Queues.
+    queues: tuple[ShareQueue, ...]
+    #: Jobs in them.
+    jobs: tuple[RecordedJob, ...]
+    #: Tasks that ask for a queue.
+    probes: tuple[RecordedProbe, ...] = ()
+    #: Jobs that want to start, in order.
+    enqueue: tuple[RecordedJob, ...] = ()
+    #: Whether queues are a tree.
+    hierarchy: bool = False
+
+    def specs(self) -> list[ShareQueue]:
+        """The queues with amounts as Volcano counts them."""
+        return [
+            msgspec.structs.replace(
+                each,
+                capability=_counted(each.capability),
+                guarantee=_counted(each.guarantee),
+                deserved=_counted(each.deserved),
+            )
+            for each in self.queues
+        ]
+
+    def accounts(self) -> dict[str, QueueAccount]:
+        """The accounts of queues that have jobs and exist."""
+        names = {each.name for each in self.queues}
+        found = accounts_by_queue(each.job() for each in self.jobs)
+        return {queue: account for queue, account in found.items() if queue in names}
+
+    def starting(self) -> list[tuple[str, Amounts]]:
+        """The queue of each job that wants to start, and what it needs."""
+        return [(each.queue, _counted(each.min_resources)) for each in self.enqueue]
+
+
+def proportional(given: Fields) -> Fields:
+    """``vo_proportion``: deserved amounts by water filling, and answers to probes."""
+    asked = msgspec.convert(given, QueuesInput)
+    found = proportion.proportional(
+        asked.specs(), asked.accounts(), _counted(asked.total), CapacityProfile.VOLCANO
+    )
+    by_name = {each.spec.name: each for each in found}
+    allowed = [
+        states.within_deserved(by_name[each.queue], _counted(each.requests))
+        if each.queue in by_name
+        else None
+        for each in asked.probes
+    ]
+    return {
+        "overused": {each.spec.name: each.is_overused for each in found},
+        **_lists(
+            allocatable=allowed,
+            preemptive=allowed,
+            enqueue=states.admit_jobs(by_name, asked.starting()),
+        ),
+        **_described(states.ordered(found), asked),
+    }
+
+
+def configured(given: Fields) -> Fields:
+    """``vo_capacity``: deserved amounts as configured, and answers to probes."""
+    asked = msgspec.convert(given, QueuesInput)
+    method = capacities.tree if asked.hierarchy else capacities.flat
+    try:
+        found = method(asked.specs(), asked.accounts(), _counted(asked.total))
+    except QueueTreeError:
+        return _refused(asked)
+    by_name = {each.spec.name: each for each in found}
+    allowed: list[bool | None] = []
+    reclaims: list[bool | None] = []
+    for probe in asked.probes:
+        state = by_name.get(probe.queue)
+        if state is None:
+            allowed.append(None)
+            reclaims.append(None)
+            continue
+        ancestors = [by_name[name] for name in state.path[1:]]
+        allowed.append(states.admits(state, ancestors, _counted(probe.requests)))
+        reclaims.append(states.may_reclaim(state, _counted(probe.requests)))
+    answers = _lists(
+        allocatable=allowed,
+        preemptive=reclaims,
+        enqueue=states.admit_jobs(by_name, asked.starting()),
+    )
+    return answers | _described(states.ordered(found, states.by_share_deserving), asked)
+
+
+def _refused(asked: QueuesInput) -> Fields:
+    """What Volcano knows of queues that are no tree: without a root, only the first one."""
+    specs = asked.specs()
+    known = specs if any(each.name == capacities.ROOT for each in specs) else specs[:1]
+    found = [ShareState(each, QueueAccount(), {}, each.deserved, 0.0) for each in known]
+    names = sorted(each.name for each in known)
+    probes = [False if each.queue in names else None for each in asked.probes]
+    starts = [False if each.queue in names else None for each in asked.enqueue]
+    described = _described(found, asked)
+    return {
+        **_lists(allocatable=probes, preemptive=probes, enqueue=starts),
+        **described,
+        "queue_order": names,
+    }
+
+
+def _lists(**answers: list[bool | None]) -> Fields:
+    """The answers; recordings omit empty lists."""
+    return {name: found for name, found in answers.items() if found}
+
+
+def _described(found: list[ShareState], asked: QueuesInput) -> Fields:
+    by_name = {each.spec.name: each for each in found}
+    return {
+        "queue_order": list(by_name),
+        "queues": {name: _queue(each, by_name, asked.total) for name, each in by_name.items()},
+    }
+
+
+def _queue(
+    state: ShareState, by_name: Mapping[str, ShareState], whole: Mapping[str, int]
+) -> Fields:
+    account = state.account
+    return {
+        "allocated": _shown(account.allocated),
+        "request": _shown(account.request),
+        "elastic": _shown(account.elastic),
+        "inqueue": _shown(account.inqueue),
+        "deserved": _shown(state.deserved, whole.keys()),
+        "real_capability": _shown(state.capability, whole.keys() - _inherited(state, by_name)),
+        "share": state.share,
+    }
+
+
+def _inherited(state: ShareState, by_name: Mapping[str, ShareState]) -> set[str]:
+    """Resources of which the parent has none; recordings omit them unless guaranteed."""
+    if len(state.path) < 2:
+        return set()
+    above = by_name[state.path[1]].capability
+    return {name for name, n in above.items() if not n and name not in state.spec.guarantee}
+
+
+def _shown(amounts: Amounts, whole: AbstractSet[str] = frozenset()) -> Fields:
+    """Amounts as recordings write them: zero only for CPU, memory and resources of ``whole``."""
+    named = {CPU, MEMORY, *(whole & amounts.keys())}
+    found = {
+        name: amounts.get(name, 0.0)
+        for name in (*named, *(name for name in amounts if name not in named))
+        if name in named or amounts[name]
+    }
+    return {name: _unlimited(name) if n == inf else n for name, n in found.items()}
+
+
+def _unlimited(name: str) -> float | str:
+    return "inf" if name in (CPU, MEMORY) else INT64_MAX
+
+
+def _counted(amounts: Mapping[str, float]) -> Amounts:
+    """Amounts as Volcano counts them."""
+    plain = (CPU, MEMORY, PODS)
+    return {name: n if name in plain else n * SCALAR for name, n in amounts.items()}

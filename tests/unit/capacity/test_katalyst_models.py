@@ -1,0 +1,124 @@
+"""Models after Katalyst: NUMA alignment and recommended requests."""
+
+import pytest
+
+from stretto.capacity.headroom.readings import CoreLevel
+from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
+from stretto.capacity.model.profiles import CapacityProfile
+from stretto.capacity.numa.fit import Alignment, align
+from stretto.capacity.numa.pods import AlignmentPolicy, NumaContainer, NumaPod
+from stretto.capacity.numa.scoring import NumaScoring, NumaStrategy, UndefinedScoreError, score
+from stretto.capacity.numa.zones import AlignedMachine, NumaZone, TopologyPolicy
+from stretto.capacity.recommendation.percentiles import (
+    DAY_S,
+    OomRecord,
+    RecommendedResource,
+    RecommendedWorkload,
+    UseError,
+    UseHistory,
+    UseSample,
+    memory_after_kills,
+    recommended_memory,
+)
+
+MIB = 1 << 20
+ALIGNED = frozenset(("cpu",))
+SMALL = NumaZone("0", {"cpu": 4_000}, {"cpu": 4_000})
+LARGE = NumaZone("0", {"cpu": 8_000}, {"cpu": 8_000})
+WEB = RecommendedWorkload("ns", "web")
+
+
+def pod(cores: int, **more: bool) -> NumaPod:
+    container = NumaContainer("main", {"cpu": 1_000 * cores})
+    return NumaPod("p", (container,), level=CoreLevel.DEDICATED, binds=True, **more)  # type: ignore[arg-type]
+
+
+def machine(*zones: NumaZone, policy: str = "NumericContainerLevel") -> AlignedMachine:
+    return AlignedMachine(zones, TopologyPolicy(policy))
+
+
+def test_numa_nodes_of_different_size_are_counted_by_size_except_for_katalyst() -> None:
+    used = NumaZone("0", SMALL.capacity, SMALL.allocatable, (("p", {"cpu": 1_000}),))
+    wide = pod(8, is_exclusive=True)
+    node = AlignedMachine((used, LARGE), TopologyPolicy.NUMERIC_CONTAINER, pods=(pod(1),))
+    found = [
+        align(node, wide, AlignmentPolicy.DYNAMIC, ALIGNED, profile)
+        for profile in (CapacityProfile.STRETTO, CapacityProfile.KATALYST)
+    ]
+    assert found == [Alignment.FITS, Alignment.CONTAINER]
+
+
+@pytest.mark.parametrize(("cores", "found"), [(4, Alignment.FITS), (5, Alignment.CONTAINER)])
+def test_a_container_needs_one_numa_node(cores: int, found: Alignment) -> None:
+    node = machine(SMALL, SMALL, policy="SingleNUMANodeContainerLevel")
+    assert align(node, pod(cores), AlignmentPolicy.DYNAMIC, ALIGNED) is found
+
+
+def test_pods_that_are_not_reported_yet_are_charged_to_every_numa_node() -> None:
+    node = AlignedMachine((SMALL, SMALL), TopologyPolicy.SINGLE_CONTAINER, reserved=(pod(1),))
+    assert align(node, pod(4), AlignmentPolicy.DYNAMIC, ALIGNED) is Alignment.CONTAINER
+
+
+@pytest.mark.parametrize("strategy", NumaStrategy)
+def test_containers_without_aligned_resources_do_not_lower_the_score(
+    strategy: NumaStrategy,
+) -> None:
+    rules = NumaScoring(strategy, AlignmentPolicy.DYNAMIC, frozenset(("gpu",)))
+    assert score(machine(SMALL), pod(1), rules) == 100
+
+
+def test_katalyst_has_no_score_for_them() -> None:
+    rules = NumaScoring(
+        NumaStrategy.MOST,
+        AlignmentPolicy.DYNAMIC,
+        frozenset(("gpu",)),
+        profile=CapacityProfile.KATALYST,
+    )
+    with pytest.raises(UndefinedScoreError):
+        score(machine(SMALL), pod(1), rules)
+
+
+def test_a_sample_weighs_half_as_much_one_half_life_later() -> None:
+    histogram = DecayingHistogram(BucketScale(1.0, 1.05, 1000.0), half_life_s=60.0)
+    histogram.add(10.0, 1.0, at_s=0.0)
+    histogram.add(100.0, 0.6, at_s=60.0)
+    assert histogram.percentile(0.45) < 20
+    assert histogram.percentile(0.46) > 100
+
+
+def test_a_percentile_survives_a_year_of_decay() -> None:
+    histogram = DecayingHistogram(BucketScale(1.0, 1.05, 1000.0), half_life_s=60.0)
+    for day in range(365):
+        histogram.add(10.0, 1.0, at_s=day * DAY_S)
+    assert 10 <= histogram.percentile(0.9) < 12
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [((), "no samples yet"), ((DAY_S + 1,), "last 24 hours"), ((0, DAY_S - 1), "less than 24")],
+)
+def test_too_little_use_recommends_nothing(ages: tuple[float, ...], said: str) -> None:
+    history = UseHistory(RecommendedResource.CPU)
+    history.add([UseSample(10 * DAY_S - age, 1.0) for age in ages])
+    with pytest.raises(UseError, match=said):
+        history.percentile(0.9, 10 * DAY_S)
+
+
+def test_memory_is_recommended_in_whole_mebibytes() -> None:
+    assert recommended_memory(1.5 * MIB, 0.0) == 2 * MIB
+    assert recommended_memory(1.5 * MIB, 0.0, least=2.5 * MIB) == 3 * MIB
+
+
+@pytest.mark.parametrize(
+    ("profile", "limit"), [(CapacityProfile.STRETTO, 900), (CapacityProfile.KATALYST, 500)]
+)
+def test_the_largest_kill_of_the_workload_itself_counts(
+    profile: CapacityProfile, limit: int
+) -> None:
+    kills = [
+        OomRecord("ns", "website-1", "c", 500 * MIB, 0),
+        OomRecord("ns", "web-1", "c", 900 * MIB, 0),
+    ]
+    assert memory_after_kills(WEB, "c", kills, DAY_S, profile) == pytest.approx(
+        max(limit + 100, 1.2 * limit) * MIB
+    )

@@ -1,0 +1,85 @@
+"""Overcommit: measured and effective ratios, amplified amounts, admission."""
+
+import pytest
+
+from stretto.capacity.overcommit.admission import Admission, OvercommittedNode, PodCpu, admit
+from stretto.capacity.overcommit.amplified import amplified, effective_ratio
+from stretto.capacity.overcommit.measured import (
+    ContainerUse,
+    LoadTargets,
+    measured_ratio,
+    pod_cpu_request,
+    pod_cpu_use,
+)
+
+CPU = LoadTargets(node_load=0.6, pod_load=0.4)
+PINNED = OvercommittedNode(2.0, 1.0, 16_000, pins_cpu=True, pins_memory=False)
+
+
+@pytest.mark.parametrize(
+    ("request_cores", "use", "ratio"), [(4, 1, 1.59375), (8, 5, 1.0), (0, 0, 1.0), (4, 0, 1.75)]
+)
+def test_idle_cores_are_offered_again_by_the_load_per_requested_core(
+    request_cores: float, use: float, ratio: float
+) -> None:
+    assert measured_ratio(16, request_cores, use, CPU) == pytest.approx(ratio)
+
+
+def test_more_use_never_raises_the_measured_ratio() -> None:
+    ratios = [measured_ratio(16, 8, use / 4, CPU) for use in range(40)]
+    assert ratios == sorted(ratios, reverse=True)
+
+
+def test_a_node_without_a_load_target_for_pods_is_not_overcommitted_while_it_idles() -> None:
+    assert measured_ratio(16, 8, 0, LoadTargets(0.6, 0.0)) == 1.0
+
+
+def test_the_use_of_a_pod_is_its_largest_reading() -> None:
+    pod = [ContainerUse(cpu=1.0, load_1m=0.5), ContainerUse(load_1m=2.0, load_5m=0.25)]
+    assert pod_cpu_use(pod) == 2.5
+
+
+def test_an_init_container_counts_if_it_needs_more_whole_cores() -> None:
+    assert pod_cpu_request([700, 700], 1900) == 1400
+    assert pod_cpu_request([700, 700], 2100) == 2100
+
+
+@pytest.mark.parametrize(
+    ("static", "measured", "ratio"),
+    [("1.5", None, 1.5), ("1.5", "1.2", 1.2), ("0.5", None, 1.0), (None, "3", 1.0)],
+)
+def test_the_smaller_ratio_applies_and_never_one_below_one(
+    static: str | None, measured: str | None, ratio: float
+) -> None:
+    assert effective_ratio(static, measured) == ratio
+
+
+@pytest.mark.parametrize("text", ["x", "nan", "inf", ""])
+def test_an_unreadable_ratio_turns_overcommit_off(text: str) -> None:
+    assert effective_ratio(text, None) == 1.0
+    assert text == "" or effective_ratio("2", text) == 1.0
+
+
+def test_exclusive_cores_are_not_amplified() -> None:
+    assert amplified(16_000, 4_000, 1.5) == 22_000
+
+
+@pytest.mark.parametrize(
+    ("present", "pod", "found"),
+    [
+        ([PodCpu(4, 0, 4_000)], PodCpu(4, 0, 4_000), Admission.ADMITTED),
+        ([PodCpu(8, 0, 8_000)], PodCpu(8, 0, 8_001), Admission.ADMITTED),
+        ([PodCpu(8, 0, 8_000)], PodCpu(9, 0, 9_000), Admission.TOO_LITTLE_CPU),
+        ([PodCpu(0, 24_000, 24_000)], PodCpu(0, 8_001, 8_001), Admission.TOO_LITTLE_CPU),
+        ([PodCpu(0, 99_000, 99_000)], PodCpu(0, 0, 0), Admission.ADMITTED),
+    ],
+)
+def test_an_exclusive_core_takes_its_ratio_out_of_the_overcommitted_part(
+    present: list[PodCpu], pod: PodCpu, found: Admission
+) -> None:
+    assert admit(PINNED, present, pod) is found
+
+
+def test_a_node_that_pins_memory_admits_no_pod_if_it_overcommits_memory() -> None:
+    node = OvercommittedNode(1.0, 1.5, 16_000, pins_cpu=False, pins_memory=True)
+    assert admit(node, [], PodCpu(0, 1, 1)) is Admission.PINNED_MEMORY
