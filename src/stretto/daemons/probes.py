@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from stretto.base.clock import WallClock
 from stretto.base.errors import InputError
 from stretto.daemons.access_check import AccessDecision, AccessGuard
-from stretto.stores.kube.login.access import NO_PASSPHRASE
+from stretto.stores.kube.login.trust import NO_PASSPHRASE
 
 _LOOK: Final = 0.1
 """Seconds between checks of the stop flag."""

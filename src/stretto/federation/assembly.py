@@ -16,18 +16,26 @@ from stretto.federation.settings import FederationSettings
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
+from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
 
 
 class Federation:
     """The controllers of a federation over connected stores."""
 
-    def __init__(self, host: Store, clock: Clock, settings: FederationSettings) -> None:
+    def __init__(
+        self,
+        host: Store,
+        clock: Clock,
+        settings: FederationSettings,
+        webhooks: WebhookClient = NO_WEBHOOKS,
+    ) -> None:
         """A federation without members.
 
         Args:
             host: where users write and federated objects live.
             clock: time of delays, health and migrations.
             settings: behaviour of the controllers.
+            webhooks: sends the calls of scheduling profiles with webhooks.
         """
         #: The loop that runs the controllers.
         self.loop = ReconcileLoop(clock)
@@ -37,7 +45,7 @@ class Federation:
             [
                 FederateController(self.fleet),
                 NamespaceController(self.fleet),
-                ScheduleController(self.fleet, clock),
+                ScheduleController(self.fleet, clock, webhooks),
                 FollowController(self.fleet),
                 OverrideController(self.fleet),
                 SyncController(self.fleet, FleetRollouts(self.fleet, clock)),

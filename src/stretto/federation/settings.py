@@ -29,6 +29,9 @@ class FederationSettings:
     planners: PlannerKind = PlannerKind.STRETTO
     #: Work of one CPU by service and CPU model; ``None`` counts all CPUs alike.
     performance: PerformanceMatrix | None = None
+    #: Whether scores count the CPU and the memory of a replica. KubeAdmiral counts only GPUs and
+    #: other extended resources.
+    counts_requests: bool = True
     #: Seconds between a change in a member and the comparison with what it should be.
     drift_delay: float = 5.0
     #: Seconds between a change of a member's status and its aggregation.
@@ -43,5 +46,7 @@ class FederationSettings:
     join_timeout: float = 600.0
 
 
-KUBEADMIRAL = FederationSettings(keeps_last_placement=False, planners=PlannerKind.KUBEADMIRAL)
+KUBEADMIRAL = FederationSettings(
+    keeps_last_placement=False, counts_requests=False, planners=PlannerKind.KUBEADMIRAL
+)
 """The behaviour of KubeAdmiral, for comparisons."""

@@ -1,7 +1,6 @@
 """Federated objects on their way from the host to members and back."""
 
 import json
-from typing import Any
 
 import msgspec
 import pytest
@@ -9,134 +8,31 @@ import pytest
 from stretto.api.kinds.federation import (
     CLUSTER_FEDERATED_OBJECT,
     FEDERATED_CLUSTER,
-    FEDERATED_OBJECT,
-    FEDERATED_TYPE_CONFIG,
     OVERRIDE_POLICY,
     PROPAGATION_POLICY,
     SCHEDULING_PROFILE,
 )
-from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, POD, Kind
-from stretto.base.clock import ManualClock
+from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, POD
 from stretto.federation import names
-from stretto.federation.settings import KUBEADMIRAL, FederationSettings
-from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.federation.settings import KUBEADMIRAL
 from stretto.stores.render import render
-from stretto.stores.store import Deletion, Patch, Store
-from stretto.testing import make_node
-
-Fields = dict[str, Any]
-REPLICAS = {"replicasSpec": "spec.replicas", "readyReplicasStatus": "status.readyReplicas"}
-
-
-class World:
-    """A host and three members with equal capacity."""
-
-    def __init__(self, settings: FederationSettings = FederationSettings()) -> None:  # noqa: B008
-        self.clock = ManualClock(1_000_000.0)
-        self.fleet = EmbeddedFleet(self.clock, settings)
-        self.host: Store = self.fleet.host
-        scheduled = [[names.SCHEDULER], [names.OVERRIDES]]
-        self.type("deployments.apps", DEPLOYMENT, scheduled, REPLICAS)
-        self.type("namespaces", NAMESPACE, [[names.NAMESPACES], [names.OVERRIDES]])
-        for name in ("alpha", "beta", "gamma"):
-            self.join(name)
-
-    def type(
-        self, name: str, kind: Kind, pipeline: list[list[str]], paths: Fields | None = None
-    ) -> None:
-        source = {
-            "group": kind.group,
-            "version": kind.version,
-            "kind": kind.kind,
-            "pluralName": kind.plural,
-            "scope": "Namespaced" if kind.namespaced else "Cluster",
-        }
-        spec = {
-            "sourceType": source,
-            "controllers": pipeline,
-            "pathDefinition": paths or {},
-            "autoMigration": {"enabled": kind == DEPLOYMENT},
-        }
-        self.create(FEDERATED_TYPE_CONFIG.kind, name, spec=spec)
-
-    def join(self, name: str) -> None:
-        self.create(FEDERATED_CLUSTER.kind, name, spec={})
-        served = [
-            {"group": "apps", "version": "v1", "kind": "Deployment"},
-            {"group": "", "version": "v1", "kind": "ConfigMap"},
-        ]
-        status = {
-            "conditions": [{"type": each, "status": "True"} for each in ("Joined", "Ready")],
-            "apiResourceTypes": served,
-            "resources": {"allocatable": {"cpu": "8"}, "available": {"cpu": "8"}},
-        }
-        self.host.patch_status(FEDERATED_CLUSTER.kind, [Patch("", name, {"status": status})])
-        self.fleet.add_member(name, [make_node(f"{name}-0", cpu=8)])
-
-    def create(self, kind: Kind, name: str, **fields: Any) -> None:
-        metadata = {"name": name, **fields.pop("metadata", {})}
-        self.host.create(kind, [msgspec.json.encode({"metadata": metadata, **fields})])
-
-    def policy(self, **spec: Any) -> None:
-        equal = [{"cluster": each, "preferences": {"weight": 1}} for each in self.fleet.members]
-        given = {"schedulingMode": "Divide", "placement": equal, **spec}
-        self.create(PROPAGATION_POLICY.kind, "plan", spec=given)
-
-    def policy_patch(self, **spec: Any) -> None:
-        self.host.patch(PROPAGATION_POLICY.kind, [Patch("default", "plan", {"spec": spec})])
-
-    def deployment(
-        self,
-        replicas: int = 6,
-        *,
-        volumes: tuple[str, ...] | list[str] = (),
-        cpu: str = "100m",
-        name: str = "web",
-        **annotations: str,
-    ) -> None:
-        requests = {"requests": {"cpu": cpu}}
-        container = {"name": "main", "image": "app:v1", "resources": requests}
-        named = [{"name": each, "configMap": {"name": each}} for each in volumes]
-        pod = {"containers": [container], "volumes": named}
-        spec = {"replicas": replicas, "template": {"spec": pod}}
-        metadata = {
-            "labels": {names.POLICY: "plan"},
-            "annotations": {names.PREFIX + key: value for key, value in annotations.items()},
-        }
-        self.create(DEPLOYMENT, name, metadata=metadata, spec=spec)
-
-    def run(self, seconds: float = 20.0) -> None:
-        self.fleet.run_until(self.clock.monotonic() + seconds)
-
-    def federated(self, name: str = "web") -> Fields:
-        record = self.host.get(FEDERATED_OBJECT.kind, "default", f"{name}-deployments.apps")
-        assert record is not None
-        fields: Fields = msgspec.json.decode(render(record))
-        return fields
-
-    def placed(self) -> dict[str, int | None]:
-        """Replicas of the Deployment by member."""
-        found: dict[str, int | None] = {}
-        for name, member in self.fleet.members.items():
-            record = member.store.get(DEPLOYMENT, "default", "web")
-            if record is not None:
-                found[name] = msgspec.json.decode(render(record))["spec"].get("replicas")
-        return found
+from stretto.stores.store import Deletion, Patch
+from tests.support.federation_world import FederationWorld
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> FederationWorld:
+    return FederationWorld()
 
 
-def test_replicas_are_divided_over_the_clusters(world: World) -> None:
+def test_replicas_are_divided_over_the_clusters(world: FederationWorld) -> None:
     world.policy()
     world.deployment(6)
     world.run()
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
 
 
-def test_the_status_of_all_members_is_the_status_of_the_source(world: World) -> None:
+def test_the_status_of_all_members_is_the_status_of_the_source(world: FederationWorld) -> None:
     world.policy()
     world.deployment(6)
     world.run()
@@ -146,7 +42,7 @@ def test_the_status_of_all_members_is_the_status_of_the_source(world: World) -> 
     assert (status["replicas"], status["availableReplicas"]) == (6, 6)
 
 
-def test_a_larger_workload_grows_where_it_runs(world: World) -> None:
+def test_a_larger_workload_grows_where_it_runs(world: FederationWorld) -> None:
     world.policy()
     world.deployment(6)
     world.run()
@@ -155,7 +51,7 @@ def test_a_larger_workload_grows_where_it_runs(world: World) -> None:
     assert world.placed() == {"alpha": 3, "beta": 3, "gamma": 3}
 
 
-def test_a_change_in_a_member_is_reverted(world: World) -> None:
+def test_a_change_in_a_member_is_reverted(world: FederationWorld) -> None:
     world.policy()
     world.deployment(6)
     world.run()
@@ -165,7 +61,7 @@ def test_a_change_in_a_member_is_reverted(world: World) -> None:
     assert world.placed()["beta"] == 2
 
 
-def test_an_object_that_is_deleted_disappears_everywhere(world: World) -> None:
+def test_an_object_that_is_deleted_disappears_everywhere(world: FederationWorld) -> None:
     world.policy()
     world.deployment()
     world.run()
@@ -175,7 +71,7 @@ def test_an_object_that_is_deleted_disappears_everywhere(world: World) -> None:
     assert world.host.get(DEPLOYMENT, "default", "web") is None
 
 
-def test_an_object_of_another_owner_is_left_alone(world: World) -> None:
+def test_an_object_of_another_owner_is_left_alone(world: FederationWorld) -> None:
     template = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
     body = {"metadata": {"name": "web"}, "spec": {"replicas": 1, "template": template}}
     world.fleet.members["beta"].store.create(DEPLOYMENT, [json.dumps(body).encode()])
@@ -187,7 +83,7 @@ def test_an_object_of_another_owner_is_left_alone(world: World) -> None:
     assert world.placed()["beta"] == 1
 
 
-def test_an_object_is_adopted_where_its_owner_allows_it(world: World) -> None:
+def test_an_object_is_adopted_where_its_owner_allows_it(world: FederationWorld) -> None:
     template = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
     body = {"metadata": {"name": "web"}, "spec": {"replicas": 1, "template": template}}
     world.fleet.members["beta"].store.create(DEPLOYMENT, [json.dumps(body).encode()])
@@ -198,7 +94,7 @@ def test_an_object_is_adopted_where_its_owner_allows_it(world: World) -> None:
     assert world.placed()["beta"] == 2
 
 
-def test_an_override_changes_the_object_in_one_cluster(world: World) -> None:
+def test_an_override_changes_the_object_in_one_cluster(world: FederationWorld) -> None:
     overriders = {"image": [{"operations": [{"imageComponent": "Tag", "value": "v9"}]}]}
     rule = {"targetClusters": {"clusters": ["beta"]}, "overriders": overriders}
     world.create(OVERRIDE_POLICY.kind, "tweak", spec={"overrideRules": [rule]})
@@ -212,7 +108,7 @@ def test_an_override_changes_the_object_in_one_cluster(world: World) -> None:
     assert b"app:v9" in record.body
 
 
-def test_a_namespace_goes_to_every_cluster(world: World) -> None:
+def test_a_namespace_goes_to_every_cluster(world: FederationWorld) -> None:
     world.create(NAMESPACE, "team")
     world.run()
     stores = [member.store for member in world.fleet.members.values()]
@@ -220,7 +116,7 @@ def test_a_namespace_goes_to_every_cluster(world: World) -> None:
     assert world.host.get(CLUSTER_FEDERATED_OBJECT.kind, "", "team-namespaces") is not None
 
 
-def test_an_object_keeps_its_placement_where_no_cluster_fits_any_more(world: World) -> None:
+def test_an_object_keeps_its_placement_where_no_cluster_fits(world: FederationWorld) -> None:
     world.policy()
     world.deployment(6)
     world.run()
@@ -231,7 +127,7 @@ def test_an_object_keeps_its_placement_where_no_cluster_fits_any_more(world: Wor
 
 
 def test_kubeadmirals_profile_removes_it_instead() -> None:
-    world = World(KUBEADMIRAL)
+    world = FederationWorld(KUBEADMIRAL)
     world.policy()
     world.deployment(6)
     world.run()
@@ -241,7 +137,7 @@ def test_kubeadmirals_profile_removes_it_instead() -> None:
     assert world.placed() == {}
 
 
-def test_an_object_without_its_policy_waits_for_it(world: World) -> None:
+def test_an_object_without_its_policy_waits_for_it(world: FederationWorld) -> None:
     world.deployment(6)
     world.run()
     assert names.SCHEDULER in world.federated()["metadata"]["annotations"][names.PENDING]
@@ -250,7 +146,7 @@ def test_an_object_without_its_policy_waits_for_it(world: World) -> None:
     assert sum(filter(None, world.placed().values())) == 6
 
 
-def test_replicas_that_a_member_decides_stay(world: World) -> None:
+def test_replicas_that_a_member_decides_stay(world: FederationWorld) -> None:
     world.policy()
     world.deployment(6, **{"retain-replicas": "true"})
     world.run()
@@ -260,7 +156,7 @@ def test_replicas_that_a_member_decides_stay(world: World) -> None:
     assert world.placed()["beta"] == 5
 
 
-def test_what_the_pods_need_follows_the_workload(world: World) -> None:
+def test_what_the_pods_need_follows_the_workload(world: FederationWorld) -> None:
     world.type("configmaps", CONFIG_MAP, [[names.SCHEDULER], [names.OVERRIDES]])
     world.create(CONFIG_MAP, "conf", data={"key": "value"})
     world.policy(placement=[{"cluster": "beta"}], schedulingMode="Duplicate")
@@ -274,14 +170,14 @@ def test_what_the_pods_need_follows_the_workload(world: World) -> None:
     assert holding == ["beta"]
 
 
-def test_a_profile_that_does_not_exist_keeps_the_object_pending(world: World) -> None:
+def test_a_profile_that_does_not_exist_keeps_the_object_pending(world: FederationWorld) -> None:
     world.policy(schedulingProfile="absent")
     world.deployment()
     world.run()
     assert names.SCHEDULER in world.federated()["metadata"]["annotations"][names.PENDING]
 
 
-def test_a_profile_without_filters_ignores_the_labels_of_clusters(world: World) -> None:
+def test_a_profile_without_filters_ignores_the_labels_of_clusters(world: FederationWorld) -> None:
     plugins = {"filter": {"disabled": [{"name": "*"}]}}
     world.create(SCHEDULING_PROFILE.kind, "free", spec={"plugins": plugins})
     world.policy(schedulingProfile="free", clusterSelector={"region": "moon"})
@@ -290,7 +186,7 @@ def test_a_profile_without_filters_ignores_the_labels_of_clusters(world: World) 
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
 
 
-def test_a_deleted_override_policy_leaves_no_differences(world: World) -> None:
+def test_a_deleted_override_policy_leaves_no_differences(world: FederationWorld) -> None:
     overriders = {"image": [{"operations": [{"imageComponent": "Tag", "value": "v9"}]}]}
     world.create(
         OVERRIDE_POLICY.kind, "tweak", spec={"overrideRules": [{"overriders": overriders}]}
@@ -307,7 +203,7 @@ def test_a_deleted_override_policy_leaves_no_differences(world: World) -> None:
     assert b"app:v1" in record.body
 
 
-def test_pods_that_fit_nowhere_in_their_cluster_move_to_others(world: World) -> None:
+def test_pods_that_fit_nowhere_in_their_cluster_move_to_others(world: FederationWorld) -> None:
     weights = {"alpha": 4, "beta": 1, "gamma": 1}
     placement = [
         {"cluster": name, "preferences": {"weight": weight}} for name, weight in weights.items()
@@ -318,7 +214,7 @@ def test_pods_that_fit_nowhere_in_their_cluster_move_to_others(world: World) -> 
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
 
 
-def test_simultaneous_deployments_do_not_overfill_a_cluster(world: World) -> None:
+def test_simultaneous_deployments_do_not_overfill_a_cluster(world: FederationWorld) -> None:
     placement = [{"cluster": name} for name in world.fleet.members]
     world.policy(placement=placement)
     for number in range(12):
@@ -329,7 +225,9 @@ def test_simultaneous_deployments_do_not_overfill_a_cluster(world: World) -> Non
     assert pods == [8, 8, 8]
 
 
-def test_replicas_that_fit_nowhere_are_reported_and_placed_once_they_fit(world: World) -> None:
+def test_replicas_that_fit_nowhere_are_reported_and_placed_once_they_fit(
+    world: FederationWorld,
+) -> None:
     world.policy()
     world.deployment(27, cpu="1")
     world.run()

@@ -17,7 +17,7 @@ from stretto.base.clock import ManualClock
 from stretto.federation import names
 from stretto.federation.settings import FederationSettings
 from stretto.reconcile.cache import StoredObject
-from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
 from stretto.stores.store import Patch
 from stretto.testing import make_node
 from stretto.workloads.kubelet import PodCourse
@@ -37,7 +37,9 @@ class RollingWorld:
 
     def __init__(self, **rule: Any) -> None:
         self.clock = ManualClock(1_000_000.0)
-        self.fleet = EmbeddedFleet(self.clock, FederationSettings(drift_delay=1.0), slow)
+        self.fleet = EmbeddedFleet(
+            self.clock, FederationSettings(drift_delay=1.0), FleetParts(course=slow)
+        )
         self._set_up()
         notes = {names.ROLLOUT: json.dumps(rule)} if rule else {}
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
+from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.naming import federated_name
-from stretto.federation.objects.pending import has_turn
+from stretto.federation.objects.pending import has_turn, pending
 from stretto.federation.types import FederatedType
-from stretto.reconcile.cache import Change, StoredObject
+from stretto.reconcile.cache import Change, Fields, StoredObject
 
 FEDERATED: Final = (FEDERATED_OBJECT.kind.kind, CLUSTER_FEDERATED_OBJECT.kind.kind)
 """The kinds of federated objects."""
@@ -54,6 +55,18 @@ def key_of_member(fleet: ClusterFleet, change: Change) -> Iterator[FederatedKey]
         yield FederatedKey(type_.name, namespace, federated_name(name, type_.name))
 
 
+def is_status_only(change: Change) -> bool:
+    """Whether nothing but the status of an object has changed."""
+    old, new = change.old, change.new
+    if old is None or new is None or old.spec != new.spec:
+        return False
+    return _without_version(old) == _without_version(new)
+
+
+def _without_version(item: StoredObject) -> Fields:
+    return {key: value for key, value in item.metadata.items() if key != "resourceVersion"}
+
+
 def find(fleet: ClusterFleet, key: object) -> FederatedItem | None:
     """The federated object of a key; ``None`` if it is gone."""
     assert isinstance(key, FederatedKey)
@@ -79,6 +92,14 @@ def everything(fleet: ClusterFleet) -> Iterator[FederatedItem]:
         for each in fleet.host.follow_synced(type_.federated_kind):
             if fleet.type_of(each) is type_:
                 yield FederatedItem(type_, each)
+
+
+def scheduler_waits(fleet: ClusterFleet) -> Iterator[FederatedKey]:
+    """Keys of the federated objects on which the scheduler has work left."""
+    for item in everything(fleet):
+        groups = pending(item.federated.annotations)
+        if groups and names.SCHEDULER in groups[0]:
+            yield item.key
 
 
 def labelled(fleet: ClusterFleet, label: str, value: str) -> Iterator[FederatedKey]:

@@ -5,12 +5,19 @@ from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation import names
-from stretto.federation.controllers.keys import FEDERATED, everything, find, key_of, key_of_member
+from stretto.federation.controllers.keys import (
+    FEDERATED,
+    FederatedItem,
+    everything,
+    find,
+    key_of,
+    key_of_member,
+)
 from stretto.federation.controllers.members import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
-from stretto.federation.types import FederatedType
+from stretto.federation.problems import PROPAGATED
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later
@@ -46,7 +53,7 @@ class SyncController:
             return None
         type_, federated = item
         if federated.is_terminating:
-            return self._end(type_, federated)
+            return self._end(item)
         if pending.pending(federated.annotations) or self._is_dry_run(federated):
             return None
         if (
@@ -58,7 +65,7 @@ class SyncController:
         if course.note is not None:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
             writes.patch(self._fleet.host.store, federated, note)
-        states = self._spread(type_, federated, course)
+        states = self._spread(item, course)
         self._report(federated, states)
         if set(states.values()) <= _DONE:
             return self._fleet.settings.drift_delay if course.is_open else None
@@ -79,10 +86,9 @@ class SyncController:
             return False
         return not (federated.metadata.get("finalizers") or ())
 
-    def _spread(
-        self, type_: FederatedType, federated: StoredObject, course: RolloutCourse
-    ) -> dict[str, Status]:
+    def _spread(self, item: FederatedItem, course: RolloutCourse) -> dict[str, Status]:
         """Write to each cluster of the placement, and remove elsewhere; the state of each."""
+        type_, federated = item
         wanted = placements.placement(federated.spec) | course.leaving
         states: dict[str, Status] = {}
         for cluster in self._fleet.clusters:
@@ -102,21 +108,24 @@ class SyncController:
         before = federated.status
         clusters = [{"cluster": name, "status": str(state)} for name, state in states.items()]
         status: Fields = {"clusters": clusters, "syncedGeneration": generation}
-        condition: Fields = {"type": "Propagated", "status": "True" if complete else "False"}
+        present = before.get("conditions") or ()
+        others = [each for each in present if each.get("type") != PROPAGATED]
+        condition: Fields = {"type": PROPAGATED, "status": "True" if complete else "False"}
         if not complete:
             condition["reason"] = "CheckClusters"
-        old: Fields = next(iter(before.get("conditions") or ()), {})
+        old: Fields = next((each for each in present if each.get("type") == PROPAGATED), {})
         shown = {key: old[key] for key in ("type", "status", "reason") if key in old}
         kept = [
             {key: each[key] for key in ("cluster", "status")}
             for each in before.get("clusters") or ()
         ]
         if (shown, kept, before.get("syncedGeneration")) != (condition, clusters, generation):
-            status["conditions"] = [condition]
+            status["conditions"] = [condition, *others]
             writes.patch_status(self._fleet.host.store, federated, status)
 
-    def _end(self, type_: FederatedType, federated: StoredObject) -> float | None:
+    def _end(self, item: FederatedItem) -> float | None:
         """Remove the object from all members, then let the federated object go."""
+        type_, federated = item
         states = {
             cluster.record.name: state
             for cluster in self._fleet.clusters

@@ -8,6 +8,7 @@ from stretto.api.codec import decode_as
 from stretto.api.types.effective_requests import requests
 from stretto.api.types.pod import PodSpec
 from stretto.federation.objects.paths import field_at
+from stretto.federation.scheduling.resources import is_scalar
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields
 
@@ -24,8 +25,12 @@ def replicas_of(template: Fields, type_: FederatedType) -> int:
     return found if isinstance(found, int) else 1
 
 
-def request_of(template: Fields) -> dict[str, int]:
+def request_of(template: Fields, *, counts_all: bool = True) -> dict[str, int]:
     """Requests of one replica: CPU in thousandths, other resources in units; empty if unknown.
+
+    Args:
+        template: the workload.
+        counts_all: whether CPU, memory and storage count; otherwise only extended resources do.
 
     Raises:
         InputError: a quantity is malformed.
@@ -41,7 +46,8 @@ def request_of(template: Fields) -> dict[str, int]:
             },
         }
     )
-    return dict(requests(decode_as(PodSpec, text, "template")))
+    found = requests(decode_as(PodSpec, text, "template"))
+    return {name: count for name, count in found.items() if counts_all or is_scalar(name)}
 
 
 def pod_spec(template: Fields) -> Fields | None:

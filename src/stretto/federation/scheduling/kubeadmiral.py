@@ -1,73 +1,26 @@
 """KubeAdmiral's scheduling of a workload: filter, score, select, divide.
 
-Each stage runs the plugins of a profile in order. Scores are summed without weights. A cluster is
-rejected by the first filter that rejects it.
+Each stage runs the plugins of a profile in order. A cluster is rejected by the first filter that
+rejects it, and later filters do not see it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMode
-from stretto.base.errors import UnknownNameError
 from stretto.federation.planner.kubeadmiral import binpack, spread, weights
 from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
 from stretto.federation.planner.kubeadmiral.weights import ClusterSupply
-from stretto.federation.scheduling.filters import FILTERS
 from stretto.federation.scheduling.fleet import ClusterColumn, MemberCluster, MemberFleet
+from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
 from stretto.federation.scheduling.resources import CPU, GPU
-from stretto.federation.scheduling.scores import SCORES
-from stretto.federation.scheduling.workload import (
-    FederatedWorkload,
-)
+from stretto.federation.scheduling.selectors import MAX_CLUSTER, RankedCluster, by_points
+from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
-
-PRIORITY_SORT: Final = "PrioritySort"
-MAX_CLUSTER: Final = "MaxCluster"
-SELECTORS: Final = (PRIORITY_SORT, MAX_CLUSTER)
-"""Selectors: one orders by priority where there is one, one keeps the first clusters."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterProfile:
-    """Plugins of the stages, by name."""
-
-    #: Filters, in order.
-    filters: tuple[str, ...]
-    #: Scores.
-    scores: tuple[str, ...]
-    #: Selectors, in order.
-    selectors: tuple[str, ...] = SELECTORS
-
-    def __post_init__(self) -> None:
-        stages = (self.filters, FILTERS), (self.scores, SCORES), (self.selectors, SELECTORS)
-        for names, known in stages:
-            for name in names:
-                if name not in known:
-                    raise UnknownNameError("cluster plugin", name, sorted(known))
-
-
-DEFAULT: Final = ClusterProfile(
-    (
-        "APIResources",
-        "TaintToleration",
-        "PlacementFilter",
-        "ClusterAffinity",
-        "ClusterReady",
-        "ClusterTerminating",
-        "ClusterEvicted",
-    ),
-    (
-        "TaintToleration",
-        "ClusterResourcesBalancedAllocation",
-        "ClusterResourcesLeastAllocated",
-        "ClusterAffinity",
-    ),
-)
-"""KubeAdmiral's default profile."""
 
 
 class PlacementVerdict(Enum):
@@ -141,9 +94,10 @@ def schedule(
         return FederatedPlacement(PlacementVerdict.NO_CLUSTER_FITS, {}, filtered_by, {})
     column = total_scores(workload, feasible, profile)
     scores = dict(zip(feasible.names, column.tolist(), strict=True))
-    if workload.max_clusters is not None and workload.max_clusters < 0:
+    limit = workload.max_clusters if MAX_CLUSTER in profile.selectors else None
+    if limit is not None and limit < 0:
         return FederatedPlacement(PlacementVerdict.INVALID_LIMIT, {}, filtered_by, scores)
-    selected = _selected(workload, scores, profile.selectors)
+    selected = _selected(workload, scores, profile)
     members = {each.name: each for each in feasible.members}
     division = (divide or kubeadmiral_division)(workload, [members[name] for name in selected])
     return FederatedPlacement(
@@ -163,34 +117,31 @@ def rejections(
     """The first filter that rejects each rejected cluster."""
     found: dict[str, str] = {}
     for name in profile.filters:
-        for index in np.flatnonzero(~FILTERS[name](workload, fleet)).tolist():
-            found.setdefault(fleet.names[index], name)
+        kept = profile.plugins.filters[name](workload, fleet)
+        found |= {fleet.names[index]: name for index in np.flatnonzero(~kept).tolist()}
+        fleet = fleet.only(kept)
     return found
 
 
 def total_scores(
     workload: FederatedWorkload, fleet: MemberFleet, profile: ClusterProfile
 ) -> ClusterColumn:
-    """The sum of all scores of each cluster."""
+    """The weighted sum of all scores of each cluster."""
     total = fleet.column(0 for _ in fleet.members)
     for name in profile.scores:
-        total += SCORES[name].points(SCORES[name].raw(workload, fleet))
+        score = profile.plugins.scores[name]
+        total += profile.weights.get(name, 1) * score.points(score.raw(workload, fleet))
     return total
 
 
 def _selected(
-    workload: FederatedWorkload, scores: Mapping[str, int], selectors: Sequence[str]
+    workload: FederatedWorkload, scores: Mapping[str, int], profile: ClusterProfile
 ) -> tuple[str, ...]:
-    """The best clusters: by priority where there is one, else by score; then by name."""
-    binpacks = (workload.mode, workload.strategy) == (
-        SchedulingMode.DIVIDE,
-        ReplicasStrategy.BINPACK,
-    )
-    ranks = scores
-    if PRIORITY_SORT in selectors and (workload.priorities or binpacks):
-        ranks = {name: workload.priorities.get(name, 0) for name in scores}
-    ordered = sorted(ranks, key=lambda name: (-ranks[name], name))
-    return tuple(ordered[: workload.max_clusters if MAX_CLUSTER in selectors else None])
+    """The clusters that remain after all selectors, best first."""
+    ranking = by_points(tuple(RankedCluster(*each) for each in scores.items()))
+    for name in profile.selectors:
+        ranking = profile.plugins.selectors[name](workload, ranking)
+    return tuple(each.name for each in ranking)
 
 
 def kubeadmiral_division(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,14 @@ from stretto.state.nodes.taints import PREFER_NO_SCHEDULE, untolerated
 
 MOST: Final = 100
 """The best score."""
-_WEIGHTS: Final = {CPU: 1, MEMORY: 1, GPU: 4}
-"""Weights of resources in LeastAllocated and MostAllocated; others have 1."""
+_WEIGHTS: Final[Mapping[str, int]] = {CPU: 1, MEMORY: 1, GPU: 4}
+"""Default weights of resources in LeastAllocated and MostAllocated; others have 1."""
+
+
+RawScore: TypeAlias = Callable[[FederatedWorkload, MemberFleet], ClusterColumn]
+"""From a workload and the clusters to a raw score of each."""
+CapacityPart: TypeAlias = Callable[[ClusterColumn, ClusterColumn], ClusterColumn]
+"""From requested amounts and capacities to a part of the capacity."""
 
 
 class Scale(Enum):
@@ -35,7 +41,7 @@ class ClusterScore:
     """A score plugin."""
 
     #: Raw scores of all clusters.
-    raw: Callable[[FederatedWorkload, MemberFleet], ClusterColumn]
+    raw: RawScore
     #: How they become points.
     scale: Scale = Scale.POINTS
 
@@ -92,31 +98,43 @@ def balanced(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterColumn:
     return np.where(full, 0, points)
 
 
-def least_allocated(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterColumn:
-    """Points for free capacity: the weighted mean of the free percentages."""
-    return _percentages(workload, fleet, lambda requested, capacity: capacity - requested)
+def allocation(part: CapacityPart, weights: Mapping[str, int] = _WEIGHTS) -> RawScore:
+    """A score for a part of the capacity.
+
+    It is the weighted mean over resources of the percentage of the part; full ones count 0.
+
+    Args:
+        part: from the requested amounts and the capacity to the amounts that give points.
+        weights: weights of resources; others have 1.
+    """
+    return lambda workload, fleet: _mean(workload, fleet, part, weights)
 
 
-def most_allocated(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterColumn:
-    """Points for used capacity: the weighted mean of the used percentages."""
-    return _percentages(workload, fleet, lambda requested, _capacity: requested)
+def free_part(requested: ClusterColumn, capacity: ClusterColumn) -> ClusterColumn:
+    """What stays free: points for empty clusters."""
+    return capacity - requested
 
 
-def _percentages(
+def used_part(requested: ClusterColumn, _capacity: ClusterColumn) -> ClusterColumn:
+    """What is used: points for full clusters."""
+    return requested
+
+
+def _mean(
     workload: FederatedWorkload,
     fleet: MemberFleet,
-    part: Callable[[ClusterColumn, ClusterColumn], ClusterColumn],
+    part: CapacityPart,
+    by_resource: Mapping[str, int],
 ) -> ClusterColumn:
-    """The weighted mean over resources of ``part`` of the capacity; over-full ones count 0."""
     total, weights = fleet.column(0 for _ in fleet.members), 0
     for name in _relevant(workload):
-        weight = _WEIGHTS.get(name, 1)
+        weight = by_resource.get(name, 1)
         capacity = fleet.allocatable(name)
         requested = fleet.used(name) + workload.request.get(name, 0)
         percentage = part(requested, capacity) * MOST // np.maximum(capacity, 1)
         total += weight * np.where((capacity == 0) | (requested > capacity), 0, percentage)
         weights += weight
-    return total // weights
+    return total // max(weights, 1)
 
 
 def _relevant(workload: FederatedWorkload) -> list[str]:
@@ -128,8 +146,8 @@ def _relevant(workload: FederatedWorkload) -> list[str]:
 SCORES: Final[Mapping[str, ClusterScore]] = {
     "TaintToleration": ClusterScore(untolerated_taints, Scale.LEAST_IS_BEST),
     "ClusterResourcesBalancedAllocation": ClusterScore(balanced),
-    "ClusterResourcesLeastAllocated": ClusterScore(least_allocated),
-    "ClusterResourcesMostAllocated": ClusterScore(most_allocated),
+    "ClusterResourcesLeastAllocated": ClusterScore(allocation(free_part)),
+    "ClusterResourcesMostAllocated": ClusterScore(allocation(used_part)),
     "ClusterAffinity": ClusterScore(preferred_terms, Scale.MOST_IS_BEST),
 }
 """Score plugins by name."""

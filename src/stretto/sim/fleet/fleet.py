@@ -1,7 +1,9 @@
 """An embedded federation: its host, its members and its controllers on one clock."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
+from typing import Final
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
@@ -11,9 +13,26 @@ from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.member import EmbeddedMember
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
 from stretto.workloads.assembly import workload_controllers
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.kubelet import CourseOf, default_course
+
+
+@dataclass(frozen=True)
+class FleetParts:
+    """What an embedded federation is made of beside its controllers."""
+
+    #: What becomes of bound pods.
+    course: CourseOf = default_course
+    #: Further controllers of a member.
+    more: Callable[[StoreCache], Sequence[Reconciler]] = lambda _: ()
+    #: Sends the calls of scheduling profiles with webhooks.
+    webhooks: WebhookClient = NO_WEBHOOKS
+
+
+DEFAULT_PARTS: Final = FleetParts()
+"""Pods run as usual, and no webhook answers."""
 
 
 class EmbeddedFleet:
@@ -23,27 +42,24 @@ class EmbeddedFleet:
         self,
         clock: ManualClock,
         settings: FederationSettings,
-        course: CourseOf = default_course,
-        more: Callable[[StoreCache], Sequence[Reconciler]] = lambda _: (),
+        parts: FleetParts = DEFAULT_PARTS,
     ) -> None:
         """A host without members.
 
         Args:
             clock: virtual time of everything.
             settings: behaviour of the federation's controllers.
-            course: what becomes of bound pods.
-            more: further controllers of a member.
+            parts: what it is made of beside its controllers.
         """
         #: Virtual time.
         self.clock = clock
         #: The store of the host.
         self.host = MemoryStore(clock, Rng(0).child("host"))
         #: The controllers.
-        self.federation = Federation(self.host, clock, settings)
+        self.federation = Federation(self.host, clock, settings, parts.webhooks)
         #: The members by name.
         self.members: dict[str, EmbeddedMember] = {}
-        self._course = course
-        self._more = more
+        self._parts = parts
 
     def add_member(self, name: str, nodes: Sequence[bytes] = ()) -> EmbeddedMember:
         """Add a member cluster; its FederatedCluster says whether it is used."""
@@ -51,7 +67,10 @@ class EmbeddedFleet:
         self.members[name] = member
         cache = self.federation.connect(name, member.store)
         local = LocalCluster(cache, self.clock)
-        controllers = [*workload_controllers(local, self._course), *self._more(cache)]
+        controllers = [
+            *workload_controllers(local, self._parts.course),
+            *self._parts.more(cache),
+        ]
         self.federation.loop.add_controllers(controllers)
         return member
 

@@ -13,7 +13,8 @@ from stretto.api.wire.meta import SelectorRequirement
 from stretto.federation.scheduling import kubeadmiral
 from stretto.federation.scheduling.filters import FILTERS
 from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
-from stretto.federation.scheduling.kubeadmiral import ClusterProfile, PlacementVerdict
+from stretto.federation.scheduling.kubeadmiral import PlacementVerdict
+from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
 from stretto.federation.scheduling.scores import SCORES, Scale
 from stretto.federation.scheduling.workload import (
     ClusterTerm,
@@ -193,9 +194,9 @@ class ScheduleInput(msgspec.Struct, frozen=True):
     #: The clusters.
     clusters: tuple[MemberInput, ...]
     #: Filters instead of the default ones.
-    filters: tuple[str, ...] = kubeadmiral.DEFAULT.filters
+    filters: tuple[str, ...] = DEFAULT.filters
     #: Scores instead of the default ones.
-    scores: tuple[str, ...] = kubeadmiral.DEFAULT.scores
+    scores: tuple[str, ...] = DEFAULT.scores
 
     def fleet(self) -> MemberFleet:
         """The clusters as the scheduling takes them."""

@@ -10,6 +10,7 @@ from stretto.federation import names
 from stretto.federation.assembly import Federation
 from stretto.federation.objects import pending
 from stretto.federation.objects.paths import field_at
+from stretto.federation.problems import PROPAGATED
 from stretto.stores.render import render
 from stretto.stores.store import Store
 
@@ -70,7 +71,8 @@ def _federated_object(each: Fields) -> Fields:
         made["follows"] = follows
     if clusters := {x["cluster"]: x["status"] for x in status.get("clusters") or ()}:
         made["clusters"] = clusters
-    condition: Fields = next(iter(status.get("conditions") or ()), {})
+    conditions = {x["type"]: x for x in status.get("conditions") or ()}
+    condition: Fields = conditions.get(PROPAGATED, {})
     made["propagated"] = [condition.get("status"), condition.get("reason") or None]
     made["synced"] = status.get("syncedGeneration") == metadata.get("generation")
     if groups := pending.pending(notes):

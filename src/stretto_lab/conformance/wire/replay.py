@@ -8,7 +8,7 @@ import msgspec
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.base.clock import ManualClock, timestamp
 from stretto.federation.settings import KUBEADMIRAL
-from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
 from stretto.stores.store import Patch
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
@@ -27,6 +27,7 @@ from stretto_lab.conformance.wire.shared import (
     server_controllers,
     type_config,
 )
+from stretto_lab.conformance.wire.webhooks import RecordedWebhooks
 
 EPOCH: Final = 1_790_000_000.0
 """Wall time at which every replay begins."""
@@ -47,7 +48,9 @@ class WireReplay:
         self.clock = ManualClock(EPOCH)
         self._scenario = scenario
         self._common = common
-        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, course, server_controllers)
+        webhooks = RecordedWebhooks(scenario.calls, self.clock, EPOCH)
+        parts = FleetParts(course, server_controllers, webhooks)
+        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, parts)
         self.host = self.fleet.host
         self.federation = self.fleet.federation
         for config in common["typeConfigs"]:

@@ -54,6 +54,21 @@ class RecordedNote(msgspec.Struct, frozen=True):
     text: str
 
 
+class RecordedCall(msgspec.Struct, frozen=True):
+    """A call of a scheduler webhook, and its answer."""
+
+    #: Seconds since the scenario began.
+    t: float
+    #: Path of the call.
+    path: str
+    #: The request.
+    request: Any
+    #: HTTP status of the answer; ``hang`` if it came too late.
+    code: int | str
+    #: The answer.
+    answer: Any = None
+
+
 class RecordedOutcome(msgspec.Struct, frozen=True):
     """What KubeAdmiral had written after a step."""
 
@@ -84,6 +99,8 @@ class WireScenario(msgspec.Struct, frozen=True):
     clusters: tuple[RecordedCluster, ...]
     #: Steps in order of time.
     steps: tuple[Step, ...]
+    #: Calls of webhooks.
+    calls: tuple[RecordedCall, ...] = ()
     #: Number of the recording, which names what its scenarios share.
     recording: int = 1
 
@@ -98,7 +115,15 @@ def read(path: Path) -> WireScenario:
     head = next(each for each in decoded if each["type"] == "scenario")
     clusters = msgspec.convert(head["clusters"], tuple[RecordedCluster, ...])
     steps = sorted(_steps(decoded), key=lambda each: (each.t, isinstance(each, UserStep)))
-    return WireScenario(head["id"], head["family"], clusters, tuple(steps), head.get("pass", 1))
+    calls = [each for each in decoded if each["type"] == "webhook"]
+    return WireScenario(
+        head["id"],
+        head["family"],
+        clusters,
+        tuple(steps),
+        msgspec.convert(calls, tuple[RecordedCall, ...]),
+        head.get("pass", 1),
+    )
 
 
 def _steps(decoded: list[dict[str, Any]]) -> Iterator[Step]:

@@ -6,13 +6,15 @@ from typing import Final
 
 from stretto.api.wire.kinds import NODE
 from stretto.api.wire.quantity import amounts
+from stretto.base.clock import Clock
 from stretto.federation import names
 from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.clusters import OfferedSupply
-from stretto.federation.objects.workload import Circumstances
+from stretto.federation.objects.decision.circumstances import Circumstances
 from stretto.federation.scheduling.division import default_division
 from stretto.federation.settings import PlannerKind
+from stretto.reconcile.cache import StoredObject
 
 _NOTHING: Final[Mapping[str, int]] = {}
 
@@ -20,17 +22,20 @@ _NOTHING: Final[Mapping[str, int]] = {}
 class FleetSupply:
     """Promises, and CPUs by model."""
 
-    def __init__(self, fleet: ClusterFleet) -> None:
-        """For the clusters of a fleet."""
+    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
+        """For the clusters of a fleet; migrations end by the wall time of ``clock``."""
         self._fleet = fleet
+        self._clock = clock
         #: What decisions have started and clusters do not report yet.
         self.promises = PromiseLedger(fleet)
         settings = fleet.settings
         ours = settings.planners is PlannerKind.STRETTO
         self._divide = default_division(settings.performance) if ours else None
 
-    def offered(self, key: Hashable, found: Circumstances) -> Circumstances:
+    def offered(self, key: Hashable, clusters: tuple[StoredObject, ...]) -> Circumstances:
         """The circumstances of a decision about an object, with what clusters offer to it."""
+        counts_requests = self._fleet.settings.counts_requests
+        found = Circumstances(clusters, self._clock.now(), counts_requests)
         if self._divide is None:
             return found
         promised = self.promises.besides(key)
@@ -38,7 +43,7 @@ class FleetSupply:
             each.record.name: OfferedSupply(
                 promised.get(each.record.name, _NOTHING), self._models(each.record.name)
             )
-            for each in found.clusters
+            for each in clusters
         }
         return replace(
             found, divide=self._divide, supply=supply, starting=self.promises.starting(key)

@@ -24,6 +24,13 @@ _STEERING: Final = (
 """Annotations whose change always schedules again."""
 
 
+_FIXED: Final = ("schedulingAnnotationsHash", "replicaCount", "resourceRequest", "policyName")
+_ALWAYS: Final = (*_FIXED, "autoMigrationInfo", "clusterTaintsHashes")
+"""Members of a record whose change always schedules again."""
+_DISABLED: Final = "disableRescheduling:true"
+"""Reason of a policy that never schedules again."""
+
+
 @dataclass(frozen=True, slots=True)
 class TriggerInput:
     """What a decision reads."""
@@ -99,17 +106,26 @@ class TriggerVerdict:
 
 
 def compare(
-    old: Record | None, new: Record, policy: PropagationPolicySpec | None
+    old: Record | None, new: Record, policy: PropagationPolicySpec | None, before: str = ""
 ) -> TriggerVerdict:
-    """Whether the difference between two records schedules an object again."""
+    """Whether the difference between two records schedules an object again.
+
+    Args:
+        old: the record of the last decision; ``None`` if there was none.
+        new: the record now.
+        policy: the policy; ``None`` without one.
+        before: the reasons that the last comparison gave.
+    """
     if old is None:
         return TriggerVerdict(schedules=True)
     always, optional = _always(old, new), _optional(old, new)
-    if not always and not optional:
-        return TriggerVerdict(schedules=False)
     rules = policy.reschedule_policy if policy is not None else None
-    if rules is not None and rules.disable_rescheduling:
-        return TriggerVerdict(schedules=False, deferred="disableRescheduling:true")
+    is_disabled = rules is not None and rules.disable_rescheduling
+    if not always and not optional:
+        stays = is_disabled and before == _DISABLED
+        return TriggerVerdict(schedules=False, deferred=before if stays else "")
+    if is_disabled:
+        return TriggerVerdict(schedules=False, deferred=_DISABLED)
     if always:
         return TriggerVerdict(schedules=True)
     if rules is not None and rules.reschedule_when is None:
@@ -127,10 +143,15 @@ def compare(
     return TriggerVerdict(False, "; ".join(f"{each}:false" for each in optional))
 
 
+def seen(old: Record | None, new: Record) -> Record:
+    """The record after a deferral: it has seen what always schedules again, and nothing else."""
+    kept: Record = {each: new[each] for each in _ALWAYS if each in new}
+    return {**(old or {}), **kept}
+
+
 def _always(old: Record, new: Record) -> bool:
     """Whether something changed that always schedules again."""
-    fixed = ("schedulingAnnotationsHash", "replicaCount", "resourceRequest", "policyName")
-    if any(old.get(each) != new[each] for each in fixed):
+    if any(old.get(each) != new[each] for each in _FIXED):
         return True
     if "autoMigrationInfo" in new and old.get("autoMigrationInfo") != new["autoMigrationInfo"]:
         return True

@@ -10,7 +10,6 @@ import base64
 import os
 import re
 import ssl
-import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import SplitResult, urlsplit
@@ -21,7 +20,7 @@ from stretto.base.errors import InputError
 from stretto.stores.kube.login.exec_plugins import ExecPluginRunner
 from stretto.stores.kube.login.kubeconfig import Kubeconfig, content_of, files_of, read_kubeconfig
 from stretto.stores.kube.login.oidc import OidcTokens
-from stretto.stores.kube.login.trust import verifying_context
+from stretto.stores.kube.login.trust import trusting_context, verifying_context
 
 ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its service account."""
@@ -31,8 +30,6 @@ _VALIDITY: Final = re.compile(
 """Validity of a certificate in DER: start and end, each with a year of two digits (until 2049) or
 four (RFC 5280, 4.1.2.5)."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-NO_PASSPHRASE: Final = ""
-"""Passphrase for encrypted keys: without it OpenSSL prompts on the terminal and blocks."""
 
 
 class Login(msgspec.Struct, frozen=True):
@@ -321,17 +318,8 @@ def _first_pem(text: str) -> str:
 def _trusting(trust: _ServerTrust) -> ssl.SSLContext:
     """A TLS context; certificates are verified unless the kubeconfig disables it."""
     try:
-        context = verifying_context(cadata=trust.authority.decode("ascii", "ignore") or None)
-        if trust.is_blind:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if trust.cert:
-            with tempfile.NamedTemporaryFile() as file:  # readable only by the owner
-                file.write(trust.cert + b"\n" + trust.key)
-                file.flush()
-                context.load_cert_chain(file.name, password=NO_PASSPHRASE)
+        return trusting_context(trust.authority, trust.cert, trust.key, is_blind=trust.is_blind)
     except (OSError, ValueError) as error:
         where = "kubeconfig: certificates"
         hint = "check it with: kubectl config view (a key must not be locked by a passphrase)"
         raise InputError(where, None, f"a usable one: {error}", hint) from error
-    return context

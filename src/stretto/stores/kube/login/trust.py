@@ -1,6 +1,11 @@
 """TLS contexts that verify certificates as kubectl does."""
 
 import ssl
+import tempfile
+from typing import Final
+
+NO_PASSPHRASE: Final = ""
+"""Passphrase for encrypted keys: without it OpenSSL prompts on the terminal and blocks."""
 
 
 def verifying_context(cadata: str | None = None, cafile: str | None = None) -> ssl.SSLContext:
@@ -15,4 +20,30 @@ def verifying_context(cadata: str | None = None, cafile: str | None = None) -> s
     """
     context = ssl.create_default_context(cadata=cadata, cafile=cafile)
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def trusting_context(
+    authority: bytes, cert: bytes, key: bytes, *, is_blind: bool
+) -> ssl.SSLContext:
+    """A context from certificates in memory.
+
+    Args:
+        authority: PEM of the server's authorities; empty for the system's.
+        cert: PEM of the client's certificate; empty for none.
+        key: PEM of its key.
+        is_blind: whether the server's certificate is not verified.
+
+    Raises:
+        OSError, ValueError: a certificate or the key is invalid.
+    """
+    context = verifying_context(cadata=authority.decode("ascii", "ignore") or None)
+    if is_blind:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if cert:
+        with tempfile.NamedTemporaryFile() as file:  # readable only by the owner
+            file.write(cert + b"\n" + key)
+            file.flush()
+            context.load_cert_chain(file.name, password=NO_PASSPHRASE)
     return context

@@ -10,6 +10,11 @@ from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields
 
 
+def is_placed(spec: Fields) -> bool:
+    """Whether the scheduler has placed an object."""
+    return bool(placements.placed_by(spec, names.SCHEDULER))
+
+
 def with_result(spec: Fields, type_: FederatedType, result: FederatedPlacement) -> Fields:
     """A spec with the placement and the replicas of a decision."""
     path = pointer(type_.paths.replicas_spec)

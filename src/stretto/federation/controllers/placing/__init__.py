@@ -1,0 +1,1 @@
+"""Where one federated object goes: its policy, its plugins, what clusters offer, the decision."""

@@ -1,0 +1,92 @@
+"""One decision about an object: from its policy and the clusters to placements and overrides."""
+
+from typing import Final, NamedTuple
+
+from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.controllers.placing.profiles import ProfileFinder
+from stretto.federation.controllers.supply.offers import FleetSupply
+from stretto.federation.objects.decision import decided, results
+from stretto.federation.objects.decision.circumstances import member_fleet
+from stretto.federation.objects.rules.steering import Steering
+from stretto.federation.objects.workload import federated_workload
+from stretto.federation.problems import SCHEDULED, ObjectCondition
+from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, schedule
+from stretto.federation.webhooks.unit import WebhookSubject, scheduling_unit
+from stretto.reconcile.cache import Fields, StoredObject
+
+_NO_POLICY: Final = ObjectCondition(
+    SCHEDULED,
+    "PolicyRemoved",
+    "no policy applies to the object any more, and the last placement stays:"
+    " name a policy in a label, or delete the object",
+)
+
+
+class ScheduledSpec(NamedTuple):
+    """What a decision changes."""
+
+    #: The spec of the federated object.
+    spec: Fields
+    #: How far the decision took effect.
+    condition: ObjectCondition = ObjectCondition(SCHEDULED)
+    #: The annotation with the replicas that no cluster holds; ``None`` without any.
+    waiting: str | None = None
+
+
+class PlacementDecision:
+    """Decides where objects go."""
+
+    def __init__(self, profiles: ProfileFinder, supply: FleetSupply, *, keeps_last: bool) -> None:
+        """Decide.
+
+        Args:
+            profiles: the plugins of profiles.
+            supply: what clusters offer, and what is promised.
+            keeps_last: whether an object without a feasible cluster keeps its placement.
+        """
+        self._profiles = profiles
+        self._supply = supply
+        self._keeps_last = keeps_last
+
+    def decide(
+        self,
+        item: FederatedItem,
+        rules: Steering,
+        clusters: tuple[StoredObject, ...],
+    ) -> ScheduledSpec:
+        """The spec after scheduling.
+
+        Args:
+            item: the federated object.
+            rules: its policy with its annotations.
+            clusters: the clusters that have joined.
+
+        Raises:
+            ObjectProblemError: a profile is missing or a webhook fails; the placement stays.
+            InputError, UnknownNameError: the profile is invalid; the placement stays.
+        """
+        found = self._supply.offered(item.key, clusters)
+        workload = federated_workload(item.federated, item.type, rules, found)
+        unit = scheduling_unit(item.federated, item.type, rules, workload)
+        subject = WebhookSubject(unit, {each.record.name: each.fields for each in found.clusters})
+        profile = self._profiles.profile(rules.profile, subject)
+        result = schedule(workload, member_fleet(item.type, found), profile, found.divide)
+        if found.divide is not None and result.replicas:
+            self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
+        condition = results.condition_of(workload, result)
+        return ScheduledSpec(self._written(item, result), condition, decided.waiting(result))
+
+    def without_policy(self, federated: StoredObject) -> ScheduledSpec:
+        """The spec of an object without a policy: nothing, or what it had."""
+        if not self._keeps_last:
+            return ScheduledSpec(decided.without_result(federated.spec))
+        is_placed = decided.is_placed(federated.spec)
+        condition = _NO_POLICY if is_placed else ObjectCondition(SCHEDULED)
+        return ScheduledSpec(federated.spec, condition)
+
+    def _written(self, item: FederatedItem, result: FederatedPlacement) -> Fields:
+        """The spec with the result of a decision."""
+        spec = item.federated.spec
+        if not result.replicas and decided.is_placed(spec) and self._keeps_last:
+            return spec
+        return decided.with_result(spec, item.type, result)

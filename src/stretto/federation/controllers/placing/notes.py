@@ -1,0 +1,33 @@
+"""Annotations by which other controllers learn what a decision and its policy say."""
+
+from stretto.federation import names
+from stretto.federation.controllers.placing.decision import ScheduledSpec
+from stretto.federation.controllers.placing.policies import AppliedPolicy
+from stretto.federation.objects.rules import migration
+
+
+def note_decision(notes: dict[str, str], policy: AppliedPolicy, made: ScheduledSpec) -> None:
+    """Set them.
+
+    Args:
+        notes: annotations of the federated object.
+        policy: its policy.
+        made: the decision.
+    """
+    if policy.spec is None or policy.rules is None:
+        notes[names.ENABLE_FOLLOWING] = "false"
+        return
+    moves = policy.spec.auto_migration
+    following = not policy.spec.disable_follower_scheduling
+    _note(notes, names.ENABLE_FOLLOWING, str(following).lower())
+    _note(notes, names.UNSCHEDULABLE_FOR, moves.when.pod_unschedulable_for if moves else None)
+    _note(notes, names.APPLIED_MIGRATION, migration.report(policy.rules, notes))
+    _note(notes, names.WAITING, made.waiting)
+
+
+def _note(notes: dict[str, str], key: str, value: str | None) -> None:
+    """Set an annotation, or remove it."""
+    if value is None:
+        notes.pop(key, None)
+    else:
+        notes[key] = value

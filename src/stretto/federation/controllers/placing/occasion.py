@@ -1,0 +1,46 @@
+"""Whether an object is scheduled now, and the annotations that record why."""
+
+from typing import NamedTuple
+
+from stretto.federation import names
+from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.controllers.placing.policies import AppliedPolicy
+from stretto.federation.objects.demand import replicas_of, request_of
+from stretto.federation.objects.rules import triggers
+from stretto.reconcile.cache import StoredObject
+
+
+class SchedulingOccasion(NamedTuple):
+    """One look at an object."""
+
+    #: Whether it is scheduled now.
+    schedules: bool
+    #: Its annotations, with the record of what was seen.
+    notes: dict[str, str]
+
+
+def occasion(
+    item: FederatedItem, policy: AppliedPolicy, clusters: tuple[StoredObject, ...]
+) -> SchedulingOccasion:
+    """Compare what a decision would read with what the last one has read."""
+    notes = dict(item.federated.annotations)
+    template = item.federated.spec["template"]
+    found = triggers.TriggerInput(
+        notes,
+        replicas_of(template, item.type),
+        request_of(template),
+        policy.name,
+        policy.spec,
+        clusters,
+    )
+    old, record = triggers.read(notes), triggers.record(found)
+    verdict = triggers.compare(old, record, policy.spec, notes.pop(names.DEFERRED, ""))
+    if notes.get(names.NO_SCHEDULING) == "true":
+        notes[names.TRIGGERS] = triggers.written(record)
+        return SchedulingOccasion(schedules=False, notes=notes)
+    if verdict.deferred:
+        notes[names.DEFERRED] = verdict.deferred
+        notes[names.TRIGGERS] = triggers.written(triggers.seen(old, record))
+        return SchedulingOccasion(schedules=False, notes=notes)
+    notes[names.TRIGGERS] = triggers.written(record)
+    return SchedulingOccasion(verdict.schedules or names.WAITING in notes, notes)

@@ -1,0 +1,58 @@
+"""The plugins by which an object is scheduled: those of its profile, with its webhooks."""
+
+from typing import Final
+
+from stretto.api.kinds.federation import SCHEDULING_PROFILE, WEBHOOK_CONFIGURATION
+from stretto.api.types.federation.objects import SchedulingProfile
+from stretto.federation.fleet import ClusterFleet
+from stretto.federation.problems import unaccepted
+from stretto.federation.scheduling.plugins import BUILT_IN, DEFAULT, ClusterProfile
+from stretto.federation.scheduling.profiles import profile_of, webhooks_of
+from stretto.federation.webhooks.plugins import WebhookPlugins
+from stretto.federation.webhooks.server import WebhookServer
+from stretto.federation.webhooks.unit import WebhookSubject
+from stretto.stores.webhooks import WebhookClient
+
+PROFILE_KINDS: Final = (SCHEDULING_PROFILE.kind.kind, WEBHOOK_CONFIGURATION.kind.kind)
+"""Kinds that say which plugins there are."""
+
+
+class ProfileFinder:
+    """Finds the plugins of profiles."""
+
+    def __init__(self, fleet: ClusterFleet, webhooks: WebhookClient) -> None:
+        """For the profiles on the host of a fleet; ``webhooks`` sends the calls."""
+        self._profiles = fleet.host.follow(SCHEDULING_PROFILE.kind)
+        self._servers = fleet.host.follow(WEBHOOK_CONFIGURATION.kind)
+        self._webhooks = webhooks
+        self._rejects = not fleet.settings.keeps_last_placement
+
+    def profile(self, name: str, subject: WebhookSubject) -> ClusterProfile:
+        """The plugins of a profile; those of the default for an empty name.
+
+        Args:
+            name: name of the profile.
+            subject: what its webhooks read.
+
+        Raises:
+            ObjectProblemError: the profile or one of its webhooks does not exist.
+            UnknownNameError: one of its plugins is unknown.
+            InputError: the profile or a webhook is malformed.
+        """
+        if not name:
+            return DEFAULT
+        found = self._profiles.get("", name)
+        if found is None:
+            hint = "create it or change schedulingProfile of the policy"
+            raise unaccepted("ProfileMissing", f"scheduling profile {name} does not exist: {hint}")
+        spec, plugins = found.read(SchedulingProfile).spec, BUILT_IN
+        for each in sorted(webhooks_of(spec)):
+            config = self._servers.get("", each)
+            if config is None:
+                text = f"webhook {each} of the scheduling profile {name} does not exist"
+                hint = "create the SchedulerPluginWebhookConfiguration or change the profile"
+                raise unaccepted("WebhookMissing", f"{text}: {hint}")
+            server = WebhookServer(config, self._webhooks, subject)
+            stages = WebhookPlugins(server, rejects=self._rejects)
+            plugins = plugins.extended(stages.plugins())
+        return profile_of(spec, plugins)

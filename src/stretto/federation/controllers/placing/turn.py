@@ -1,0 +1,82 @@
+"""One turn of the scheduler: what it makes of a federated object now."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from stretto.base.clock import Clock
+from stretto.federation.controllers.keys import FederatedItem, FederatedKey, scheduler_waits
+from stretto.federation.controllers.placing.decision import PlacementDecision, ScheduledSpec
+from stretto.federation.controllers.placing.notes import note_decision
+from stretto.federation.controllers.placing.occasion import occasion
+from stretto.federation.controllers.placing.policies import AppliedPolicy, PolicyFinder
+from stretto.federation.controllers.placing.profiles import PROFILE_KINDS, ProfileFinder
+from stretto.federation.controllers.supply.offers import FleetSupply
+from stretto.federation.fleet import ClusterFleet, is_joined
+from stretto.federation.problems import ObjectCondition
+from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.stores.webhooks import WebhookClient
+
+
+class SchedulerTurn(NamedTuple):
+    """What a turn makes of an object."""
+
+    #: Its annotations.
+    notes: dict[str, str]
+    #: Its spec.
+    spec: Fields
+    #: Conditions to set.
+    conditions: tuple[ObjectCondition, ...]
+
+
+class TurnTaker:
+    """Decides about objects, one turn each."""
+
+    def __init__(self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient) -> None:
+        """For the federated objects of a fleet.
+
+        Args:
+            fleet: the fleet.
+            clock: wall time, by which migrations end.
+            webhooks: sends the calls of profiles with webhooks.
+        """
+        #: What clusters offer, and what is promised.
+        self.supply = FleetSupply(fleet, clock)
+        self._fleet = fleet
+        self._policies = PolicyFinder(fleet)
+        profiles = ProfileFinder(fleet, webhooks)
+        self._decision = PlacementDecision(
+            profiles, self.supply, keeps_last=fleet.settings.keeps_last_placement
+        )
+
+    def affected(self, change: Change) -> Iterable[FederatedKey]:
+        """The objects that a change of a policy, of a profile or of a webhook concerns.
+
+        A profile and a webhook concern the objects that have not been scheduled yet.
+        """
+        if change.kind.kind in PROFILE_KINDS:
+            return scheduler_waits(self._fleet)
+        return self._policies.affected(change)
+
+    def turn(self, item: FederatedItem) -> SchedulerTurn:
+        """What the scheduler makes of an object now.
+
+        Raises:
+            ObjectProblemError: a policy, a profile or a webhook cannot be used.
+            StrettoError: a policy or a profile is malformed.
+        """
+        policy = self._policies.policy_of(item.federated)
+        clusters = tuple(filter(is_joined, self._fleet.clusters))
+        schedules, notes = occasion(item, policy, clusters)
+        conditions = (policy.acceptance,)
+        if not schedules:
+            return SchedulerTurn(notes, item.federated.spec, conditions)
+        made = self._decided(item, policy, clusters)
+        note_decision(notes, policy, made)
+        return SchedulerTurn(notes, made.spec, (*conditions, made.condition))
+
+    def _decided(
+        self, item: FederatedItem, policy: AppliedPolicy, clusters: tuple[StoredObject, ...]
+    ) -> ScheduledSpec:
+        if policy.rules is None:
+            return self._decision.without_policy(item.federated)
+        return self._decision.decide(item, policy.rules, clusters)

@@ -1,0 +1,44 @@
+"""What a scheduling result means for its object, as a condition."""
+
+from collections import defaultdict
+
+from stretto.api.types.federation.policies import SchedulingMode
+from stretto.federation.problems import SCHEDULED, ObjectCondition
+from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict
+from stretto.federation.scheduling.workload import FederatedWorkload
+
+
+def condition_of(workload: FederatedWorkload, result: FederatedPlacement) -> ObjectCondition:
+    """Whether the object is placed in full; if not, why and what to do."""
+    if result.verdict is PlacementVerdict.UNCHANGED:
+        return ObjectCondition(SCHEDULED)
+    if result.verdict is PlacementVerdict.NO_CLUSTER_FITS:
+        return ObjectCondition(SCHEDULED, "NoClusterFits", _rejections(result))
+    if not result.selected:
+        text = "the select plugins chose no cluster: raise maxClusters, or change the profile"
+        return ObjectCondition(SCHEDULED, "NoClusterSelected", text)
+    counts = [count for count in result.replicas.values() if count is not None]
+    missing = workload.replicas - sum(counts)
+    if workload.mode is SchedulingMode.DIVIDE and missing > 0:
+        clusters = ", ".join(sorted(result.selected))
+        text = (
+            f"{missing} of {workload.replicas} replicas may run in none of the clusters {clusters}:"
+            " raise maxReplicas, weights or limitedCapacity, or allow more clusters"
+        )
+        return ObjectCondition(SCHEDULED, "ReplicasUnplaced", text)
+    if result.waiting:
+        held = ", ".join(f"{count} in {name}" for name, count in sorted(result.waiting.items()))
+        text = f"replicas wait for capacity: {held}: add nodes, or allow more clusters"
+        return ObjectCondition(SCHEDULED, "ReplicasWaiting", text)
+    return ObjectCondition(SCHEDULED)
+
+
+def _rejections(result: FederatedPlacement) -> str:
+    """The filters with the clusters that they reject."""
+    by_filter: defaultdict[str, list[str]] = defaultdict(list)
+    for cluster, name in sorted(result.filtered_by.items()):
+        by_filter[name].append(cluster)
+    if not by_filter:
+        return "no cluster has joined: join one"
+    parts = (f"{name} rejects {', '.join(clusters)}" for name, clusters in by_filter.items())
+    return f"no cluster fits: {'; '.join(parts)}: change the policy or these clusters"

@@ -1,0 +1,61 @@
+"""What is wrong with a policy: contradictions that stop it, and values without an effect."""
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from stretto.api.types.federation.policies import (
+    DesiredPlacement,
+    PropagationPolicySpec,
+    SchedulingMode,
+)
+
+MOST: Final = (1 << 31) - 1
+"""Largest replicas and weights of a cluster; sums and products of them fit 64 bits."""
+
+
+def contradictions(spec: PropagationPolicySpec) -> Iterator[str]:
+    """Why a policy cannot be used, each with what to do."""
+    if spec.max_clusters is not None and spec.max_clusters < 0:
+        yield f"maxClusters is {spec.max_clusters}: set it to 0 or more"
+    for each in spec.placement:
+        yield from _of_cluster(each)
+
+
+def _of_cluster(placement: DesiredPlacement) -> Iterator[str]:
+    """The contradictions of one cluster."""
+    where, found = f"placement of {placement.cluster}", placement.preferences
+    values = {
+        "weight": found.weight,
+        "minReplicas": found.min_replicas,
+        "maxReplicas": found.max_replicas,
+    }
+    for name, value in values.items():
+        if value is not None and not 0 <= value <= MOST:
+            yield f"{where}: {name} is {value}: set it from 0 to {MOST}"
+    if found.max_replicas is not None and found.min_replicas > found.max_replicas:
+        yield (
+            f"{where}: minReplicas {found.min_replicas} is above maxReplicas"
+            f" {found.max_replicas}: lower the first or raise the second"
+        )
+
+
+def oddities(spec: PropagationPolicySpec, clusters: Collection[str]) -> Iterator[str]:
+    """What of a usable policy has no effect, each with what to do.
+
+    Args:
+        spec: the policy.
+        clusters: names of all clusters.
+    """
+    named = [each.cluster for each in spec.placement]
+    unknown = sorted(set(named) - set(clusters))
+    if unknown:
+        yield f"placement names unknown clusters: {', '.join(unknown)}: correct or remove them"
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        yield f"placement names clusters twice: {', '.join(twice)}: keep one entry of each"
+    weights = [each.preferences.weight for each in spec.placement]
+    minimums = [each.preferences.min_replicas for each in spec.placement]
+    given = [each for each in weights if each is not None]
+    is_divided = spec.scheduling_mode is SchedulingMode.DIVIDE
+    if is_divided and given and not any(given) and not any(minimums):
+        yield "every weight is 0, so no cluster gets replicas: set a weight above 0"

@@ -1,0 +1,87 @@
+"""The plugins of the stages by name, and the profiles that choose among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from stretto.base.errors import UnknownNameError
+from stretto.federation.scheduling.filters import FILTERS, ClusterFilter
+from stretto.federation.scheduling.scores import SCORES, ClusterScore
+from stretto.federation.scheduling.selectors import (
+    MAX_CLUSTER,
+    PRIORITY_SORT,
+    SELECTORS,
+    ClusterSelector,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlugins:
+    """Plugins by name, for each stage."""
+
+    #: Filters.
+    filters: Mapping[str, ClusterFilter] = field(default_factory=lambda: FILTERS)
+    #: Scores.
+    scores: Mapping[str, ClusterScore] = field(default_factory=lambda: SCORES)
+    #: Selectors.
+    selectors: Mapping[str, ClusterSelector] = field(default_factory=lambda: SELECTORS)
+
+    def extended(self, other: "ClusterPlugins") -> "ClusterPlugins":
+        """These plugins and others; the others replace those of the same name."""
+        return ClusterPlugins(
+            {**self.filters, **other.filters},
+            {**self.scores, **other.scores},
+            {**self.selectors, **other.selectors},
+        )
+
+
+BUILT_IN: Final = ClusterPlugins()
+"""The plugins of this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterProfile:
+    """The plugins that a workload is scheduled with, by name."""
+
+    #: Filters, in order.
+    filters: tuple[str, ...]
+    #: Scores.
+    scores: tuple[str, ...]
+    #: Selectors, in order.
+    selectors: tuple[str, ...] = (PRIORITY_SORT, MAX_CLUSTER)
+    #: Weights of scores; 1 for those that are absent.
+    weights: Mapping[str, int] = field(default_factory=dict)
+    #: The plugins behind the names.
+    plugins: ClusterPlugins = BUILT_IN
+
+    def __post_init__(self) -> None:
+        plugins = self.plugins
+        stages: tuple[tuple[str, tuple[str, ...], Mapping[str, object]], ...] = (
+            ("filter", self.filters, plugins.filters),
+            ("score", self.scores, plugins.scores),
+            ("select", self.selectors, plugins.selectors),
+        )
+        for stage, names, known in stages:
+            for name in names:
+                if name not in known:
+                    raise UnknownNameError(f"{stage} plugin", name, sorted(known))
+
+
+DEFAULT: Final = ClusterProfile(
+    (
+        "APIResources",
+        "TaintToleration",
+        "PlacementFilter",
+        "ClusterAffinity",
+        "ClusterReady",
+        "ClusterTerminating",
+        "ClusterEvicted",
+    ),
+    (
+        "TaintToleration",
+        "ClusterResourcesBalancedAllocation",
+        "ClusterResourcesLeastAllocated",
+        "ClusterAffinity",
+    ),
+)
+"""KubeAdmiral's default profile."""

@@ -1,0 +1,1 @@
+"""Scheduler webhooks: plugins that run on other servers, in KubeAdmiral's protocol."""

@@ -1,0 +1,80 @@
+"""The plugins of one webhook: filter, score and select by calls to its server."""
+
+from stretto.federation.scheduling.fleet import ClusterColumn, ClusterMask, MemberFleet
+from stretto.federation.scheduling.plugins import ClusterPlugins
+from stretto.federation.scheduling.scores import ClusterScore, Scale
+from stretto.federation.scheduling.selectors import Ranking
+from stretto.federation.scheduling.workload import FederatedWorkload
+from stretto.federation.webhooks.replies import (
+    FilterBatchReply,
+    FilterReply,
+    ScoreBatchReply,
+    ScoreReply,
+    SelectReply,
+)
+from stretto.federation.webhooks.server import WebhookError, WebhookServer
+from stretto.stores.webhooks import WebhookAnswer
+
+
+class WebhookPlugins:
+    """The stages of one webhook."""
+
+    def __init__(self, server: WebhookServer, *, rejects: bool) -> None:
+        """The stages.
+
+        Args:
+            server: the server.
+            rejects: whether a filter that fails rejects the cluster, as in KubeAdmiral; otherwise
+                it ends the decision.
+        """
+        self._server = server
+        self._rejects = rejects
+
+    def plugins(self) -> ClusterPlugins:
+        """One plugin for each stage that has a path."""
+        spec, name = self._server.spec, self._server.name
+        return ClusterPlugins(
+            {name: self._filter} if spec.filter_path else {},
+            {name: ClusterScore(self._score, Scale.MOST_IS_BEST)} if spec.score_path else {},
+            {name: self._select} if spec.select_path else {},
+        )
+
+    # ---------------------------------------------------------------- stages
+
+    def _filter(self, _workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
+        server, path = self._server, self._server.spec.filter_path
+        if not server.is_batched:
+            return fleet.mask(map(self._is_selected, server.singly(path, fleet.names)))
+        try:
+            found = server.read(server.batch(path, fleet.names), FilterBatchReply).selected
+        except WebhookError:
+            if not self._rejects:
+                raise
+            found = {}
+        return fleet.mask(found.get(name, False) for name in fleet.names)
+
+    def _is_selected(self, answer: WebhookAnswer) -> bool:
+        try:
+            return self._server.read(answer, FilterReply).selected
+        except WebhookError:
+            if self._rejects:
+                return False
+            raise
+
+    def _score(self, _workload: FederatedWorkload, fleet: MemberFleet) -> ClusterColumn:
+        server, path = self._server, self._server.spec.score_path
+        if not server.is_batched:
+            answers = server.singly(path, fleet.names)
+            return fleet.column(server.read(each, ScoreReply).score for each in answers)
+        found = server.read(server.batch(path, fleet.names), ScoreBatchReply).scores
+        return fleet.column(found.get(name, 0) for name in fleet.names)
+
+    def _select(self, _workload: FederatedWorkload, clusters: Ranking) -> Ranking:
+        by_name = {each.name: each for each in clusters}
+        answer = self._server.selection({name: each.points for name, each in by_name.items()})
+        names = self._server.read(answer, SelectReply).selected_cluster_names
+        for name in names:
+            if name not in by_name:
+                text = f"selected the cluster {name}, which is not one of: {', '.join(by_name)}"
+                raise WebhookError(f"{self._server.name} {text}")
+        return tuple(by_name[name] for name in dict.fromkeys(names))

@@ -1,0 +1,126 @@
+"""Calls of one webhook server about one workload.
+
+A server that lists the payload version ``v1alpha1-batch`` receives all clusters in one call; others
+receive one call for each cluster, all at the same time.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from stretto.api.types.federation.objects import (
+    SchedulerPluginWebhookConfiguration,
+    WebhookConfigurationSpec,
+)
+from stretto.base.errors import InputError
+from stretto.federation.objects.rules.durations import seconds_of
+from stretto.federation.problems import SCHEDULED, ObjectCondition, ObjectProblemError
+from stretto.federation.scheduling.profiles import webhook_name
+from stretto.federation.webhooks.replies import (
+    FilterBatchReply,
+    FilterReply,
+    ScoreBatchReply,
+    ScoreReply,
+    SelectReply,
+)
+from stretto.federation.webhooks.unit import WebhookSubject
+from stretto.reconcile.cache import Fields, StoredObject
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall, WebhookClient
+
+SINGLE: Final = "v1alpha1"
+"""Payload version with one cluster in a call, as KubeAdmiral defines it."""
+BATCH: Final = "v1alpha1-batch"
+"""Payload version with all clusters in a call."""
+
+_Reply = TypeVar("_Reply", FilterReply, ScoreReply, FilterBatchReply, ScoreBatchReply, SelectReply)
+
+
+class WebhookError(ObjectProblemError):
+    """A webhook that gave no usable answer."""
+
+    def __init__(self, problem: str) -> None:
+        """The problem names the webhook."""
+        text = f"{problem}; the last placement stays, and the decision is repeated"
+        super().__init__(ObjectCondition(SCHEDULED, "WebhookFailed", text))
+
+
+class WebhookServer:
+    """One configured server."""
+
+    def __init__(
+        self, config: StoredObject, client: WebhookClient, subject: WebhookSubject
+    ) -> None:
+        """A server.
+
+        Args:
+            config: its SchedulerPluginWebhookConfiguration.
+            client: sends the calls.
+            subject: the workload and the clusters.
+
+        Raises:
+            InputError: the configuration is malformed.
+        """
+        #: Name of its plugin in a profile.
+        self.name = webhook_name(config.record.name)
+        #: Its configuration.
+        self.spec = config.read(SchedulerPluginWebhookConfiguration).spec
+        self._timeout_s = seconds_of(self.spec.http_timeout, f"{self.name}: spec.httpTimeout")
+        self._client, self._subject = client, subject
+        _check_versions(self.name, self.spec)
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether it receives all clusters in one call."""
+        return BATCH in self.spec.payload_versions
+
+    def singly(self, path: str, names: Sequence[str]) -> Sequence[WebhookAnswer]:
+        """One call for each cluster, all at the same time."""
+        unit, clusters = self._subject
+        bodies = [{"schedulingUnit": unit, "cluster": clusters[name]} for name in names]
+        return self._client.send([self._call(path, body) for body in bodies])
+
+    def batch(self, path: str, names: Sequence[str]) -> WebhookAnswer:
+        """One call for all clusters."""
+        unit, clusters = self._subject
+        body = {"schedulingUnit": unit, "clusters": [clusters[name] for name in names]}
+        return self._client.send([self._call(path, body)])[0]
+
+    def selection(self, points: Mapping[str, int]) -> WebhookAnswer:
+        """One call with the scores of all clusters."""
+        unit, clusters = self._subject
+        scored = [{"cluster": clusters[name], "score": score} for name, score in points.items()]
+        body = {"schedulingUnit": unit, "clusterScores": scored}
+        return self._client.send([self._call(self.spec.select_path, body)])[0]
+
+    def read(self, answer: WebhookAnswer, type_: type[_Reply]) -> _Reply:
+        """The decoded answer.
+
+        Raises:
+            WebhookError: there is none, or the server reports an error.
+        """
+        if answer.problem:
+            raise WebhookError(f"{self.name}: {answer.problem}: check its server")
+        try:
+            reply = msgspec.json.decode(answer.body, type=type_)
+        except msgspec.DecodeError as error:
+            raise WebhookError(f"{self.name}: malformed answer: {error}") from error
+        if reply.error:
+            raise WebhookError(f"{self.name}: {reply.error}")
+        return reply
+
+    def _call(self, path: str, body: Fields) -> WebhookCall:
+        url = f"{self.spec.url_prefix.rstrip('/')}/{path.lstrip('/')}"
+        text = msgspec.json.encode(body)
+        return WebhookCall(url, text, self._timeout_s, self.spec.tls_config)
+
+
+def _check_versions(name: str, spec: WebhookConfigurationSpec) -> None:
+    """Check that the server understands a payload.
+
+    Raises:
+        InputError: it does not.
+    """
+    if not {SINGLE, BATCH} & set(spec.payload_versions):
+        given = ", ".join(spec.payload_versions) or None
+        raise InputError(f"{name}: spec.payloadVersions", given, f"{SINGLE} or {BATCH}")
