@@ -10,11 +10,13 @@ from stretto_lab.conformance.apiserver import sessions
 from stretto_lab.conformance.apiserver.cases import ExchangeCase
 from stretto_lab.conformance.family_cases import FamilyCase
 from stretto_lab.conformance.kube_cases import ConformanceCase
+from stretto_lab.conformance.offers import cases as offer_cases
+from stretto_lab.conformance.offers.cases import OfferCase
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, compare_all
 from stretto_lab.conformance.wire import cases as wire_cases
 from stretto_lab.conformance.wire.cases import OutcomeCase
 
-AnyCase: TypeAlias = ConformanceCase | FamilyCase | OutcomeCase | ExchangeCase
+AnyCase: TypeAlias = ConformanceCase | FamilyCase | OfferCase | OutcomeCase | ExchangeCase
 
 
 def read(path: Path) -> Iterator[AnyCase]:
@@ -27,6 +29,8 @@ def read(path: Path) -> Iterator[AnyCase]:
         return session_cases.read(path)
     if wire_cases.is_wire(path):
         return wire_cases.read(path)
+    if offer_cases.is_offers(path):
+        return offer_cases.read(path)
     if family_cases.is_family(path):
         return family_cases.read(path)
     return kube_cases.read(path)
@@ -42,6 +46,8 @@ def _compare(case: AnyCase) -> CaseComparison:
         return session_cases.compare(case)
     if isinstance(case, OutcomeCase):
         return CaseComparison(*wire_cases.compare(case))
+    if isinstance(case, OfferCase):
+        return CaseComparison(offer_cases.compare(case))
     if isinstance(case, FamilyCase):
         return CaseComparison(family_cases.compare(case))
     return CaseComparison(kube_cases.compare(case))

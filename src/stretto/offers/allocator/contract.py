@@ -100,15 +100,15 @@ class OfferAllocator(Protocol):
 
     # ------------------------------------------------------------ held capacity
 
-    def claim(self, holding: Holding, resources: Resources) -> tuple[str, ...]:
-        """A framework accepts an offer; return the frameworks whose contested offers are rescinded.
+    def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
+        """A framework accepts an offer, which must be outstanding.
 
-        Raises:
-            ConflictError: another framework was first; the offer no longer exists.
+        If the capacity was also offered to others, it is now charged to this holder. Returned are
+        the others: their offers of exactly these resources exist no more and are rescinded.
         """
 
     def use(self, holding: Holding, resources: Resources) -> None:
-        """Held capacity is now used by tasks (it was offered before)."""
+        """Held capacity is now used by tasks; each task adds its own copy of a shared item."""
 
     def convert(self, holding: Holding, before: Resources, after: Resources) -> None:
         """An operation turns held capacity into another form: RESERVE, CREATE and the like."""
@@ -120,6 +120,8 @@ class OfferAllocator(Protocol):
         self, holding: Holding, resources: Resources, now: float, refuse: float | None = None
     ) -> None:
         """Capacity is free again: decline, rescind, time-out, or the rest of an ACCEPT.
+
+        An offer that was not accepted is recovered as a whole.
 
         Args:
             holding: its holder.

@@ -24,7 +24,7 @@ class Resources:
     may be counted several times, but its amount counts once.
     """
 
-    __slots__ = ("_free", "_hash", "_plain", "_quantities", "entries")
+    __slots__ = ("_free", "_has_shared", "_hash", "_plain", "_quantities", "entries")
 
     def __init__(self, entries: Mapping[ResourceKind, ResourceValue]) -> None:
         """Take normalized entries without empty values; use `resources_of` for other input."""
@@ -34,6 +34,7 @@ class Resources:
         self._quantities: tuple[tuple[str, int], ...] | None = None
         self._free: tuple[tuple[str, int], ...] | None = None
         self._plain: bool | None = None
+        self._has_shared: bool | None = None
 
     # ------------------------------------------------------------ reading
 
@@ -86,6 +87,13 @@ class Resources:
         if self._plain is None:
             self._plain = all(kind.is_free and not kind.shared for kind in self.entries)
         return self._plain
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether an item is shared."""
+        if self._has_shared is None:
+            self._has_shared = not self.is_plain and any(kind.shared for kind in self.entries)
+        return self._has_shared
 
     def contains(self, part: "Resources") -> bool:
         """Whether every amount of ``part`` is in this sum."""

@@ -1,0 +1,207 @@
+"""The allocator of offers: an `OfferAllocator` over an `OfferPool`."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from stretto.offers.allocator import maintenance
+from stretto.offers.allocator.contract import Holding
+from stretto.offers.allocator.ledger import HoldingLedger
+from stretto.offers.allocator.pool import membership
+from stretto.offers.allocator.pool.pool import OfferPool
+from stretto.offers.allocator.rounds import Round
+from stretto.offers.allocator.subjects.agents import AgentInfo, Unavailability
+from stretto.offers.allocator.subjects.frameworks import FrameworkInfo, ResourceRequest
+from stretto.offers.allocator.subjects.grants import CycleResult, InverseOfferStatus
+from stretto.offers.allocator.subjects.quota import RoleQuota
+from stretto.offers.allocator.triggers import Triggers
+from stretto.offers.allocator.values.resources import Resources
+
+NO_USE: Mapping[Holding, Resources] = {}
+NOTHING_GRANTED = CycleResult((), (), ())
+
+
+class Allocator:
+    """Agents, frameworks and roles in; offers out. `OfferAllocator` describes the methods."""
+
+    def __init__(
+        self, pool: OfferPool, triggers: Triggers, ledger: HoldingLedger, rounds: Round
+    ) -> None:
+        """Join the parts; `build.make_allocator` makes them."""
+        #: The state, for views of it.
+        self.pool = pool
+        self._triggers = triggers
+        self._ledger = ledger
+        self._rounds = rounds
+        self._recovery: tuple[float, float] | None = None
+
+    # ------------------------------------------------------------ agents
+
+    def add_agent(self, agent: AgentInfo, used: Mapping[Holding, Resources] = NO_USE) -> None:
+        """Add an agent with what its running tasks use."""
+        self.pool.enter(agent, {(each.framework, each.role): n for each, n in used.items()})
+        self._triggers.call(agent.id)
+
+    def update_agent(self, agent: AgentInfo) -> bool:
+        """Replace what an agent registered; whether anything changed."""
+        changed = self.pool.update(agent)
+        if changed:
+            self._triggers.call(agent.id)
+        return changed
+
+    def remove_agent(self, agent: str) -> None:
+        """Remove an agent and everything that was held there."""
+        self.pool.drop(agent)
+        self._ledger.contests.forget(agent)
+
+    def set_agent_active(self, agent: str, active: bool) -> None:
+        """Offer an agent, or no longer."""
+        found = self.pool.agents.find(agent)
+        if found is not None:
+            self.pool.agents.set_active(found, active)
+
+    def set_whitelist(self, hostnames: Collection[str] | None) -> None:
+        """Offer only agents with these host names."""
+        self.pool.agents.set_whitelist(None if hostnames is None else frozenset(hostnames))
+
+    # ------------------------------------------------------------ frameworks
+
+    def add_framework(
+        self, framework: FrameworkInfo, suppressed: Collection[str] = (), active: bool = True
+    ) -> None:
+        """Add a framework."""
+        membership.join(self.pool, framework, suppressed, active)
+        if active:
+            self._triggers.call_all()
+
+    def update_framework(self, framework: FrameworkInfo, suppressed: Collection[str] = ()) -> None:
+        """Replace roles, capabilities, constraints and suppressed roles."""
+        membership.join(self.pool, framework, suppressed, active=True)
+
+    def remove_framework(self, framework: str) -> None:
+        """Remove a framework."""
+        found = self.pool.frameworks.get(framework)
+        if found is not None:
+            membership.leave(self.pool, found)
+
+    def set_framework_active(self, framework: str, active: bool) -> None:
+        """Connect or disconnect a framework."""
+        found = self.pool.frameworks.get(framework)
+        if found is None or found.is_active == active:
+            return
+        membership.set_active(self.pool, found, active)
+        if active:
+            self._triggers.call_all()
+
+    def suppress(self, framework: str, roles: Collection[str] = ()) -> None:
+        """Send no offers for these roles, or for all."""
+        found = self.pool.frameworks.get(framework)
+        for subscription in found.chosen(roles) if found is not None else ():
+            subscription.set_suppressed(suppressed=True)
+            self.pool.refresh(subscription)
+
+    def revive(self, framework: str, roles: Collection[str] = ()) -> None:
+        """Remove suppression and filters of these roles, or of all."""
+        found = self.pool.frameworks.get(framework)
+        if found is None:
+            return
+        found.inverse_filters.clear()
+        for subscription in found.chosen(roles):
+            subscription.set_suppressed(suppressed=False)
+            membership.void_filters(self.pool, subscription)
+            self._ledger.lateness.clear(subscription)
+            self.pool.refresh(subscription)
+        self._triggers.call_all()
+
+    def request(self, framework: str, requests: Sequence[ResourceRequest]) -> None:
+        """Replace the demand of a framework."""
+        found = self.pool.frameworks.get(framework)
+        if found is not None and self.pool.settings.honor_requests:
+            found.set_requests(tuple(requests))
+            self.pool.reopen()
+            self._triggers.call_all()
+
+    # ------------------------------------------------------------ roles
+
+    def set_quota(self, role: str, quota: RoleQuota) -> None:
+        """Set or remove guarantee and limit of a role."""
+        membership.check_quota(self.pool, role, quota)
+        self.pool.roles.set_quota(role, quota)
+        self.pool.reopen()
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Set the weights of roles."""
+        membership.check_weights(weights)
+        self.pool.weights.update(weights)
+        self.pool.role_sorter.reweigh()
+
+    # ------------------------------------------------------------ held capacity
+
+    def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
+        """A framework accepts an offer; return the other holders of the same capacity."""
+        return self._ledger.claim(holding, resources)
+
+    def use(self, holding: Holding, resources: Resources) -> None:
+        """Held capacity is now used by tasks."""
+        self._ledger.use(holding, resources)
+
+    def convert(self, holding: Holding, before: Resources, after: Resources) -> None:
+        """An operation turns held capacity into another form."""
+        self._ledger.convert(holding, before, after)
+
+    def convert_available(self, agent: str, before: Resources, after: Resources) -> bool:
+        """An operator's operation on free capacity; false if it is not free now."""
+        return self._ledger.convert_available(agent, before, after)
+
+    def recover(
+        self, holding: Holding, resources: Resources, now: float, refuse: float | None = None
+    ) -> None:
+        """Offered capacity is free again."""
+        self._ledger.recover(holding, resources, now, refuse)
+
+    def finish(self, holding: Holding, resources: Resources) -> None:
+        """Capacity that tasks used is free again."""
+        self._ledger.finish(holding, resources)
+
+    # ------------------------------------------------------------ maintenance
+
+    def set_unavailability(self, agent: str, unavailability: Unavailability | None) -> None:
+        """Plan or cancel maintenance of an agent."""
+        maintenance.set_unavailability(self.pool, agent, unavailability)
+        self._triggers.call(agent)
+
+    def answer_inverse_offer(
+        self, holding: Holding, accepted: bool, now: float, refuse: float | None = None
+    ) -> None:
+        """A framework answers an inverse offer."""
+        status = InverseOfferStatus(accepted, now)
+        maintenance.note_answer(self.pool, holding, status, refuse)
+
+    def inverse_statuses(self, agent: str) -> Mapping[str, InverseOfferStatus]:
+        """Last answers of frameworks to inverse offers of an agent."""
+        return maintenance.statuses(self.pool, agent)
+
+    # ------------------------------------------------------------ cycles
+
+    def begin_recovery(self, expected_agents: int, now: float) -> None:
+        """After a restart with quota, wait until most agents have registered again.
+
+        Without them, free capacity that guarantees need would go to other roles.
+        """
+        settings = self.pool.settings
+        if self.pool.roles.table and expected_agents:
+            needed = settings.recovery_factor * expected_agents
+            self._recovery = (needed, now + settings.recovery_timeout)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether an event since the last cycle calls for one."""
+        return self._triggers.is_due
+
+    def cycle(self, now: float, batch: bool = False) -> CycleResult:
+        """Decide about the agents that events named; a batch cycle decides about all."""
+        if self._recovery is not None:
+            needed, deadline = self._recovery
+            if len(self.pool.agents) < needed and now < deadline:
+                return NOTHING_GRANTED
+            self._recovery, batch = None, True
+        named = self._triggers.take()
+        return self._rounds.run(None if batch else named, now, batch)

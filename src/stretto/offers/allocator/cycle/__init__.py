@@ -1,0 +1,1 @@
+"""One cycle: candidates, guarantees, surplus, inverse offers."""

@@ -1,0 +1,53 @@
+"""What quota counts during a cycle."""
+
+from stretto.offers.allocator.pool.members import RoleNode
+from stretto.offers.allocator.values.resources import Resources
+from stretto.offers.allocator.values.scalars import add_to
+
+
+class Consumption:
+    """Lacks and rests of roles.
+
+    With nested quota, a role counts for all roles above it at once. Without, as in Mesos, only its
+    own quota binds it, and grants to the roles below it count from the next cycle.
+    """
+
+    def __init__(self, is_nested: bool) -> None:
+        """Start a cycle."""
+        self._is_nested = is_nested
+        self._later: dict[RoleNode, dict[str, int]] = {}
+
+    def counted(self, role: RoleNode) -> tuple[RoleNode, ...]:
+        """The roles whose quota binds a role."""
+        return role.path if self._is_nested else (role,)
+
+    def lack(self, role: RoleNode) -> dict[str, int]:
+        """What is missing of the guarantees that bind a role, without zeros."""
+        lacks: dict[str, int] = {}
+        for node in self.counted(role):
+            for name, amount in node.quota.guarantees.items():
+                lack = amount - self._consumed(node, name)
+                if lack > lacks.get(name, 0):
+                    lacks[name] = lack
+        return lacks
+
+    def left(self, role: RoleNode) -> dict[str, int]:
+        """What the limits that bind a role leave; a resource without a limit is absent."""
+        left: dict[str, int] = {}
+        for node in self.counted(role):
+            for name, limit in node.quota.limits.items():
+                rest = max(0, limit - self._consumed(node, name))
+                left[name] = min(rest, left.get(name, rest))
+        return left
+
+    def charge(self, role: RoleNode, offered: Resources) -> None:
+        """Account for a grant."""
+        if self._is_nested:
+            return
+        for node in role.path[1:]:
+            if node.row >= 0:
+                add_to(self._later.setdefault(node, {}), offered.free)
+
+    def _consumed(self, node: RoleNode, name: str) -> int:
+        later = self._later.get(node)
+        return node.consumed(name) - (later.get(name, 0) if later else 0)

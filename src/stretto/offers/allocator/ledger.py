@@ -1,0 +1,130 @@
+"""Capacity that frameworks hold: accepted, converted, used, and recovered."""
+
+from math import inf, nextafter
+
+from stretto.offers.allocator.contract import Holding
+from stretto.offers.allocator.pool.agents import AgentState
+from stretto.offers.allocator.pool.contests import ContestIndex
+from stretto.offers.allocator.pool.filters import lifetime
+from stretto.offers.allocator.pool.lateness import Lateness
+from stretto.offers.allocator.pool.pool import OfferPool
+from stretto.offers.allocator.triggers import Triggers
+from stretto.offers.allocator.values.resources import NOTHING, Resources
+
+
+class HoldingLedger:
+    """Changes of holdings by the answers of frameworks and the ends of tasks."""
+
+    def __init__(self, pool: OfferPool, triggers: Triggers) -> None:
+        """Work on a pool; `triggers` collect the agents with capacity to offer."""
+        self._pool = pool
+        self._triggers = triggers
+        self._last_end = 0.0
+        #: Frameworks that come after their siblings.
+        self.lateness = Lateness(pool)
+        #: Offers with several holders.
+        self.contests = ContestIndex()
+
+    def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
+        """Charge an accepted offer to its holder; return the other holders of a contested one."""
+        agent = self._pool.agents.find(holding.agent)
+        key = (holding.framework, holding.role)
+        contest = self.contests.find(holding.agent, key, resources)
+        if agent is None or contest is None:
+            return ()
+        if contest.holders[0] != key:
+            self._pass_on(agent, contest.holders[0], key, resources)
+        self.contests.close(contest)
+        others = [each for each in contest.holders if each != key]
+        return tuple(Holding(*each, holding.agent) for each in others)
+
+    def _pass_on(
+        self, agent: AgentState, source: tuple[str, str], target: tuple[str, str], what: Resources
+    ) -> None:
+        """Move a charge from one holder to another."""
+        subscription = self._pool.subscription_of(target)
+        if self._pool.release(agent, source, what) and subscription is not None:
+            self._pool.hold(agent, subscription, what)
+
+    def use(self, holding: Holding, resources: Resources) -> None:
+        """Tasks use held capacity; a copy of a shared item beyond the held ones is added."""
+        agent = self._pool.agents.find(holding.agent)
+        key = (holding.framework, holding.role)
+        if agent is None or key not in agent.held:
+            return
+        self._pool.use(agent, key, resources, 1)
+        missing = agent.used[key].shared - agent.held[key].shared
+        subscription = self._pool.subscription_of(key)
+        if missing and subscription is not None:
+            self._pool.hold(agent, subscription, missing)
+
+    def convert(self, holding: Holding, before: Resources, after: Resources) -> None:
+        """Turn held capacity into another form."""
+        agent = self._pool.agents.find(holding.agent)
+        key = (holding.framework, holding.role)
+        if agent is not None and agent.held.get(key, NOTHING).contains(before):
+            self._pool.swap(agent, key, before, after)
+
+    def convert_available(self, name: str, before: Resources, after: Resources) -> bool:
+        """Turn free capacity into another form; false if it is not free."""
+        agent = self._pool.agents.find(name)
+        if agent is None or not agent.available.contains(before):
+            return False
+        self._pool.swap(agent, None, before, after)
+        return True
+
+    def recover(
+        self, holding: Holding, resources: Resources, now: float, refuse: float | None
+    ) -> None:
+        """Free capacity that was offered; install a filter if the framework refuses it."""
+        agent = self._pool.agents.find(holding.agent)
+        if agent is None or not resources:
+            return
+        if refuse is not None and refuse != 0:
+            self._refuse(agent, holding, resources, (now, lifetime(refuse)))
+        key = (holding.framework, holding.role)
+        contest = self.contests.find(holding.agent, key, resources)
+        if contest is None:
+            self._pool.release(agent, key, resources)
+        else:
+            heir = contest.without(key)
+            if heir is not None:
+                self._pass_on(agent, key, heir, resources)
+            if len(contest.holders) == 1:
+                self.contests.close(contest)
+        self._call(holding.agent)
+
+    def finish(self, holding: Holding, resources: Resources) -> None:
+        """Free capacity that tasks used."""
+        agent = self._pool.agents.find(holding.agent)
+        if agent is not None:
+            key = (holding.framework, holding.role)
+            self._pool.use(agent, key, resources, -1)
+            self._pool.release(agent, key, resources)
+            self._call(holding.agent)
+
+    def _call(self, agent: str) -> None:
+        if self._pool.settings.allocate_on_recover:
+            self._triggers.call(agent)
+
+    def _refuse(
+        self, agent: AgentState, holding: Holding, refused: Resources, period: tuple[float, float]
+    ) -> None:
+        """Install a filter for a period: its start, and its length in seconds.
+
+        A filter lasts at least one interval. One that lasts exactly an interval still holds in the
+        batch cycle at its end, as in Mesos, where the timer of the cycle fires first.
+        """
+        framework = self._pool.frameworks.get(holding.framework)
+        subscription = framework.subscriptions.get(holding.role) if framework else None
+        if framework is None or not framework.is_active or subscription is None:
+            return
+        start, length = period
+        interval = self._pool.settings.interval
+        end = start + length if length > interval else nextafter(start + interval, inf)
+        #: Equal ends share one object: a quiet pool has millions of filters.
+        end = self._last_end = self._last_end if self._last_end == end else end
+        agent.filters.purge(start, self._pool.revives)
+        agent.filters.add(subscription.filters, refused, end)
+        if self._pool.settings.decliners_yield:
+            self.lateness.note(subscription, end)

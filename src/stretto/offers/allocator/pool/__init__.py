@@ -1,0 +1,1 @@
+"""The state of the pool: agents, frameworks, roles, quota, filters."""

@@ -1,0 +1,198 @@
+"""A sorter: clients in the order in which they are offered capacity.
+
+The order is kept, not computed: a grant or a recovery marks the nodes on one path, and the next
+reading moves only these. A change of the totals or of many clients sorts the tree once.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from stretto.base.rng import Rng
+from stretto.offers.allocator.sorting import lottery
+from stretto.offers.allocator.sorting.nodes import (
+    ClientKind,
+    ClientTree,
+    SorterNode,
+)
+from stretto.offers.allocator.subjects.settings import SorterKind
+from stretto.offers.allocator.values.resources import Resources
+from stretto.offers.allocator.values.scalars import add_to, from_milli
+
+MANY = 4
+"""When more than one node in so many has moved, sorting the whole tree is cheaper."""
+
+
+class PoolTotals:
+    """Scalar totals of all agents, shared by all sorters of a pool."""
+
+    def __init__(self, excluded: frozenset[str]) -> None:
+        """Start empty; ``excluded`` names do not count for fairness."""
+        self._excluded = excluded
+        #: Thousandths by name.
+        self.amounts: dict[str, int] = {}
+        #: Amounts in units that count for fairness, without zeros.
+        self.fair: dict[str, float] = {}
+        #: Number of changes: a sorter with another number sorts again.
+        self.epoch = 0
+
+    def change(self, amounts: Iterable[tuple[str, int]], sign: int) -> None:
+        """Add (+1) or remove (-1) the scalars of an agent."""
+        add_to(self.amounts, amounts, sign)
+        self.fair = {
+            name: from_milli(total)
+            for name, total in self.amounts.items()
+            if total > 0 and name not in self._excluded
+        }
+        self.epoch += 1
+
+
+class ClientSorter:
+    """One level: the roles, or the frameworks of one role."""
+
+    def __init__(
+        self, kind: SorterKind, rng: Rng, totals: PoolTotals, weights: Mapping[str, float]
+    ) -> None:
+        """Start without clients; ``weights`` by path may change later (`reweigh`)."""
+        self._kind = kind
+        self._rng = rng
+        self._totals = totals
+        self._tree = ClientTree(lambda path: weights.get(path, 1.0))
+        self._weights = weights
+        self._moved: set[SorterNode] = set()
+        self._epoch = -1
+
+    # ------------------------------------------------------------ clients
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._tree.leaves
+
+    def __len__(self) -> int:
+        return len(self._tree.leaves)
+
+    def add(self, path: str, client: object) -> None:
+        """Add a client; it is inactive."""
+        self._tree.add(path, client)
+        self._epoch = -1
+
+    def remove(self, path: str) -> None:
+        """Remove a client that holds nothing."""
+        self._tree.remove(path)
+        self._epoch = -1
+
+    def set_active(self, path: str, active: bool) -> None:
+        """Offer to a client, or no longer."""
+        kind = ClientKind.ACTIVE if active else ClientKind.INACTIVE
+        leaf = self._tree.leaves[path]
+        if leaf.kind is not kind:
+            leaf.kind = kind
+            self._epoch = -1
+
+    def set_late(self, path: str, late: bool) -> None:
+        """Put a client after its siblings, or back to its place."""
+        leaf = self._tree.leaves[path]
+        if leaf.is_late != late:
+            leaf.is_late = late
+            self._moved.add(leaf)
+
+    def reweigh(self) -> None:
+        """Read the weights again."""
+        for node in self._tree.nodes():
+            node.weight = self._weights.get(node.path, 1.0)
+        self._epoch = -1
+
+    # ------------------------------------------------------------ allocations
+
+    def allocate(self, path: str, agent: str, resources: Resources) -> None:
+        """Count a grant."""
+        for node in self._tree.path_of(path):
+            node.charge(agent, resources, 1)
+            node.count += 1
+            self._moved.add(node)
+
+    def adjust(self, path: str, agent: str, resources: Resources, sign: int) -> None:
+        """Add (+1) or remove (-1) an allocation without counting a grant."""
+        for node in self._tree.path_of(path):
+            node.charge(agent, resources, sign)
+            self._moved.add(node)
+
+    def share(self, path: str) -> float:
+        """Dominant share of a client, divided by its weight."""
+        leaf = self._tree.leaves[path]
+        return self._share(leaf)
+
+    def amounts(self, path: str) -> Mapping[str, int]:
+        """Scalars that a client itself holds, in thousandths; empty for an unknown client."""
+        leaf = self._tree.leaves.get(path)
+        return {} if leaf is None else leaf.amounts
+
+    # ------------------------------------------------------------ order
+
+    def order(self) -> Iterator[Any]:
+        """Active clients, next first.
+
+        The order is that of the call: allocations made during the iteration show in the next one.
+        """
+        if self._kind is SorterKind.RANDOM:
+            return iter([leaf.client for leaf in lottery.draw(self._tree.root, self._rng)])
+        self.settle()
+        return _walk(self._tree.root)
+
+    def position(self, path: str) -> tuple[Any, ...]:
+        """A key that orders clients as `order` does; `settle` first."""
+        nodes = list(self._tree.path_of(path))
+        return tuple(node.key[:4] for node in reversed(nodes))
+
+    @property
+    def is_random(self) -> bool:
+        """Whether each reading draws a new order."""
+        return self._kind is SorterKind.RANDOM
+
+    def settle(self) -> None:
+        """Move the nodes whose keys have changed to their places."""
+        if self._epoch != self._totals.epoch or len(self._moved) * MANY > len(self):
+            self._sort()
+            return
+        for node in self._moved:
+            parent = node.parent
+            if parent is None or not node.is_sorted:
+                continue
+            order = parent.order
+            del order[bisect_left(order, node.key)]
+            self._set_key(node)
+            insort(order, node.key)
+        self._moved.clear()
+
+    def _sort(self) -> None:
+        for node in self._tree.nodes():
+            self._set_key(node)
+        for node in self._tree.nodes():
+            if node.children:
+                node.order = sorted(
+                    child.key for child in node.children.values() if child.is_sorted
+                )
+            else:
+                node.order = []
+        self._moved.clear()
+        self._epoch = self._totals.epoch
+
+    def _set_key(self, node: SorterNode) -> None:
+        node.share = self._share(node)
+        node.key = (node.is_late, node.share, node.count, node.path, node)
+
+    def _share(self, node: SorterNode) -> float:
+        fair, best = self._totals.fair, 0.0
+        for name, amount in node.amounts.items():
+            if amount and name in fair:
+                share = from_milli(amount) / fair[name]
+                best = max(best, share)
+        return best / node.weight
+
+
+def _walk(node: SorterNode) -> Iterator[Any]:
+    for key in node.order:
+        child = key[4]
+        if child.kind is ClientKind.ACTIVE:
+            yield child.client
+        else:
+            yield from _walk(child)

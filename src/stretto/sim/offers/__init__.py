@@ -1,0 +1,1 @@
+"""Resource offers in virtual time: a master without wires, agents without processes, frameworks."""

@@ -1,0 +1,1 @@
+"""Recorded allocations of a Mesos master, replayed on the allocator of offers."""
