@@ -9,12 +9,17 @@ from stretto_lab.conformance.capacity import (
     numa,
     overcommit,
     queues,
+    reclaim,
     recommendation,
+    scaling,
     scores,
 )
 from stretto_lab.conformance.equality import Family, Numbers
 
 FAMILIES: Final[Mapping[str, Family]] = {
+    "hpa_behavior": Family(scaling.behavior, Numbers.FLOATS),
+    "hpa_metrics": Family(scaling.replicas_of_metrics, Numbers.FLOATS),
+    "hpa_replicas": Family(scaling.replicas_of_metric, Numbers.FLOATS),
     "kc_headroom_cpu": Family(headroom.cpu, Numbers.FLOATS),
     "kc_headroom_mem": Family(headroom.memory, Numbers.ALL),
     "kc_headroom_report": Family(headroom.report),
@@ -24,7 +29,10 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kc_overcommit_node": Family(overcommit.node_values, Numbers.FLOATS),
     "kc_overcommit_ratio": Family(overcommit.ratio, Numbers.FLOATS),
     "kc_recommend": Family(recommendation.recommend, Numbers.FLOATS),
+    "ko_batch": Family(reclaim.batch, Numbers.FLOATS),
     "ko_estimator": Family(load.estimator, Numbers.FLOATS),
+    "ko_loadaware": Family(load.load_aware, Numbers.FLOATS),
+    "ko_mid": Family(reclaim.mid, Numbers.FLOATS),
     "vo_binpack": Family(scores.binpack, Numbers.FLOATS),
     "vo_capacity": Family(queues.configured, Numbers.FLOATS),
     "vo_proportion": Family(queues.proportional, Numbers.FLOATS),

@@ -4,20 +4,43 @@ from typing import Any
 
 import msgspec
 
+from stretto.base.errors import InputError
 from stretto.capacity.load import estimate as estimates
+from stretto.capacity.load import rules as load_rules
+from stretto.capacity.load.rules import (
+    DEFAULT_THRESHOLDS,
+    DEFAULT_WEIGHTS,
+    Expired,
+    LoadedNode,
+    LoadRules,
+    NewPod,
+    Thresholds,
+)
+from stretto.capacity.load.usage import (
+    REPORT_INTERVAL,
+    AssignedPod,
+    NodeReport,
+    Percentile,
+    PodReport,
+)
+from stretto.capacity.model.classes import Band
 from stretto_lab.conformance.capacity.pods import PodInput
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""
+Amounts = dict[str, int]
+
+_NEVER = float("inf")
+_ENDED = ("Failed", "Succeeded")
 
 
-class NodeInput(msgspec.Struct, frozen=True):
-    """A node."""
+class BareNode(msgspec.Struct, frozen=True):
+    """A node of the family ``ko_estimator``."""
 
     #: Allocatable amounts.
-    allocatable: dict[str, int] = {}
+    allocatable: Amounts = {}
     #: Amounts before amplification, where they are given.
-    raw_allocatable: dict[str, int] = {}
+    raw_allocatable: Amounts = {}
 
 
 class EstimatorInput(msgspec.Struct, frozen=True):
@@ -26,22 +49,273 @@ class EstimatorInput(msgspec.Struct, frozen=True):
     #: The pod.
     pod: PodInput
     #: The node.
-    node: NodeInput
+    node: BareNode
     #: Factors in percent.
-    estimate_factors: dict[str, int] = {}
+    estimate_factors: Amounts = {}
     #: Whether the pod's own factors apply.
     allow_custom_estimation: bool = False
+
+
+class PercentileArgs(msgspec.Struct, frozen=True):
+    """Percentiles of filter and score."""
+
+    #: Limits of the filter.
+    filter_thresholds: Amounts = {}
+    #: Percentile of the filter.
+    filter_type: str = ""
+    #: Its duration.
+    filter_duration_s: float = 0
+    #: Percentile of the score.
+    score_type: str = ""
+    #: Its duration.
+    score_duration_s: float = 0
+
+
+class LoadArgs(msgspec.Struct, frozen=True):
+    """Arguments of the plugin; a node overrides the limits."""
+
+    #: Limits in percent.
+    thresholds: Amounts | None = None
+    #: Limits for online pods.
+    prod_thresholds: Amounts | None = None
+    #: Percentiles.
+    aggregated: PercentileArgs | None = None
+    #: Weights of the score.
+    weights: Amounts | None = None
+    #: Weight of the scarcest resource.
+    dominant_weight: int = 0
+    #: Whether online pods are scored by online use.
+    score_by_prod_usage: bool = False
+    #: Whether online use includes the system's.
+    prod_usage_includes_system: bool = False
+    #: Seconds until a report expires.
+    expiration_s: float = 180
+    #: Whether expired reports are judged first.
+    filter_expired: bool = True
+    #: Whether pods are placed by expired reports.
+    schedule_when_expired: bool = False
+    #: Factors of estimates.
+    estimate_factors: Amounts = {}
+    #: Whether the pods' own factors and seconds apply.
+    allow_custom_estimation: bool = False
+    #: Seconds in which estimates count.
+    estimate_s_after_scheduled: float | None = None
+    #: The same after initialization.
+    estimate_s_after_initialized: float | None = None
+
+
+class AssignedInput(PodInput, frozen=True, kw_only=True):
+    """A pod on a node."""
+
+    #: Seconds since it was scheduled.
+    scheduled_ago_s: float = 0
+    #: Seconds since its containers were initialized.
+    initialized_ago_s: float | None = None
+    #: Its own seconds after scheduling.
+    custom_s_after_scheduled: float | None = None
+    #: Its own seconds after initialization.
+    custom_s_after_initialized: float | None = None
+    #: Phase.
+    phase: str = "Running"
+
+
+class NewPodInput(PodInput, frozen=True, kw_only=True):
+    """The pod to place."""
+
+    #: Whether a DaemonSet owns it.
+    daemonset: bool = False
+
+
+class PercentilesInput(msgspec.Struct, frozen=True):
+    """Percentiles over a time."""
+
+    #: Seconds.
+    duration_s: float
+    #: Use by percentile.
+    usage: dict[str, Amounts] = {}
+
+
+class PodUse(msgspec.Struct, frozen=True):
+    """Measured use of a pod."""
+
+    #: Name.
+    name: str
+    #: Use; ``None`` where the report has none.
+    usage: Amounts = {}
+    #: Band by the report.
+    priority: str = ""
+
+
+class ReportInput(msgspec.Struct, frozen=True):
+    """The report of a node."""
+
+    #: Seconds since the report; ``None`` for a report without time.
+    age_s: float | None = None
+    #: Use of the node.
+    usage: Amounts = {}
+    #: Use outside pods.
+    system_usage: Amounts = {}
+    #: Percentiles.
+    aggregated: tuple[PercentilesInput, ...] = ()
+    #: Pods.
+    pods: tuple[PodUse, ...] = ()
+    #: Seconds between reports.
+    report_interval_s: float = REPORT_INTERVAL
+    #: Whether the report has no use of the node.
+    no_node_metric: bool = False
+
+    def report(self) -> NodeReport:
+        """The report as the models take it."""
+        return NodeReport(
+            None if self.no_node_metric else self.usage,
+            self.system_usage,
+            {each.duration_s: each.usage for each in self.aggregated},
+            {each.name: PodReport(each.usage, each.priority == "koord-prod") for each in self.pods},
+            _NEVER if self.age_s is None else self.age_s,
+            self.report_interval_s,
+        )
+
+
+class LoadNodeInput(msgspec.Struct, frozen=True):
+    """A node of the family ``ko_loadaware``."""
+
+    #: Name.
+    name: str
+    #: Allocatable amounts.
+    allocatable: Amounts = {}
+    #: Amounts before amplification, where they are given.
+    raw_allocatable: Amounts = {}
+    #: Pods on the node.
+    assigned: tuple[AssignedInput, ...] = ()
+    #: Report.
+    metric: ReportInput | None = None
+    #: Limits of this node.
+    custom: LoadArgs = LoadArgs()
+
+
+class LoadInput(msgspec.Struct, frozen=True):
+    """The input of the family ``ko_loadaware``."""
+
+    #: Arguments of the plugin.
+    args: LoadArgs
+    #: The pod.
+    pod: NewPodInput
+    #: Nodes.
+    nodes: tuple[LoadNodeInput, ...]
 
 
 def estimator(given: Fields) -> Fields:
     """``ko_estimator``: the expected use of a pod, and the amounts of a node."""
     fields = msgspec.convert(given, EstimatorInput)
     factors = estimates.factors_with_defaults(fields.estimate_factors)
-    pod = pod_estimate(fields.pod, factors, custom=fields.allow_custom_estimation)
+    pod = _estimate(fields.pod, factors, custom=fields.allow_custom_estimation)
     return {"pod": pod, "node": {**fields.node.allocatable, **fields.node.raw_allocatable}}
 
 
-def pod_estimate(pod: PodInput, factors: dict[str, int], *, custom: bool) -> dict[str, int]:
+def load_aware(given: Fields) -> Fields:
+    """``ko_loadaware``: filter and score of each node."""
+    fields = msgspec.convert(given, LoadInput)
+    args, rules = fields.args, _rules(fields.args)
+    try:
+        rules.check()
+        load_rules.check_factors(args.estimate_factors)
+    except InputError:
+        return {"invalid": True}
+    pod = NewPod(_estimated(fields.pod, args), fields.pod.band() is Band.PROD)
+    nodes = []
+    for each in fields.nodes:
+        node = _node(each, args)
+        verdict = "" if fields.pod.daemonset else _verdict(each, node, pod, rules)
+        nodes.append(
+            {"node": each.name, "filter": verdict, "score": load_rules.score(node, pod, rules)}
+        )
+    return {"nodes": nodes}
+
+
+def _rules(args: LoadArgs) -> LoadRules:
+    aggregated = args.aggregated or PercentileArgs()
+    return LoadRules(
+        _limits(args, Thresholds(dict(DEFAULT_THRESHOLDS))),
+        _weights(args),
+        args.dominant_weight,
+        Percentile(aggregated.score_type, aggregated.score_duration_s),
+        args.score_by_prod_usage,
+        args.prod_usage_includes_system,
+        args.expiration_s,
+        _expired(args),
+    )
+
+
+def _expired(args: LoadArgs) -> Expired:
+    if not args.filter_expired:
+        return Expired.JUDGE
+    return Expired.PASS if args.schedule_when_expired else Expired.REJECT
+
+
+def _weights(args: LoadArgs) -> Amounts:
+    """The default weights apply only without a weight of the scarcest resource."""
+    if args.weights is None and not args.dominant_weight:
+        return dict(DEFAULT_WEIGHTS)
+    return args.weights or {}
+
+
+def _limits(args: LoadArgs, base: Thresholds) -> Thresholds:
+    """``base``, with each group that ``args`` gives replaced as a whole.
+
+    A group of percentiles without thresholds or without a percentile does not count.
+    """
+    latest = base.latest if args.thresholds is None else args.thresholds
+    prod = base.prod if args.prod_thresholds is None else args.prod_thresholds
+    given = args.aggregated
+    if given is None or not (given.filter_type and given.filter_thresholds):
+        return Thresholds(latest, prod, base.percentile, base.of)
+    of = Percentile(given.filter_type, given.filter_duration_s)
+    return Thresholds(latest, prod, given.filter_thresholds, of)
+
+
+def _verdict(given: LoadNodeInput, node: LoadedNode, pod: NewPod, rules: LoadRules) -> str:
+    found = load_rules.reject(node, pod, _limits(given.custom, rules.thresholds), rules)
+    if found is None:
+        return ""
+    if not found.resource:
+        return "Unschedulable: node(s) nodeMetric expired"
+    kind = "aggregated usage" if found.percentile else "usage"
+    return f"Unschedulable: node(s) {found.resource} {kind} exceed threshold"
+
+
+def _node(given: LoadNodeInput, args: LoadArgs) -> LoadedNode:
+    assigned = tuple(_assigned(each, args) for each in given.assigned if each.phase not in _ENDED)
+    report = None if given.metric is None else given.metric.report()
+    return LoadedNode({**given.allocatable, **given.raw_allocatable}, report, assigned)
+
+
+def _assigned(pod: AssignedInput, args: LoadArgs) -> AssignedPod:
+    after_scheduled, after_initialized = (
+        args.estimate_s_after_scheduled or 0,
+        args.estimate_s_after_initialized or 0,
+    )
+    if args.allow_custom_estimation:
+        if pod.custom_s_after_scheduled is not None:
+            after_scheduled = pod.custom_s_after_scheduled
+        if pod.custom_s_after_initialized is not None:
+            after_initialized = pod.custom_s_after_initialized
+    return AssignedPod(
+        pod.name,
+        _estimated(pod, args),
+        pod.band() is Band.PROD,
+        pod.scheduled_ago_s,
+        pod.initialized_ago_s,
+        after_scheduled,
+        after_initialized,
+    )
+
+
+def _estimated(pod: PodInput, args: LoadArgs) -> Amounts:
+    factors = estimates.factors_with_defaults(args.estimate_factors)
+    return _estimate(pod, factors, custom=args.allow_custom_estimation)
+
+
+def _estimate(pod: PodInput, factors: Amounts, *, custom: bool) -> Amounts:
     """The expected use of a pod, with its own factors where ``custom``."""
     if custom:
         factors = estimates.factors_with_defaults(pod.custom_factors, factors)

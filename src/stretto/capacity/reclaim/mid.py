@@ -1,0 +1,52 @@
+"""Mid capacity: what online pods will not need soon.
+
+Source: Koordinator's ``noderesource/plugins/midresource``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stretto.capacity.reclaim.batch import NodeSupply, percent_of
+from stretto.capacity.reclaim.held import Amounts
+
+
+@dataclass(frozen=True)
+class MidStrategy:
+    """Parameters of the estimator; CPU first, then memory."""
+
+    #: Upper bound in percent of the capacity.
+    cap_percent: tuple[int, int] = (100, 100)
+    #: Percent of the capacity without requests that counts too.
+    unallocated_percent: int = 0
+
+
+@dataclass(frozen=True)
+class MidSupply:
+    """What the estimator knows of each node beside its supply; one row per node."""
+
+    #: Requested amounts that a peak prediction shows as unused.
+    reclaimable: Amounts
+    #: Measured use of the whole node.
+    node_used: Amounts
+    #: Requests of online pods.
+    requested: Amounts
+
+
+def mid(supply: NodeSupply, known: MidSupply, strategy: MidStrategy) -> Amounts:
+    """Milli-CPU and bytes for mid pods, by node, at least 0."""
+    unused = supply.capacity - known.node_used
+    idle = np.maximum(np.minimum(known.reclaimable, unused), 0)
+    outside = np.maximum(supply.reserved, supply.system)
+    unallocated = np.maximum(supply.capacity - outside - known.requested, 0)
+    found = idle + percent_of(unallocated, strategy.unallocated_percent)
+    return _bounded(found, supply.capacity, strategy)
+
+
+def static(supply: NodeSupply, percent: tuple[int, int], strategy: MidStrategy) -> Amounts:
+    """A fixed percentage of the capacity, at most the bound of the strategy."""
+    return _bounded(percent_of(supply.capacity, percent), supply.capacity, strategy)
+
+
+def _bounded(amounts: Amounts, capacity: Amounts, strategy: MidStrategy) -> Amounts:
+    return np.minimum(amounts, percent_of(capacity, strategy.cap_percent))

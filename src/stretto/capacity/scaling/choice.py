@@ -1,0 +1,34 @@
+"""The choice between what several metrics ask for.
+
+Source: Kubernetes' ``podautoscaler/horizontal.go`` (``computeReplicasForMetrics``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The metric that wins."""
+
+    #: Replicas.
+    replicas: int
+    #: Index of the metric.
+    metric: int
+
+
+def choose(asked: Sequence[int | None], current: int) -> Choice | None:
+    """The largest proposal; ``None`` if nothing may change.
+
+    Args:
+        asked: replicas by metric; ``None`` for a metric that failed.
+        current: replicas now. A failed metric could ask for more, so it forbids to scale down.
+    """
+    best: Choice | None = None
+    for index, replicas in enumerate(asked):
+        if replicas is not None and (best is None or not best.replicas or replicas > best.replicas):
+            best = Choice(replicas, index)
+    failed = None in asked
+    if best is None or (failed and best.replicas < current):
+        return None
+    return best

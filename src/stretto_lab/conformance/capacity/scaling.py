@@ -1,0 +1,352 @@
+"""Recorded inputs of Kubernetes' horizontal autoscaler as values of the scaling models."""
+
+from typing import Any
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.capacity.scaling import choice, replicas
+from stretto.capacity.scaling.behavior import (
+    DEFAULT_DOWN,
+    DEFAULT_UP,
+    Behavior,
+    Bounds,
+    Direction,
+    Limited,
+    PolicyType,
+    RatePolicy,
+    Scaler,
+    ScalingStep,
+    Select,
+)
+from stretto.capacity.scaling.replicas import INT64_MAX, Overflow, PodState, Proposal, Tolerance
+
+Fields = dict[str, Any]
+"""The members of an input or of a result."""
+
+
+class SampleInput(msgspec.Struct, frozen=True):
+    """A value of a pod."""
+
+    value: int
+    age_s: float = 0
+    window_s: float = 0
+
+
+class PodInput(msgspec.Struct, frozen=True):
+    """A pod of the workload."""
+
+    name: str
+    phase: str
+    requests_milli: tuple[int | None, ...]
+    transition_ago_s: float = 0
+    started_ago_s: float | None = None
+    ready: bool | None = None
+    deleted: bool = False
+    sidecar_request_milli: int | None = None
+    init_request_milli: int | None = None
+    pod_level_request_milli: int | None = None
+
+    def request(self, container: str) -> int | None:
+        """The request of a container, or of the pod; ``None`` if one is missing."""
+        named = {f"c{index}": each for index, each in enumerate(self.requests_milli)}
+        if self.sidecar_request_milli is not None:
+            named["side"] = self.sidecar_request_milli
+        if container:
+            return named.get(container)
+        if self.pod_level_request_milli is not None:
+            return self.pod_level_request_milli
+        parts = [each for each in named.values() if each is not None]
+        return sum(parts) if len(parts) == len(named) else None
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Periods in which a young pod does not count."""
+
+    cpu_init_s: float
+    readiness_delay_s: float
+
+    def unready(self, pod: PodInput, sample: SampleInput | None, resource: str) -> bool:
+        """Whether the value of a pod does not count."""
+        if pod.phase == "Pending":
+            return True
+        if resource != "cpu" or sample is None:
+            return False
+        if pod.ready is None or pod.started_ago_s is None:
+            return True
+        if self.cpu_init_s > pod.started_ago_s:
+            return not pod.ready or sample.age_s > pod.transition_ago_s - sample.window_s
+        return not pod.ready and self.readiness_delay_s > pod.started_ago_s - pod.transition_ago_s
+
+
+class MetricInput(msgspec.Struct, frozen=True):
+    """One metric."""
+
+    mode: str
+    target: int
+    resource: str = ""
+    container: str = ""
+    metrics: dict[str, SampleInput] = {}
+    values: tuple[int, ...] = ()
+    metrics_error: bool = False
+
+
+class ReplicasInput(MetricInput, frozen=True, kw_only=True):
+    """The input of the family ``hpa_replicas``."""
+
+    current: int
+    tolerance_up: float
+    tolerance_down: float
+    cpu_init_s: float
+    readiness_delay_s: float
+    pods: tuple[PodInput, ...] = ()
+
+
+class ToleranceInput(msgspec.Struct, frozen=True):
+    """The tolerance of one direction."""
+
+    tolerance: float | None = None
+
+
+class TolerancesInput(msgspec.Struct, frozen=True):
+    """Tolerances of both directions."""
+
+    up: ToleranceInput = ToleranceInput()
+    down: ToleranceInput = ToleranceInput()
+
+
+class MetricsInput(msgspec.Struct, frozen=True):
+    """The input of the family ``hpa_metrics``."""
+
+    spec_replicas: int
+    status_replicas: int
+    tolerance: float
+    cpu_init_s: float
+    readiness_delay_s: float
+    specs: tuple[MetricInput, ...]
+    pods: tuple[PodInput, ...] = ()
+    behavior: TolerancesInput = TolerancesInput()
+
+    def tolerances(self) -> Tolerance:
+        """The tolerances that apply."""
+        up, down = self.behavior.up.tolerance, self.behavior.down.tolerance
+        return Tolerance(
+            self.tolerance if up is None else up,
+            self.tolerance if down is None else down,
+            Overflow.WRAP,
+        )
+
+
+class PolicyInput(msgspec.Struct, frozen=True):
+    """A policy."""
+
+    type: PolicyType
+    value: int
+    period_s: float
+
+
+class DirectionInput(msgspec.Struct, frozen=True):
+    """Rules of one direction."""
+
+    window_s: float | None = None
+    policies: tuple[PolicyInput, ...] = ()
+    select: Select = Select.MAX
+
+    def rules(self, default: Direction) -> Direction:
+        """The rules, completed by the defaults."""
+        policies = tuple(RatePolicy(p.type, p.value, p.period_s) for p in self.policies)
+        window = default.window if self.window_s is None else self.window_s
+        return Direction(window, policies or default.policies, self.select)
+
+
+class BehaviorInput(msgspec.Struct, frozen=True):
+    """Rules of both directions."""
+
+    up: DirectionInput = DirectionInput()
+    down: DirectionInput = DirectionInput()
+
+
+class StepInput(msgspec.Struct, frozen=True):
+    """One evaluation."""
+
+    dt_s: float
+    desired: int
+    current: int | None = None
+
+
+class StepsInput(msgspec.Struct, frozen=True):
+    """The input of the family ``hpa_behavior``."""
+
+    min: int
+    max: int
+    default_downscale_window_s: float
+    start: int
+    steps: tuple[StepInput, ...]
+    behavior: BehaviorInput | None = None
+
+    def bounds(self) -> Bounds:
+        """The limits."""
+        behavior, window = None, self.default_downscale_window_s
+        if self.behavior is not None:
+            down = Direction(window, DEFAULT_DOWN.policies)
+            behavior = Behavior(self.behavior.up.rules(DEFAULT_UP), self.behavior.down.rules(down))
+        return Bounds(self.min, self.max, behavior, window)
+
+
+def replicas_of_metric(given: Fields) -> Fields:
+    """``hpa_replicas``: what one metric asks for."""
+    fields = msgspec.convert(given, ReplicasInput)
+    timing = Timing(fields.cpu_init_s, fields.readiness_delay_s)
+    tolerance = Tolerance(fields.tolerance_up, fields.tolerance_down, Overflow.WRAP)
+    try:
+        current = fields.current
+        found = _propose(fields, fields.pods, timing, (current, current), tolerance)
+    except InputError as error:
+        return {"error": str(error)}
+    result: Fields = {"replicas": found.replicas, "usage": found.usage}
+    return result if found.utilization is None else result | {"utilization": found.utilization}
+
+
+def replicas_of_metrics(given: Fields) -> Fields:
+    """``hpa_metrics``: the choice between metrics."""
+    fields = msgspec.convert(given, MetricsInput)
+    timing = Timing(fields.cpu_init_s, fields.readiness_delay_s)
+    counts, tolerance = (fields.spec_replicas, fields.status_replicas), fields.tolerances()
+    asked: list[Proposal | None] = []
+    errors: list[tuple[str, str]] = []
+    for spec in fields.specs:
+        try:
+            asked.append(_propose(spec, fields.pods, timing, counts, tolerance))
+        except InputError as error:
+            asked.append(None)
+            errors.append((spec.mode, str(error)))
+    numbers = [None if each is None else each.replicas for each in asked]
+    chosen = choice.choose(numbers, fields.spec_replicas)
+    result: Fields = {
+        "replicas": -1 if chosen is None else chosen.replicas,
+        "metric": ""
+        if chosen is None
+        else _metric_name(fields.specs[chosen.metric], chosen.metric),
+        "statuses": [_status(*pair) for pair in zip(fields.specs, asked, strict=True)],
+        "scaling_active": "True:ValidMetricFound",
+    }
+    if errors:
+        result["error"] = errors[0][1]
+    if chosen is None:
+        result["scaling_active"] = f"False:FailedGet{_KINDS[errors[0][0]]}Metric"
+    return result
+
+
+def behavior(given: Fields) -> Fields:
+    """``hpa_behavior``: replicas over several evaluations."""
+    fields = msgspec.convert(given, StepsInput)
+    scaler, now, current = Scaler(fields.bounds()), 0.0, fields.start
+    found = []
+    for each in fields.steps:
+        now += each.dt_s
+        current = current if each.current is None else each.current
+        step = scaler.step(now, current, each.desired)
+        current = step.replicas
+        found.append(_step(step))
+    return {"steps": found}
+
+
+_KINDS = {
+    "resource": "Resource",
+    "raw_resource": "Resource",
+    "pods": "Pods",
+    "object": "Object",
+    "object_per_pod": "Object",
+    "external": "External",
+    "external_per_pod": "External",
+}
+
+
+def _propose(
+    metric: MetricInput,
+    pods: tuple[PodInput, ...],
+    timing: Timing,
+    counts: tuple[int, int],
+    tolerance: Tolerance,
+) -> Proposal:
+    """What a metric asks for; ``counts`` are the replicas of spec and status."""
+    if metric.metrics_error:
+        raise InputError("metrics", None, "values from the metrics API")
+    spec, status = counts
+    mode, target = metric.mode, metric.target
+    resource = (metric.resource or "cpu") if mode in ("resource", "raw_resource") else ""
+    states = [_state(pod, metric, timing, resource) for pod in pods]
+    values = {name: each.value for name, each in metric.metrics.items()}
+    if mode == "resource":
+        return replicas.by_utilization(states, values, target, spec, tolerance)
+    if mode in ("pods", "raw_resource"):
+        return replicas.by_average(states, values, target, spec, tolerance)
+    if mode == "object":
+        return replicas.by_value(states, sum(metric.values), target, spec, tolerance)
+    if mode == "object_per_pod":
+        return replicas.by_value_per_pod(sum(metric.values), target, status, tolerance)
+    if mode == "external":
+        return replicas.by_value(states, _sum_until_full(metric.values), target, spec, tolerance)
+    total = _sum_unless_negative(metric.values)
+    if total is None:
+        return Proposal(replicas.capped(INT64_MAX / target), INT64_MAX)
+    capping = Tolerance(tolerance.up, tolerance.down)
+    return replicas.by_value_per_pod(total, target, status, capping)
+
+
+def _state(pod: PodInput, metric: MetricInput, timing: Timing, resource: str) -> PodState:
+    return PodState(
+        pod.name,
+        pod.deleted or pod.phase == "Failed",
+        timing.unready(pod, metric.metrics.get(pod.name), resource),
+        pod.phase == "Running" and bool(pod.ready),
+        pod.request(metric.container),
+    )
+
+
+def _sum_until_full(values: tuple[int, ...]) -> int:
+    total = 0
+    for each in values:
+        if each > 0 and total > INT64_MAX - each:
+            return INT64_MAX
+        total += each
+    return total
+
+
+def _sum_unless_negative(values: tuple[int, ...]) -> int | None:
+    """The sum; ``None`` once a partial sum is negative or too large."""
+    total = 0
+    for each in values:
+        total += each
+        if not 0 <= total <= INT64_MAX:
+            return None
+    return total
+
+
+def _metric_name(metric: MetricInput, index: int) -> str:
+    return {
+        "resource": "cpu resource utilization (percentage of request)",
+        "raw_resource": "cpu resource",
+        "pods": f"pods metric m{index}",
+        "object": f" metric m{index}",
+    }.get(metric.mode, f"external metric m{index}(nil)")
+
+
+def _status(metric: MetricInput, found: Proposal | None) -> Fields | None:
+    if found is None:
+        return None
+    if metric.mode == "resource":
+        return {"average_milli": found.usage, "utilization": found.utilization}
+    kind = "value_milli" if metric.mode in ("object", "external") else "average_milli"
+    return {kind: found.usage}
+
+
+def _step(step: ScalingStep) -> Fields:
+    if step.stabilized is None or step.limited is None:
+        return {"replicas": step.replicas, "able_to_scale": "", "scaling_limited": ""}
+    limited = step.limited is not Limited.NO
+    return {
+        "replicas": step.replicas,
+        "able_to_scale": f"True:{step.stabilized.value}",
+        "scaling_limited": f"{limited}:{step.limited.value}",
+    }
