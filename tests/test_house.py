@@ -333,9 +333,11 @@ def test_no_tracked_file_is_large() -> None:
 # ---------------------------------------------------------------- lock, make, generated documents
 
 
+RUN = ("kernels", "reports", "kube", "web", "mesos", "federation", "agent")
+"""The extras of the complete product."""
 LOCKS = {
-    "requirements.lock": ("kernels", "reports", "kube", "build"),
-    "requirements-dev.lock": ("kernels", "reports", "kube", "build", "docs", "dev"),
+    "requirements.lock": (*RUN, "build"),
+    "requirements-dev.lock": (*RUN, "build", "docs", "dev"),
 }
 """Each lock file, and the extras that it holds."""
 

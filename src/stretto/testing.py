@@ -25,6 +25,7 @@ from stretto.inputs.objects.objects import (
     GPU_MODELS,
     GROUP,
     SCHEDULER_NAME,
+    requirements,
 )
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
@@ -97,7 +98,8 @@ def make_pod(
 
     ``more`` accepts ``namespace``, ``gpu_milli``, ``gpu_models``, ``group`` (PodGroup name),
     ``owner`` (mapping of an ownerReference), ``priority``, ``node`` (of a bound pod), ``ports``
-    (host ports), ``labels``, ``annotations``, ``resources`` (additional requests), ``scheduler``
+    (host ports), ``labels``, ``annotations``, ``resources`` (additional requests,
+    with the limits that extended resources need), ``scheduler``
     and ``spec`` (merged).
 
     Raises:
@@ -116,7 +118,7 @@ def make_pod(
     if gpus:
         requests[GPU] = str(gpus)
     ports = [{"containerPort": p, "hostPort": p} for p in more.get("ports", ())]
-    container = {"name": "main", "resources": {"requests": requests}, "ports": ports}
+    container = {"name": "main", "resources": requirements(requests), "ports": ports}
     spec: dict[str, Any] = {
         "schedulerName": more.get("scheduler", SCHEDULER_NAME),
         "containers": [container],

@@ -120,6 +120,7 @@ def test_an_object_without_namespace_has_none() -> None:
         ({"requests": {"memory": "10E"}}, "the largest amount in 64 bits"),
         ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, "expected at most the limit, 1"),
         ({"requests": {"a.b/c": 1}, "limits": {"a.b/c": 2}}, "a.b/c cannot be overcommitted"),
+        ({"requests": {"a.b/c": 1}}, "a.b/c cannot be overcommitted"),
         ({"requests": {"no good": 1}}, "requests: got 'no good', expected a label key"),
     ],
 )

@@ -10,9 +10,11 @@ from click.testing import CliRunner
 
 from stretto.cli.main import cli
 from stretto.cli.verbs import known
+from tests.unit.web.dashboards import cookie_of, get
 
 LOOKING = (
     "get", "explain", "story", "plan", "defragment", "queues", "shards", "doctor", "record",
+    "dashboard",
 )  # fmt: skip
 States = dict[str, str]
 
@@ -59,6 +61,20 @@ def test_every_verb_takes_every_state(sort: str, states: States) -> None:
     ):
         result = CliRunner().invoke(cli, [*words, *on])
         assert (result.exit_code, said in result.stdout) == (0, True), (words, result.output)
+
+
+@pytest.mark.parametrize("sort", ["run", "scenario", "store", "recording"])
+def test_a_dashboard_takes_every_state(
+    sort: str, states: States, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[str] = []
+    monkeypatch.setattr(
+        "stretto.web.serving.serve",
+        lambda app, _: pages.append(get(app, "/pods", {"cookie": cookie_of(app)}).text),
+    )
+    result = CliRunner().invoke(cli, ["dashboard", "--port", "0", "--on", states[sort]])
+    assert (result.exit_code, "http://127.0.0.1:" in result.stdout) == (0, True), result.output
+    assert "even empty" in pages[0]
 
 
 @pytest.mark.parametrize("sort", SORTS)

@@ -8,7 +8,6 @@ from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.explain.why.answers import Explanation, NodeChoice, NodeExplanation
-    from stretto.explain.why.inquiry import NearFacts
 
 SHOWN: Final = 5
 """Reasons and steps listed without ``-v``."""
@@ -51,7 +50,7 @@ def _show_nodes(console: Console, answer: "Explanation") -> None:
     together = [f"{format_count(e.nodes, 'node')}: {' + '.join(e.reasons)}" for e in nodes.overlaps]
     _list(console, "Combinations", together if console.verbose else together[:2])
     _show_forbidden(console, answer)
-    near = [(each.node, "; ".join(_obstacles(each))) for each in nodes.nearest]
+    near = [(each.node, "; ".join(each.obstacles)) for each in nodes.nearest]
     if near:
         console.table(["nearest node", "obstacles"], near)
 
@@ -66,18 +65,6 @@ def _show_forbidden(console: Console, answer: "Explanation") -> None:
         by = f" ({', '.join(each.by)})" if each.by else ""
         lines.append(f"{each.node}: {each.reason}{pods}{by}")
     _list(console, "Preemption is blocked, for example on", lines)
-
-
-def _obstacles(near: "NearFacts") -> list[str]:
-    """Everything against a node, with amounts for shortages."""
-    amounts = [lack.text for lack in near.lacks]
-    named = {lack.resource for lack in near.lacks}
-    others = [
-        text
-        for text in near.words
-        if text != "Too many pods" and text.removeprefix("Insufficient ") not in named
-    ]
-    return [*others, *amounts]
 
 
 def _show_unit(console: Console, answer: "Explanation") -> None:
@@ -108,7 +95,7 @@ def _show_unit(console: Console, answer: "Explanation") -> None:
     if gang is not None:
         console.data(f"  {gang.fitting} of {gang.tried} pending members would fit together now")
         if gang.next_lacks is not None:
-            why = "; ".join(_obstacles(gang.next_lacks))
+            why = "; ".join(gang.next_lacks.obstacles)
             console.data(f"  {gang.next_pod} is next; closest node {gang.next_lacks.node}: {why}")
 
 

@@ -275,14 +275,16 @@ class RecordFile:
     """A record, open for reading."""
 
     def __init__(self, path: Path) -> None:
-        """Open it.
+        """Open it; several threads may read it in turn.
 
         Raises:
             InputError: the file is no run record, or of an unsupported version.
         """
         self._path = path
         try:
-            self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+            self._connection = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
+            )
         except sqlite3.Error as error:
             raise InputError(str(path), str(error), "a run record") from error
         try:

@@ -123,6 +123,18 @@ class NearFacts(msgspec.Struct, frozen=True):
     #: Each reason in the terms of this node: the wanted label, the untolerated taint.
     words: tuple[str, ...] = ()
 
+    @property
+    def obstacles(self) -> list[str]:
+        """Everything against the node, for people, with amounts for shortages."""
+        amounts = [lack.text for lack in self.lacks]
+        named = {lack.resource for lack in self.lacks}
+        others = [
+            text
+            for text in self.words
+            if text != "Too many pods" and text.removeprefix("Insufficient ") not in named
+        ]
+        return [*others, *amounts]
+
 
 class Inquiry:
     """The verdicts of all nodes on one class."""

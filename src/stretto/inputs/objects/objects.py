@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.checks.rules import overcommittable
 from stretto.api.codec import set_fields
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.names import is_dns_subdomain
@@ -127,10 +128,9 @@ def pod_object(
     if pod.owner:
         metadata["ownerReferences"] = [_owner(pod.owner)]
     requests = {"cpu": format_milli(pod.cpu_milli), "memory": f"{pod.memory_mib}Mi"}
-    resources: JsonObject = {"requests": requests}
     if pod.gpus:
         requests[GPU] = str(pod.gpus)
-        resources["limits"] = {GPU: str(pod.gpus)}
+    resources = requirements(requests)
     spec: JsonObject = {
         "schedulerName": scheduler_name,
         "containers": [{"name": "main", "image": "work", "resources": resources}],
@@ -142,6 +142,12 @@ def pod_object(
     if pod.priority_class:
         spec["priorityClassName"] = pod.priority_class
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def requirements(requests: Mapping[str, str]) -> JsonObject:
+    """The resources of a container: requests, with the limits that extended resources need."""
+    limits = {name: text for name, text in requests.items() if not overcommittable(name)}
+    return {"requests": dict(requests), **({"limits": limits} if limits else {})}
 
 
 def _owner(name: str) -> JsonObject:

@@ -17,6 +17,7 @@ from stretto.inputs.objects.objects import (
     JsonObject,
     pod_group_body,
     pod_object,
+    requirements,
 )
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, times_of
 from stretto.inputs.scenario.schema import PodsSpec, WorkloadSpec
@@ -88,7 +89,8 @@ def _equal_pod(
         spec["priority"] = wanted.priority
     requests = {"cpu": str(wanted.cpu), "memory": str(wanted.memory)}
     requests |= {name: str(amount) for name, amount in wanted.resources.items()}
-    spec["containers"][0]["resources"]["requests"].update(requests)
+    container = spec["containers"][0]
+    container["resources"] = requirements({**container["resources"]["requests"], **requests})
     spec.update(wanted.spec)
     return pod
 

@@ -1,0 +1,76 @@
+"""``stretto dashboard``: pages over a run, a scenario, a store, a recording or a live cluster."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from stretto.base.errors import MissingExtraError
+from stretto.cli import options
+from stretto.cli.options import CommandContext
+from stretto.cli.sources.states import StateOptions, state_options
+
+PORT: Final = 8421
+"""The port of the dashboard, unless another is given."""
+
+
+@dataclass(frozen=True)
+class DashboardOptions(StateOptions):
+    """Options of ``dashboard``."""
+
+    #: The port on the loopback address; 0 for any free one.
+    port: int
+    #: Whether to open the default browser.
+    browse: bool
+    #: Files with rules that the profile may name.
+    plugin: tuple[Path, ...]
+
+
+@options.command(
+    "dashboard",
+    DashboardOptions,
+    example="""
+        stretto dashboard --on examples/quickstart.yaml
+        stretto dashboard --on cluster --port 0 --browse
+    """,
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=PORT,
+    show_default=True,
+    help="Port on 127.0.0.1; 0 takes any free one.",
+)
+@click.option("--browse", is_flag=True, help="Open the default browser.")
+@options.PLUGIN
+@state_options
+def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
+    """Serve pages about a state: nodes, pods with the reasons, queues, units, plans.
+
+    The state is a run (the latest one by default), a scenario, a store, a recording or a cluster;
+    a cluster is followed live. The pages are served on the loopback address; the printed address
+    has a token that a browser needs once. Nothing is written. Ctrl-C ends the command.
+    """
+    try:
+        from stretto.web.dashboard.app import Access, dashboard_app
+        from stretto.web.serving import LOOPBACK, listen, serve
+    except ImportError as error:
+        raise MissingExtraError("the dashboard", "web") from error
+    from stretto.base.tokens import new_token
+    from stretto.cli.sources.previews import planner
+    from stretto.cli.sources.views import view_source
+    from stretto.explain.inventory.runs import run_rows
+    from stretto.explain.records.records import RunRecords
+    from stretto.web.views.parts import DashboardParts
+
+    with listen(opts.port) as listener, view_source(common, opts, opts.plugin) as source:
+        parts = DashboardParts(lambda: run_rows(RunRecords()), planner(common, opts, opts.plugin))
+        token = new_token()
+        address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"
+        common.console.data(f"{source.title}: {address}")
+        if opts.browse:
+            import webbrowser
+
+            webbrowser.open(address)
+        serve(dashboard_app(source, parts, Access(token=token)), listener)

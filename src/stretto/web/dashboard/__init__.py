@@ -1,0 +1,1 @@
+"""The dashboard: pages over one source of views, without external requests."""

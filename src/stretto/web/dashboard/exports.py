@@ -1,0 +1,76 @@
+"""Downloads of what the pages show, as CSV and JSON."""
+
+import csv
+import io
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stretto.api.wire.kinds import NODE, POD
+from stretto.explain.inventory.nodes import node_rows
+from stretto.explain.inventory.pods import pod_rows
+from stretto.web.views.sight import Sight, ViewSource
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that a spreadsheet would take for a formula."""
+
+Rows = Callable[[Sight], Sequence[msgspec.Struct]]
+
+
+class Exports:
+    """The downloads of a source."""
+
+    def __init__(self, source: ViewSource) -> None:
+        """Offer the tables of a source."""
+        self._source = source
+
+    def routes(self) -> list[Route]:
+        """One route for each table and format."""
+        tables: dict[str, Rows] = {
+            "pods": lambda sight: pod_rows(sight.scene, sight.records(POD), sight.at),
+            "nodes": lambda sight: node_rows(sight.scene, sight.records(NODE)),
+            "queues": lambda sight: sight.scene.queues,
+        }
+        return [
+            Route(f"/export/{name}.{form}", self._handler(rows, form))
+            for name, rows in tables.items()
+            for form in ("csv", "json")
+        ]
+
+    def _handler(self, rows: Rows, form: str) -> Callable[[Request], Awaitable[Response]]:
+        def written() -> Response:
+            with self._source.open() as sight:
+                found = rows(sight)
+            if form == "json":
+                return Response(msgspec.json.encode(found), media_type="application/json")
+            return Response(_csv(found), media_type="text/csv")
+
+        async def handler(request: Request) -> Response:
+            del request
+            return await run_in_threadpool(written)
+
+        return handler
+
+
+def _csv(rows: Sequence[msgspec.Struct]) -> str:
+    """Rows as CSV; nested values as JSON in one cell."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    if rows:
+        writer.writerow(rows[0].__struct_fields__)
+    for row in rows:
+        writer.writerow([_cell(value) for value in msgspec.to_builtins(row).values()])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict | list | tuple):
+        return msgspec.json.encode(value).decode()
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

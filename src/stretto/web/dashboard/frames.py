@@ -1,0 +1,75 @@
+"""Live frames of the node grid: computed once for all viewers, sent as fast as each one reads.
+
+A frame is ``length`` (uint32), ``layout version`` (uint64), then one byte a node. A viewer that
+reads slowly gets the newest frame when it is ready for one, so it loses frames and costs no memory.
+"""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+
+from stretto.web.views.node_grid import NodeGrid, NodeLayout
+from stretto.web.views.sight import ViewSource
+
+INTERVAL: Final = 0.1
+"""Seconds between two looks at the source: at most ten frames a second."""
+_KEEP_ALIVE: Final = 5.0
+"""Seconds after which the last frame is sent again, so that a dead connection is noticed."""
+_HEAD: Final = struct.Struct("<IQ")
+
+
+class FrameHub:
+    """The grid of a source, with its newest frame by column."""
+
+    def __init__(self, source: ViewSource) -> None:
+        """Serve the frames of a source."""
+        self._source = source
+        self._grid: NodeGrid | None = None
+        self._frames: dict[str, tuple[int, bytes]] = {}
+        self._busy = asyncio.Lock()
+
+    async def layout(self) -> NodeLayout:
+        """Which byte of a frame is which node."""
+        async with self._busy:
+            return (await run_in_threadpool(self._current)).layout
+
+    async def frame(self, column: str) -> bytes:
+        """The newest frame of a column."""
+        version = self._source.version
+        known = self._frames.get(column)
+        if known is not None and known[0] == version:
+            return known[1]
+        async with self._busy:
+            known = self._frames.get(column)
+            if known is None or known[0] != version:
+                known = version, await run_in_threadpool(self._drawn, column)
+                self._frames[column] = known
+        return known[1]
+
+    async def frames(self, column: str) -> AsyncIterator[bytes]:
+        """Frames of a column while they differ, at most ten a second."""
+        last, sent_at = b"", 0.0
+        clock = asyncio.get_running_loop().time
+        while True:
+            frame = await self.frame(column)
+            if frame != last or clock() - sent_at > _KEEP_ALIVE:
+                last, sent_at = frame, clock()
+                yield frame
+            await asyncio.sleep(INTERVAL)
+
+    def _current(self) -> NodeGrid:
+        """The grid of the present nodes; rebuilt when they change."""
+        with self._source.open_nodes() as cluster:
+            if self._grid is None or self._grid.layout.version != int(cluster.nodes.version):
+                self._grid = NodeGrid(cluster)
+                self._frames.clear()
+            return self._grid
+
+    def _drawn(self, column: str) -> bytes:
+        grid = self._current()
+        with self._source.open_nodes() as cluster:
+            cells = grid.frame(cluster, column)
+        return _HEAD.pack(len(cells) + 8, grid.layout.version) + cells

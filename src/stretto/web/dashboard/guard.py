@@ -1,0 +1,110 @@
+"""What protects the dashboard: known host names, a session token, and strict headers.
+
+A page of another site can neither read nor act: its requests have a foreign ``Origin``, lack the
+cookie (``SameSite=Strict``), and names that resolve to the loopback address are not known hosts.
+"""
+
+import hmac
+from collections.abc import Collection, Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qs
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE: Final = "stretto-session"
+"""Name of the cookie with the token."""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+"""The Content-Security-Policy: own files only, no inline code and no inline styles."""
+_HEADERS: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_SAFE: Final = frozenset({"GET", "HEAD"})
+_OPEN_PATHS: Final = ("/static/", "/healthz")
+
+
+class Guard:
+    """ASGI middleware in front of every page."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], token: str = "") -> None:
+        """Protect an application.
+
+        Args:
+            app: the pages.
+            hosts: names, without port, by which a browser may reach it.
+            token: what a browser must present once; empty where another layer authenticates.
+        """
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, and add the headers to its response."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        refusal = self._refusal(scope, headers)
+        if refusal:
+            await PlainTextResponse(refusal, 403)(scope, receive, send)
+            return
+        presented = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if self._token and presented and self._matches(presented):
+            response = RedirectResponse(scope["path"] or "/", 303)
+            response.set_cookie(COOKIE, self._token, httponly=True, samesite="strict", path="/")
+            await response(scope, receive, send)
+            return
+        if self._token and not self._has_session(scope, headers):
+            text = "Open the address that the command printed: it has the token of this session.\n"
+            await PlainTextResponse(text, 401)(scope, receive, send)
+            return
+        await self._app(scope, receive, _with_headers(send))
+
+    def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> str:
+        """Why a request is refused; empty if it is not."""
+        host = _host(headers.get("host", ""))
+        if host not in self._hosts:
+            return f"host {host!r} is not served here: use {' or '.join(sorted(self._hosts))}\n"
+        origin = headers.get("origin", "")
+        if scope["method"] not in _SAFE and _host(origin.partition("://")[2]) not in self._hosts:
+            return "changes are accepted from the dashboard's own pages only\n"
+        return ""
+
+    def _has_session(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        if scope["path"].startswith(_OPEN_PATHS):
+            return True
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return False
+        return cookie is not None and self._matches(cookie.value)
+
+    def _matches(self, presented: str) -> bool:
+        return hmac.compare_digest(presented.encode(), self._token.encode())
+
+
+def _host(authority: str) -> str:
+    """The host of ``host:port``; IPv6 addresses keep their brackets."""
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sent

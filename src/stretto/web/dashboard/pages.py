@@ -1,0 +1,197 @@
+"""The pages: each reads the source once and renders a template or a part of one."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP
+from stretto.base.errors import NotFoundError
+from stretto.explain.inventory.node_overview import explain_node
+from stretto.explain.inventory.nodes import NodeRow, node_rows
+from stretto.explain.inventory.overviews import explain_pending_pods
+from stretto.explain.inventory.pods import PodRow, pod_rows
+from stretto.explain.inventory.units import unit_rows
+from stretto.explain.why.on_node import explain_pod_on
+from stretto.explain.why.why import explain_pod
+from stretto.web.dashboard.render import Renderer
+from stretto.web.views.queue_tree import queue_tree
+from stretto.web.views.sight import Sight, ViewSource
+
+ROWS: Final = 200
+"""Rows of one page of a table."""
+
+Values = Mapping[str, Any]
+
+
+class PageRows(NamedTuple):
+    """One page of a table."""
+
+    #: The rows.
+    rows: list[Any]
+    #: Number of all rows.
+    total: int
+    #: Number of the page, from 1.
+    number: int
+    #: Number of the last page.
+    last: int
+
+
+class Pages:
+    """The handlers of the pages that read the source."""
+
+    def __init__(self, source: ViewSource, renderer: Renderer) -> None:
+        """Serve the pages of a source."""
+        self._source = source
+        self._renderer = renderer
+
+    def routes(self) -> list[Route]:
+        """The routes of these pages."""
+        return [
+            Route("/", self._page("nodes", self._nodes)),
+            Route("/nodes", self._page("node_table", self._node_table)),
+            Route("/nodes/{name}", self._page("node", self._node)),
+            Route("/pods", self._page("pods", self._pods)),
+            Route("/pods/{namespace}/{name}", self._page("pod", self._pod)),
+            Route("/pods/{namespace}/{name}/on", self._page("pod_on", self._pod_on)),
+            Route("/queues", self._page("queues", self._queues)),
+            Route("/units", self._page("units", self._units)),
+            Route("/shards", self._page("shards", self._shards)),
+        ]
+
+    def _page(
+        self, template: str, read: Callable[[Sight, Request], Values]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """A handler that reads the source in a thread and renders a template."""
+
+        def rendered(request: Request) -> Response:
+            with self._source.open() as sight:
+                values = read(sight, request)
+            bare = "part" in request.query_params
+            frame = {"path": request.url.path, "bare": bare, "live": self._source.capability.live}
+            return self._renderer.page(template, {**frame, **values})
+
+        async def handler(request: Request) -> Response:
+            return await run_in_threadpool(rendered, request)
+
+        return handler
+
+    # ---------------------------------------------------------------- nodes
+
+    def _nodes(self, sight: Sight, request: Request) -> Values:
+        cluster = sight.scene.cluster
+        pods = cluster.pods
+        rows = pods.rows()
+        placed = int((pods.slot[rows] >= 0).sum())
+        return {
+            "nodes": len(cluster.nodes),
+            "placed": placed,
+            "pending": len(rows) - placed,
+            "selected": request.query_params.get("node", ""),
+        }
+
+    def _node_table(self, sight: Sight, request: Request) -> Values:
+        text = request.query_params.get("find", "")
+        found = [
+            each
+            for each in node_rows(sight.scene, sight.records(NODE))
+            if _node_matches(each, text)
+        ]
+        return {"table": _page_of(found, request), "find": text}
+
+    def _node(self, sight: Sight, request: Request) -> Values:
+        name = request.path_params["name"]
+        records = [each for each in sight.records(NODE) if each.name == name]
+        if not records:
+            raise NotFoundError(f"node {name}", "no node of that name", "choose one of the table")
+        row = node_rows(sight.scene, records)[0]
+        overview = None if row.status == "unknown" else explain_node(sight.scene, row)
+        return {"row": row, "overview": overview, "writes": self._source.capability.writes}
+
+    # ---------------------------------------------------------------- pods
+
+    def _pods(self, sight: Sight, request: Request) -> Values:
+        text = request.query_params.get("find", "")
+        status = request.query_params.get("status", "")
+        pods = sight.records(POD)
+        rows = pod_rows(sight.scene, pods, sight.at)
+        states = sorted({each.status for each in rows})
+        found = [each for each in rows if _pod_matches(each, text, status)]
+        return {
+            "overview": explain_pending_pods(sight.scene, pods),
+            "table": _page_of(found, request),
+            "find": text,
+            "status": status,
+            "states": states,
+        }
+
+    def _pod(self, sight: Sight, request: Request) -> Values:
+        key = _key(request)
+        answer = explain_pod(sight.scene, key)
+        try:
+            story = self._source.story(key)
+        except NotFoundError:
+            story = None
+        return {
+            "answer": answer,
+            "story": story,
+            "writes": self._source.capability.writes,
+            "node_names": sorted(sight.scene.cluster.nodes.by_name)[:ROWS],
+        }
+
+    def _pod_on(self, sight: Sight, request: Request) -> Values:
+        node = request.query_params.get("node", "")
+        return {"answer": explain_pod_on(sight.scene, _key(request), node)}
+
+    # ---------------------------------------------------------------- queues, units, shards
+
+    def _queues(self, sight: Sight, request: Request) -> Values:
+        del request
+        return {"queues": queue_tree(sight.scene.queues)}
+
+    def _units(self, sight: Sight, request: Request) -> Values:
+        pods = [*sight.records(POD), *sight.records(POD_GROUP)]
+        rows = pod_rows(sight.scene, pods, sight.at)
+        members = _min_members(sight)
+        units = unit_rows((each for each in rows if each.unit), members)
+        units.sort(key=lambda each: (each.pending == 0, -each.pending, each.name))
+        return {"table": _page_of(units, request)}
+
+    def _shards(self, sight: Sight, request: Request) -> Values:
+        del request
+        return {"shards": sight.shards}
+
+
+def _min_members(sight: Sight) -> dict[str, int | None]:
+    """``min_member`` of the units, by key."""
+    found: dict[str, int | None] = {}
+    for row in sight.scene.cluster.pods.rows().tolist():
+        unit = sight.scene.notes.unit_of(row)
+        if unit is not None and unit.kind != "Pod":
+            found[unit.key] = unit.min_member
+    return found
+
+
+def _key(request: Request) -> str:
+    return f"{request.path_params['namespace']}/{request.path_params['name']}"
+
+
+def _node_matches(row: NodeRow, text: str) -> bool:
+    values = (row.name, row.zone, row.status, *(f"{k}={v}" for k, v in row.labels.items()))
+    return not text or any(text in each for each in values)
+
+
+def _pod_matches(row: PodRow, text: str, status: str) -> bool:
+    if status and row.status != status:
+        return False
+    return not text or any(text in each for each in (row.key, row.node, row.queue, row.unit))
+
+
+def _page_of(rows: list[Any], request: Request) -> PageRows:
+    last = max(1, -(-len(rows) // ROWS))
+    given = request.query_params.get("page", "1")
+    number = min(max(int(given) if given.isdigit() and len(given) < 8 else 1, 1), last)
+    return PageRows(rows[(number - 1) * ROWS : number * ROWS], len(rows), number, last)

@@ -1,0 +1,52 @@
+"""Templates of the pages, with the formats that they share."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.responses import HTMLResponse
+
+from stretto.explain.words.amounts import format_count
+
+PAGES: Final = (
+    ("/", "Nodes"),
+    ("/pods", "Pods"),
+    ("/queues", "Queues"),
+    ("/units", "Units"),
+    ("/shards", "Shards"),
+    ("/decisions", "Decisions"),
+    ("/studies", "Studies"),
+    ("/plan", "Plan"),
+)
+"""Paths and titles of the pages in the navigation."""
+
+
+class Renderer:
+    """Renders templates for one source."""
+
+    def __init__(self, title: str, pages: tuple[tuple[str, str], ...]) -> None:
+        """Render pages of a state with this title, linked to these pages."""
+        self._environment = Environment(
+            loader=PackageLoader("stretto.web.dashboard"),
+            autoescape=select_autoescape(default=True, default_for_string=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {"count": format_count, "age": _age}
+        self._environment.globals |= {"state": title, "pages": pages}
+
+    def page(self, name: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
+        """The response of a template."""
+        text = self._environment.get_template(f"{name}.html").render(values)
+        return HTMLResponse(text, status)
+
+
+def _age(seconds: float | None) -> str:
+    """A duration in its largest unit, such as ``5m``; ``-`` if unknown."""
+    if seconds is None:
+        return "-"
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(0, int(seconds))}s"

@@ -1,0 +1,269 @@
+// Draws the nodes as cells. The layout says which byte of a frame is which node.
+
+const canvas = document.getElementById("grid");
+const context = canvas.getContext("2d");
+const columnBox = document.getElementById("column");
+const groupingBox = document.getElementById("grouping");
+const findBox = document.getElementById("find");
+const cellText = document.getElementById("cell");
+const panel = document.getElementById("panel");
+
+const STEPS = 200;
+const HEAD_BYTES = 12;
+const GROUP_HEIGHT = 18;
+const SMALL_GAP_FROM = 5;
+
+let layout = null;
+let cells = new Uint8Array(0);
+let places = [];
+let size = 8;
+let zoom = 1;
+let offsetY = 0;
+let chosen = -1;
+let palette = [];
+let stream = null;
+let dirty = false;
+
+// ---------------------------------------------------------------- colours
+
+function style(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function channels(hex) {
+  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+}
+
+function readPalette() {
+  const stops = [0, 1, 2, 3, 4].map((index) => channels(style(`--cell-${index}`)));
+  palette = [style("--cell-absent")];
+  for (let step = 0; step <= STEPS; step += 1) {
+    const at = (step / STEPS) * (stops.length - 1);
+    const low = Math.min(Math.floor(at), stops.length - 2);
+    const mixed = stops[low].map((value, i) => Math.round(value + (stops[low + 1][i] - value) * (at - low)));
+    palette.push(`rgb(${mixed.join(" ")})`);
+  }
+  const legend = document.getElementById("legend");
+  const pen = legend.getContext("2d");
+  for (let x = 0; x < legend.width; x += 1) {
+    pen.fillStyle = palette[1 + Math.round((x / (legend.width - 1)) * STEPS)];
+    pen.fillRect(x, 0, 1, legend.height);
+  }
+}
+
+// ---------------------------------------------------------------- places
+
+function groupsOf(grouping) {
+  if (!grouping) return [{ name: "", members: layout.names.map((_, index) => index) }];
+  const [names, numbers] = layout.groups[grouping];
+  const found = names.map((name) => ({ name: name || `no ${grouping}`, members: [] }));
+  numbers.forEach((number, index) => found[number].members.push(index));
+  return found;
+}
+
+function heightOf(groups, side, width) {
+  const perRow = Math.max(1, Math.floor(width / side));
+  return groups.reduce((sum, group) => sum + (group.name ? GROUP_HEIGHT : 0) + Math.ceil(group.members.length / perRow) * side + 4, 0);
+}
+
+function arrange() {
+  if (!layout) return;
+  const ratio = window.devicePixelRatio || 1;
+  const width = canvas.clientWidth;
+  const height = canvas.clientHeight;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const groups = groupsOf(groupingBox.value);
+  size = 40;
+  while (size > 2 && heightOf(groups, size, width) > height) size -= size > 8 ? 1 : 0.5;
+  size *= zoom;
+  const perRow = Math.max(1, Math.floor(width / size));
+  places = new Array(layout.names.length);
+  places.headings = [];
+  places.perRow = perRow;
+  let top = 0;
+  for (const group of groups) {
+    if (group.name) {
+      places.headings.push({ text: `${group.name} (${group.members.length})`, y: top + 13 });
+      top += GROUP_HEIGHT;
+    }
+    group.members.forEach((index, i) => {
+      places[index] = { x: (i % perRow) * size, y: top + Math.floor(i / perRow) * size };
+    });
+    top += Math.ceil(group.members.length / perRow) * size + 4;
+  }
+  places.height = top;
+  offsetY = Math.min(Math.max(0, offsetY), Math.max(0, top - height));
+  draw();
+}
+
+// ---------------------------------------------------------------- drawing
+
+function draw() {
+  if (dirty) return;
+  dirty = true;
+  requestAnimationFrame(paint);
+}
+
+function paint() {
+  dirty = false;
+  if (!layout) return;
+  const height = canvas.clientHeight;
+  const wanted = findBox.value;
+  const gap = size >= SMALL_GAP_FROM ? 1 : 0;
+  context.clearRect(0, 0, canvas.clientWidth, height);
+  context.font = "12px system-ui, sans-serif";
+  context.fillStyle = style("--quiet");
+  for (const heading of places.headings) context.fillText(heading.text, 0, heading.y - offsetY);
+  const closed = style("--cell-closed");
+  for (let index = 0; index < layout.names.length; index += 1) {
+    const place = places[index];
+    const y = place.y - offsetY;
+    if (y + size < 0 || y > height) continue;
+    context.globalAlpha = wanted && !layout.names[index].includes(wanted) ? 0.12 : 1;
+    context.fillStyle = palette[cells[index] || 0];
+    context.fillRect(place.x, y, size - gap, size - gap);
+    if (layout.states[index]) {
+      context.strokeStyle = closed;
+      context.lineWidth = size >= 10 ? 2 : 1;
+      context.strokeRect(place.x + 1, y + 1, size - gap - 2, size - gap - 2);
+    }
+  }
+  context.globalAlpha = 1;
+  if (chosen >= 0 && chosen < places.length) {
+    context.strokeStyle = style("--mark");
+    context.lineWidth = 3;
+    context.strokeRect(places[chosen].x - 1, places[chosen].y - offsetY - 1, size + 1, size + 1);
+  }
+}
+
+// ---------------------------------------------------------------- choosing
+
+function nodeAt(event) {
+  const x = event.offsetX;
+  const y = event.offsetY + offsetY;
+  return places.findIndex((place) => x >= place.x && x < place.x + size && y >= place.y && y < place.y + size);
+}
+
+function describe(index) {
+  if (index < 0 || !layout) return "";
+  const byte = cells[index] || 0;
+  const use = byte ? `${Math.round(((byte - 1) / STEPS) * 100)} % of ${columnBox.value}` : `no ${columnBox.value}`;
+  const state = ["", ", cordoned", ", tainted"][layout.states[index]];
+  return `${layout.names[index]}: ${use}${state}`;
+}
+
+function choose(index) {
+  if (index < 0) return;
+  chosen = index;
+  cellText.textContent = describe(index);
+  const place = places[index];
+  if (place.y < offsetY) offsetY = place.y;
+  if (place.y + size > offsetY + canvas.clientHeight) offsetY = place.y + size - canvas.clientHeight;
+  draw();
+}
+
+async function open(index) {
+  if (index < 0) return;
+  choose(index);
+  const response = await fetch(`/nodes/${encodeURIComponent(layout.names[index])}?part=1`);
+  panel.innerHTML = await response.text();
+}
+
+function setZoom(factor) {
+  zoom = Math.min(Math.max(1, zoom * factor), 12);
+  arrange();
+}
+
+const KEYS = {
+  ArrowLeft: () => choose(Math.max(0, chosen - 1)),
+  ArrowRight: () => choose(Math.min(layout.names.length - 1, chosen + 1)),
+  ArrowUp: () => choose(Math.max(0, chosen - places.perRow)),
+  ArrowDown: () => choose(Math.min(layout.names.length - 1, chosen + places.perRow)),
+  Home: () => choose(0),
+  End: () => choose(layout.names.length - 1),
+  Enter: () => open(chosen),
+  "+": () => setZoom(1.5),
+  "-": () => setZoom(1 / 1.5),
+  0: () => { zoom = 1; offsetY = 0; arrange(); },
+};
+
+canvas.addEventListener("keydown", (event) => {
+  const act = KEYS[event.key];
+  if (!act || !layout || !layout.names.length) return;
+  event.preventDefault();
+  act();
+});
+canvas.addEventListener("pointermove", (event) => {
+  const index = nodeAt(event);
+  canvas.title = describe(index);
+});
+canvas.addEventListener("click", (event) => open(nodeAt(event)));
+canvas.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  if (event.ctrlKey || event.shiftKey || zoom === 1) setZoom(event.deltaY < 0 ? 1.25 : 0.8);
+  else { offsetY += event.deltaY; arrange(); }
+}, { passive: false });
+
+// ---------------------------------------------------------------- data
+
+async function loadLayout() {
+  layout = await (await fetch("/live/layout")).json();
+  cells = new Uint8Array(layout.names.length);
+  if (!columnBox.options.length) {
+    for (const name of layout.columns) columnBox.add(new Option(name, name));
+    for (const [name, [values]] of Object.entries(layout.groups)) {
+      if (values.some((value) => value)) groupingBox.add(new Option(name, name));
+    }
+  }
+  canvas.setAttribute("aria-label", `Grid of ${layout.names.length} nodes`);
+  arrange();
+}
+
+async function readFrames() {
+  stream?.abort();
+  const own = new AbortController();
+  stream = own;
+  while (!own.signal.aborted) {
+    try {
+      await loadLayout();
+      const response = await fetch(`/live/frames?column=${encodeURIComponent(columnBox.value)}`, { signal: own.signal });
+      await consume(response.body.getReader());
+    } catch {
+      await new Promise((resolve) => { setTimeout(resolve, 1000); });
+    }
+  }
+}
+
+async function consume(reader) {
+  let held = new Uint8Array(0);
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const joined = new Uint8Array(held.length + value.length);
+    joined.set(held);
+    joined.set(value, held.length);
+    held = joined;
+    for (;;) {
+      if (held.length < HEAD_BYTES) break;
+      const view = new DataView(held.buffer, held.byteOffset);
+      const length = view.getUint32(0, true) + 4;
+      if (held.length < length) break;
+      if (Number(view.getBigUint64(4, true)) !== layout.version) { await reader.cancel(); return; }
+      cells = held.slice(HEAD_BYTES, length);
+      held = held.slice(length);
+      canvas.dataset.frames = String(Number(canvas.dataset.frames || 0) + 1);
+      draw();
+    }
+  }
+}
+
+columnBox.addEventListener("change", readFrames);
+groupingBox.addEventListener("change", arrange);
+findBox.addEventListener("input", draw);
+window.addEventListener("resize", arrange);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); draw(); });
+
+readPalette();
+readFrames();

@@ -1,0 +1,48 @@
+"""Serves an ASGI application on the loopback address until it is interrupted."""
+
+import socket
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from stretto.base.errors import InputError
+
+LOOPBACK: Final = "127.0.0.1"
+"""The address served: other machines reach it through an authenticated proxy or a tunnel."""
+_BACKLOG: Final = 128
+_GRACE_S: Final = 1
+"""Seconds that open streams get to end."""
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on the loopback address.
+
+    Args:
+        port: the port; 0 for any free one.
+
+    Raises:
+        InputError: the port is in use or not permitted.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except OSError as error:
+        listener.close()
+        expected = f"a free port ({error.strerror})"
+        raise InputError("--port", port, expected, "--port 0 takes any free one") from error
+    listener.listen(_BACKLOG)
+    return listener
+
+
+def serve(app: ASGIApp, listener: socket.socket) -> None:
+    """Serve an application until the process is interrupted."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE_S,
+        lifespan="off",
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,45 @@
+"""The latest decisions of a running scheduler, bounded: slow readers lose old ones."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+_KEPT: Final = 500
+"""Decisions that a log keeps."""
+
+
+class PodDecision(msgspec.Struct, frozen=True):
+    """One decision about one pod."""
+
+    #: Seconds of the scheduler's clock.
+    time_s: float
+    #: ``namespace/name`` of the pod.
+    pod: str
+    #: What was decided: ``bound``, ``no place``, ``preempted``, ...
+    step: str
+    #: The node; empty for none.
+    node: str = ""
+    #: The shard that decided; -1 if unknown.
+    shard: int = -1
+
+
+class DecisionLog:
+    """The latest decisions with their positions."""
+
+    def __init__(self, kept: int = _KEPT) -> None:
+        """An empty log that keeps the latest ``kept`` decisions."""
+        self._latest: deque[PodDecision] = deque(maxlen=kept)
+        #: Number of decisions ever added.
+        self.count = 0
+
+    def add(self, decisions: Sequence[PodDecision]) -> None:
+        """Append decisions; beyond the limit the oldest are dropped."""
+        self._latest.extend(decisions)
+        self.count += len(decisions)
+
+    def after(self, position: int) -> tuple[int, Sequence[PodDecision]]:
+        """The kept decisions later than a position, oldest first, and the last position."""
+        missing = min(max(self.count - position, 0), len(self._latest))
+        return self.count, tuple(self._latest)[len(self._latest) - missing :]

@@ -1,0 +1,109 @@
+"""The nodes as a grid of cells: a layout that changes with nodes, and frames with one byte a node.
+
+A frame of 20,000 nodes has 20 kB. The browser draws it; the layout says which byte is which node.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.explain.inventory.nodes import ZONE_LABEL
+from stretto.state.cluster.cluster import Cluster
+
+ABSENT: Final = 0
+"""The byte of a node that does not offer the resource."""
+STEPS: Final = 200
+"""Bytes 1 to ``STEPS + 1`` mean a use of 0 to 100 %."""
+_POOL_LABELS: Final = (
+    "node.kubernetes.io/instance-type",
+    "karpenter.sh/nodepool",
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+)
+GROUPINGS: Final = {"zone": (ZONE_LABEL,), "rack": ("rack",), "pool": _POOL_LABELS}
+"""The labels that group nodes, by the name of the grouping; the first one present counts."""
+
+
+class NodeState(IntEnum):
+    """Whether a node takes pods."""
+
+    #: It takes pods.
+    OPEN = 0
+    #: It is cordoned.
+    CORDONED = 1
+    #: A taint keeps pods away that do not tolerate it.
+    TAINTED = 2
+
+
+class NodeLayout(msgspec.Struct, frozen=True):
+    """Which cell is which node."""
+
+    #: Number that changes with the layout.
+    version: int
+    #: Names of the nodes, by zone and name.
+    names: tuple[str, ...]
+    #: The state of each node, as a ``NodeState``.
+    states: tuple[int, ...]
+    #: By grouping: names of the groups, and the group of each node.
+    groups: dict[str, tuple[tuple[str, ...], tuple[int, ...]]]
+    #: Resources that a frame can show.
+    columns: tuple[str, ...]
+
+
+class NodeGrid:
+    """Layout and frames of one cluster; valid while its nodes are the same."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Lay out the live nodes of a cluster by zone and name."""
+        nodes, ledger = cluster.nodes, cluster.ledger
+        slots = nodes.live_slots()
+        order = sorted(slots.tolist(), key=lambda slot: (nodes.zones[slot], nodes.names[slot]))
+        #: int64[node]: the slot of each cell.
+        self.slots: npt.NDArray[np.int64] = np.array(order, np.int64)
+        offered = np.flatnonzero((ledger.alloc[self.slots] > 0).any(axis=0)).tolist()
+        names = ledger.resources.names
+        self._columns = {names[column]: column for column in offered}
+        labels = [cluster.nodes.labels.of(slot) for slot in order]
+        #: What the browser needs once.
+        self.layout = NodeLayout(
+            version=int(nodes.version),
+            names=tuple(nodes.names[slot] for slot in order),
+            states=tuple(int(_state_of(cluster, slot)) for slot in order),
+            groups={name: _grouped(labels, keys) for name, keys in GROUPINGS.items()},
+            columns=tuple(self._columns),
+        )
+
+    def frame(self, cluster: Cluster, column: str) -> bytes:
+        """One byte a node: its use of a resource; ``ABSENT`` where it is not offered.
+
+        A node that is over-committed has the byte of 100 %.
+        """
+        index = self._columns.get(column)
+        if index is None:
+            return bytes(len(self.slots))
+        ledger = cluster.ledger
+        offered = ledger.alloc[self.slots, index]
+        used = ledger.used[self.slots, index]
+        share = np.clip(used / np.maximum(offered, 1), 0.0, 1.0)
+        cells = 1 + np.rint(share * STEPS).astype(np.uint8)
+        return bytes(np.where(offered > 0, cells, ABSENT).astype(np.uint8).tobytes())
+
+
+def _state_of(cluster: Cluster, slot: int) -> NodeState:
+    nodes = cluster.nodes
+    if nodes.unschedulable[slot]:
+        return NodeState.CORDONED
+    return NodeState.TAINTED if nodes.taint_set[slot] else NodeState.OPEN
+
+
+def _grouped(
+    labels: list[dict[str, str]], keys: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Names of the groups in order, and the group of each node; nodes without a label are last."""
+    values = [next((each[key] for key in keys if key in each), "") for each in labels]
+    names = sorted(set(values), key=lambda value: (value == "", value))
+    numbers = {name: number for number, name in enumerate(names)}
+    return tuple(names), tuple(numbers[value] for value in values)

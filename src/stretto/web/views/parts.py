@@ -1,0 +1,65 @@
+"""What a dashboard may offer beside its source; the process that serves it decides."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from stretto.explain.inventory.runs import RunRow
+
+
+class PlannedPod(NamedTuple):
+    """What would happen to one pod of submitted objects."""
+
+    #: ``namespace/name``.
+    pod: str
+    #: Its node; empty if it would stay pending.
+    node: str
+    #: Why it would stay pending; empty for a placed pod.
+    reason: str = ""
+
+
+class PlanPreview(NamedTuple):
+    """What would happen if objects were submitted now."""
+
+    #: One sentence with the figures.
+    summary: str
+    #: The pods of the objects.
+    pods: Sequence[PlannedPod]
+    #: Pods that would be evicted, with their nodes.
+    victims: Sequence[tuple[str, str]] = ()
+    #: Objects that would be refused, and notes about skipped ones.
+    notes: Sequence[str] = ()
+
+
+Planner = Callable[[str], PlanPreview]
+"""Plans pasted YAML; raises ``InputError`` for text that is not valid."""
+
+
+class Actions(Protocol):
+    """Changes that the dashboard may make."""
+
+    def cordon(self, node: str, *, cordoned: bool) -> None:
+        """Close or open a node for new pods.
+
+        Raises:
+            StrettoError: the store refused it.
+        """
+        ...
+
+    def evict(self, pod: str) -> None:
+        """Evict a pod, ``namespace/name``, within its disruption budgets.
+
+        Raises:
+            StrettoError: the store refused it.
+        """
+        ...
+
+
+class DashboardParts(NamedTuple):
+    """The optional parts of a dashboard."""
+
+    #: Lists the run records; ``None`` without a page of studies.
+    runs: Callable[[], Sequence[RunRow]] | None = None
+    #: Plans pasted objects; ``None`` without that page.
+    plan: Planner | None = None
+    #: Changes objects; ``None`` for a dashboard that only reads.
+    actions: Actions | None = None

@@ -1,0 +1,74 @@
+"""The state that a page shows, and where pages get it from."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from stretto.api.wire.kinds import Kind
+from stretto.explain.metrics.shards import ShardFacts
+from stretto.explain.story import Story
+from stretto.explain.why.scene import Scene
+from stretto.state.cluster.cluster import Cluster
+from stretto.stores.store import Record
+from stretto.web.views.decisions import PodDecision
+
+
+class Sight(NamedTuple):
+    """One state of a scheduler; it does not change while it is open."""
+
+    #: Nodes, pods, rules and queues.
+    scene: Scene
+    #: The objects of a kind.
+    records: Callable[[Kind], Sequence[Record]]
+    #: Seconds of the run, or wall time, of the state; ``None`` if unknown.
+    at: float | None = None
+    #: The scheduler's shards; empty if unknown.
+    shards: Sequence[ShardFacts] = ()
+
+
+class Capability(NamedTuple):
+    """What a source offers beyond reading."""
+
+    #: Whether its state changes while it is shown.
+    live: bool = False
+    #: Whether objects may be changed through the dashboard.
+    writes: bool = False
+
+
+class ViewSource(Protocol):
+    """Where pages get their state from."""
+
+    @property
+    def title(self) -> str:
+        """Name of the state, for display."""
+        ...
+
+    @property
+    def capability(self) -> Capability:
+        """What the source offers."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """A number that rises when the state changes; cheap to read."""
+        ...
+
+    def open_nodes(self) -> AbstractContextManager[Cluster]:
+        """Open the nodes alone for the duration of a block; cheap, for frames."""
+        ...
+
+    def open(self) -> AbstractContextManager[Sight]:
+        """Open the state for the duration of a block; other threads wait meanwhile."""
+        ...
+
+    def story(self, pod: str) -> Story:
+        """The steps of a pod, ``namespace/name``.
+
+        Raises:
+            NotFoundError: no such pod.
+        """
+        ...
+
+    def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
+        """Recent decisions later than a position, and the position of the last one."""
+        ...

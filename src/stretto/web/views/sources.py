@@ -1,0 +1,159 @@
+"""Sources of the dashboard: a fixed state, and a running plane."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.wire.kinds import EVENT, POD, QUEUE, Kind
+from stretto.explain.metrics.shards import WaitingWork, shard_facts
+from stretto.explain.story import Story, story_of_objects
+from stretto.explain.why.queues import with_implicit_queues
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.sources.unhandled import FACT_KINDS, read_objects
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
+from stretto.state.cluster.cluster import Cluster
+from stretto.stores.store import Record
+from stretto.web.views.decisions import DecisionLog, PodDecision
+from stretto.web.views.sight import Capability, Sight
+
+_SHOWN_PER_STEP: Final = 50
+"""Decisions of one step that the log takes: a step may place thousands of pods."""
+
+StoryOf = Callable[[str], Story]
+"""The story of a pod, ``namespace/name``."""
+
+
+class FixedSource:
+    """A state that does not change: a run record, a scenario's end, a copy of a cluster."""
+
+    def __init__(self, title: str, sight: Sight, story: StoryOf) -> None:
+        """Show one state.
+
+        Args:
+            title: name of the state, for display.
+            sight: the state.
+            story: the steps of its pods.
+        """
+        #: Name of the state.
+        self.title = title
+        #: It can only be read.
+        self.capability = Capability()
+        #: It does not change.
+        self.version = 1
+        self._story = story
+        self._sight = sight
+        self._lock = RLock()
+
+    @contextmanager
+    def open_nodes(self) -> Iterator[Cluster]:
+        """The nodes of the state."""
+        with self._lock:
+            yield self._sight.scene.cluster
+
+    @contextmanager
+    def open(self) -> Iterator[Sight]:
+        """The state; explanations keep caches in it, so one reader at a time."""
+        with self._lock:
+            yield self._sight
+
+    def story(self, pod: str) -> Story:
+        """The steps of a pod, as the state has them."""
+        with self._lock:
+            return self._story(pod)
+
+    def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
+        """None: a fixed state decides nothing."""
+        return after, ()
+
+
+class PlaneSource:
+    """A plane that runs, or only follows its store, in this process.
+
+    The thread that drives the plane holds ``lock`` during a step; pages hold it while they read.
+    """
+
+    def __init__(self, title: str, plane: Plane, *, writes: bool = False) -> None:
+        """Show a plane.
+
+        Args:
+            title: name of the state, for display.
+            plane: the plane.
+            writes: whether objects may be changed through the dashboard.
+        """
+        #: Name of the state.
+        self.title = title
+        #: It changes while it is shown.
+        self.capability = Capability(live=True, writes=writes)
+        #: Held by whoever steps or reads the plane.
+        self.lock = RLock()
+        #: The latest decisions.
+        self.log = DecisionLog()
+        self._plane = plane
+        plane.observers.append(self._observe)
+
+    @property
+    def version(self) -> int:
+        """A number that rises with each change of a node's use or of a node."""
+        cluster = self._plane.cluster
+        return int(cluster.ledger.head) + int(cluster.nodes.version)
+
+    @contextmanager
+    def open_nodes(self) -> Iterator[Cluster]:
+        """The nodes between two steps of the plane."""
+        with self.lock:
+            yield self._plane.cluster
+
+    @contextmanager
+    def open(self) -> Iterator[Sight]:
+        """The state between two steps of the plane."""
+        plane = self._plane
+        with self.lock:
+            scene = live_scene(
+                plane.cluster, plane.config.profile, plane.units, plane.dispatcher.views
+            )
+            scene.queues = tuple(with_implicit_queues(scene.queues, self._records(QUEUE)))
+            names = plane.config.cluster.scheduler_names
+            objects = [each for kind in FACT_KINDS for each in self._records(kind)]
+            scene.objects = read_objects(objects, plane.cluster, names)
+            numbers = [shard.number for shard in plane.shards]
+            work = WaitingWork(plane.units, plane.sub_clusters)
+            shards = shard_facts(plane.cluster, numbers, (), work)
+            yield Sight(scene, self._records, plane.clock.now(), shards)
+
+    def story(self, pod: str) -> Story:
+        """The steps of a pod, from its object and its events."""
+        with self.lock:
+            records = [*self._records(POD), *self._records(EVENT)]
+        return story_of_objects(records, pod, self.title)
+
+    def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
+        """Recent decisions later than a position, and the position of the last one."""
+        return self.log.after(after)
+
+    def _records(self, kind: Kind) -> Sequence[Record]:
+        return self._plane.store.list(kind).records
+
+    def _observe(self, step: Step) -> None:
+        """Note what a step decided."""
+        found: list[PodDecision] = []
+        for plan, verdict in zip(step.plans, step.verdicts, strict=True):
+            found += self._placed(step.now, plan.shard, verdict.granted)
+            for setback in plan.setbacks[-_SHOWN_PER_STEP:]:
+                key = self._plane.cluster.pods.key(setback.rows[0])
+                found.append(PodDecision(step.now, key, setback.why.value, shard=plan.shard))
+        for started in step.evictions.started:
+            cause = started.cause.value
+            found += [PodDecision(step.now, v.key, cause, v.node) for v in started.victims]
+        self.log.add(found)
+
+    def _placed(self, now: float, shard: int, rows: npt.NDArray[np.int64]) -> list[PodDecision]:
+        pods, nodes = self._plane.cluster.pods, self._plane.cluster.nodes
+        return [
+            PodDecision(now, pods.key(row), "placed", nodes.names[int(pods.slot[row])], shard)
+            for row in rows[-_SHOWN_PER_STEP:].tolist()
+        ]

@@ -1,0 +1,98 @@
+"""The pages of the dashboard, as a browser without scripts sees them."""
+
+import csv
+import io
+
+import pytest
+
+from stretto.base.errors import InputError
+from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
+from tests.unit.web.dashboards import get, post, small_dashboard
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/", "2 nodes"),
+        ("/nodes", 'href="/nodes/n1"'),
+        ("/nodes?find=zone=a", "1 node"),
+        ("/nodes/n1", "zone a"),
+        ("/pods", "even empty"),
+        ("/pods?status=bound", "default/web"),
+        ("/pods/default/web", 'on <a href="/nodes/'),
+        ("/queues", "default"),
+        ("/units", "Every pod is a unit of its own"),
+        ("/shards", "Table of shards"),
+        ("/decisions", "placed"),
+    ],
+)
+def test_a_page_shows_the_state(path: str, text: str) -> None:
+    page = get(small_dashboard(), path)
+    assert page.status_code == 200
+    assert text in page.text
+
+
+def test_a_pending_pod_has_its_reason_its_nodes_and_a_cure() -> None:
+    page = get(small_dashboard(), "/pods/default/dream").text
+    assert "None of the 2 eligible nodes is large enough, even empty" in page
+    assert "0/2 nodes are available: 2 Insufficient cpu" in page
+    assert "Requesting" in page
+
+
+def test_a_pod_is_asked_about_one_node() -> None:
+    answer = get(small_dashboard(), "/pods/default/dream/on?node=n1&part=1").text
+    assert "cores short" in answer
+    assert "<html" not in answer
+
+
+def test_the_part_of_a_page_has_no_frame() -> None:
+    assert "<nav" not in get(small_dashboard(), "/pods?part=1").text
+
+
+@pytest.mark.parametrize("path", ["/nodes/n9", "/pods/default/unknown", "/nothing"])
+def test_an_unknown_object_is_not_found(path: str) -> None:
+    page = get(small_dashboard(), path)
+    assert page.status_code == 404
+    assert "Not found" in page.text
+
+
+def test_names_cannot_inject_markup() -> None:
+    page = get(small_dashboard(), "/pods?find=%3Cscript%3Ealert(1)%3C/script%3E").text
+    assert "<script>alert" not in page
+
+
+def test_pods_are_downloaded_as_csv() -> None:
+    rows = list(csv.DictReader(io.StringIO(get(small_dashboard(), "/export/pods.csv").text)))
+    assert {row["name"]: row["status"] for row in rows}["web"] == "bound"
+
+
+def test_pods_are_downloaded_as_json() -> None:
+    names = [row["name"] for row in get(small_dashboard(), "/export/pods.json").json()]
+    assert sorted(names) == ["dream", "web"]
+
+
+def test_a_plan_shows_where_pods_would_go() -> None:
+    preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n2")])
+    app = small_dashboard(DashboardParts(plan=lambda _: preview))
+    page = post(app, "/plan", {"objects": "kind: Pod"}).text
+    assert "1 of 1 pod would be placed." in page
+    assert "kind: Pod</textarea>" in page
+
+
+def test_a_plan_of_bad_text_says_what_is_wrong() -> None:
+    def refuse(text: str) -> PlanPreview:
+        raise InputError("objects", text, "Kubernetes objects")
+
+    app = small_dashboard(DashboardParts(plan=refuse))
+    assert "expected Kubernetes objects" in post(app, "/plan", {"objects": "?"}).text
+
+
+def test_a_form_that_is_too_large_is_refused() -> None:
+    app = small_dashboard(DashboardParts(plan=lambda _: PlanPreview("", [])))
+    assert post(app, "/plan", {"objects": "x" * (1 << 20)}).status_code == 413
+
+
+def test_pages_without_their_part_do_not_exist() -> None:
+    app = small_dashboard()
+    assert get(app, "/plan").status_code == 404
+    assert 'href="/plan"' not in get(app, "/").text

@@ -1,0 +1,99 @@
+"""Grids, trees and decisions of a state."""
+
+import asyncio
+
+from stretto.control.dispatcher.usage_report import QueueFacts
+from stretto.testing import Harness, make_node, make_pod
+from stretto.web.dashboard.frames import FrameHub
+from stretto.web.views.decisions import DecisionLog, PodDecision
+from stretto.web.views.node_grid import ABSENT, STEPS, NodeGrid, NodeState
+from stretto.web.views.queue_tree import queue_tree
+from tests.unit.web.dashboards import small_cluster, source_of
+
+HEAD = 12
+
+
+def test_a_frame_has_the_use_of_each_node() -> None:
+    harness = Harness(nodes=[make_node("n1", cpu="4"), make_node("n2", cpu="4", gpus=2)])
+    selector = {"kubernetes.io/hostname": "n1"}
+    harness.submit(make_pod("web", cpu="2", spec={"nodeSelector": selector}))
+    harness.settle()
+    grid = NodeGrid(harness.plane.cluster)
+    cells = dict(zip(grid.layout.names, grid.frame(harness.plane.cluster, "cpu"), strict=True))
+    assert cells == {"n1": 1 + STEPS // 2, "n2": 1}
+
+
+def test_a_node_without_a_resource_is_absent_from_its_frame() -> None:
+    harness = Harness(nodes=[make_node("n1"), make_node("n2", resources={"example.com/x": "2"})])
+    harness.settle()
+    grid = NodeGrid(harness.plane.cluster)
+    assert list(grid.frame(harness.plane.cluster, "example.com/x")) == [ABSENT, 1]
+
+
+def test_a_layout_groups_nodes_by_zone() -> None:
+    layout = NodeGrid(small_cluster().plane.cluster).layout
+    names, numbers = layout.groups["zone"]
+    assert names == ("a", "")
+    assert {layout.names[i]: names[n] for i, n in enumerate(numbers)} == {"n1": "a", "n2": ""}
+
+
+def test_a_layout_shows_closed_nodes() -> None:
+    taint = {"key": "a", "value": "b", "effect": "NoSchedule"}
+    nodes = [make_node("n1", unschedulable=True), make_node("n2", taints=[taint]), make_node("n3")]
+    harness = Harness(nodes=nodes)
+    harness.settle()
+    states = NodeGrid(harness.plane.cluster).layout.states
+    assert states == (NodeState.CORDONED, NodeState.TAINTED, NodeState.OPEN)
+
+
+def test_viewers_of_an_unchanged_state_share_one_frame() -> None:
+    hub = FrameHub(source_of(small_cluster()))
+
+    async def both() -> tuple[bytes, bytes]:
+        return await hub.frame("cpu"), await hub.frame("cpu")
+
+    first, second = asyncio.run(both())
+    assert first is second
+
+
+def test_a_frame_changes_when_a_pod_is_placed() -> None:
+    harness = small_cluster()
+    hub = FrameHub(source_of(harness))
+    before = asyncio.run(hub.frame("cpu"))
+    harness.submit(make_pod("more", cpu="2"))
+    harness.settle()
+    assert asyncio.run(hub.frame("cpu"))[HEAD:] != before[HEAD:]
+
+
+def test_a_log_drops_its_oldest_decisions() -> None:
+    log = DecisionLog(kept=2)
+    log.add([PodDecision(float(t), f"default/p{t}", "placed") for t in range(5)])
+    position, found = log.after(0)
+    assert (position, [each.time_s for each in found]) == (5, [3.0, 4.0])
+    assert log.after(4)[1] == found[1:]
+
+
+def test_a_source_notes_what_a_step_decided() -> None:
+    harness = Harness(nodes=[make_node("n1", cpu="4")])
+    source = source_of(harness)
+    harness.submit(make_pod("web", cpu="1"), make_pod("dream", cpu="64"))
+    harness.settle()
+    steps = {(each.pod, each.step, each.node) for each in source.decisions(0)[1]}
+    assert {("default/web", "placed", "n1"), ("default/dream", "no place", "")} <= steps
+
+
+def test_queues_are_a_tree_with_parents_first() -> None:
+    queues = [QueueFacts("b", "a", "Priority"), QueueFacts("a", "", "DRF")]
+    assert [(each.facts.name, each.depth) for each in queue_tree(queues)] == [("a", 0), ("b", 1)]
+
+
+def test_a_queue_shows_its_use_against_guarantee_and_limit() -> None:
+    queue = QueueFacts("a", "", "DRF", counted={"cpu": "2"}, limit={"cpu": "8"}, used={"cpu": "4"})
+    (bar,) = queue_tree([queue])[0].bars
+    assert (bar.used_pct, bar.guarantee_pct, bar.limit_pct) == (50.0, 25.0, 100.0)
+
+
+def test_a_queue_names_who_borrows_what_it_waits_for() -> None:
+    waits = QueueFacts("a", "", "DRF", counted={"cpu": "4"}, used={"cpu": "1"}, pending=2)
+    borrows = QueueFacts("b", "", "DRF", borrowed={"cpu": "3"}, used={"cpu": "3"})
+    assert queue_tree([waits, borrows])[0].borrowers == ("b",)
