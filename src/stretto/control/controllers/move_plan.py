@@ -76,13 +76,21 @@ class MovePlanner:
         before = capacity_after(self._cluster)
         sources = self._nodes() if goal is ReschedulingGoal.NODES else self._gpus()
         hidden = self._exclude_targets(goal)
+        found_free = self._runtime.columns.device_free.copy()
         moves: list[Move] = []
+        targets: set[str] = set()
         for slot, device, rows in sources:
             if not rows or len(moves) + len(rows) > self._limits.moves:
                 continue
-            if not self._is_movable(rows):
+            if device < 0:
+                receives = self._cluster.nodes.names[slot] in targets
+            else:
+                receives = runtime.columns.device_free[slot, device] < found_free[slot, device]
+            if receives or not self._is_movable(rows):  # what receives a pod stays in use
                 continue
-            moves += self._vacate(slot, device, rows)
+            found = self._vacate(slot, device, rows)
+            targets.update(move.target for move in found)
+            moves += found
         for slot, places in hidden.items():
             runtime.columns.free[PODS, slot] = places
         after = capacity_after(self._cluster, moves)
