@@ -46,6 +46,13 @@ FORMS = {
         f"stretto.simulate.{name}/v1": "stretto.sim.traces.batch:BatchReport"
         for name in ("swf", "philly-log", "helios", "tiresias", "elasticflow", "csv")
     },
+    "stretto.federation.clusters/v1": "stretto.cli.output.federation:ClusterListDocument",
+    "stretto.federation.explain/v1": "stretto.cli.output.federation:FleetExplainDocument",
+    "stretto.federation.migrate/v1": "stretto.cli.output.federation:MigrationDocument",
+    "stretto.federation.plan/v1": "stretto.cli.output.federation:FleetPlanDocument",
+    "stretto.federation.rollout/v1": "stretto.federation.answers.records:RolloutFacts",
+    "stretto.federation.run/v1": "stretto.cli.output.federation:FleetRunDocument",
+    "stretto.federation.story/v1": "stretto.cli.output.federation:FleetStoryDocument",
     "stretto.queues/v1": "stretto.cli.output.documents:QueueDocument",
     "stretto.shards/v1": "stretto.cli.output.documents:ShardDocument",
     "stretto.defragment/v1": "stretto.cli.output.documents:DefragmentDocument",

@@ -18,6 +18,7 @@ from stretto.explain.why.remedies.remedy import CureKind
 from stretto.explain.words.reasons import TIERS
 
 PAGES = (
+    "guides/clusters",
     "guides/explain",
     "reference/cli",
     "guides/operator/doctor",

@@ -19,6 +19,7 @@ FORM = re.compile(r'"(stretto\.[a-z._-]+/v\d+)"')
 FILES = {"stretto.recording/v1"}
 
 SCENARIO = "examples/queues.yaml"
+FLEET = "examples/federation.yaml"
 #: One call for each form, without ``--json``; ``{}`` is a folder of the test.
 CALLS = {
     "stretto.run/v1": f"run {SCENARIO} --speed 0 --no-plots -q",
@@ -29,6 +30,13 @@ CALLS = {
     "stretto.explain.queue/v1": f"explain queue/research --on {SCENARIO}",
     "stretto.queues/v1": f"queues --on {SCENARIO}",
     "stretto.shards/v1": f"shards --on {SCENARIO}",
+    "stretto.federation.run/v1": f"run {FLEET}",
+    "stretto.federation.clusters/v1": f"federation clusters --on {FLEET}",
+    "stretto.federation.explain/v1": f"federation explain web --on {FLEET}",
+    "stretto.federation.rollout/v1": f"federation rollout web --on {FLEET}",
+    "stretto.federation.migrate/v1": f"federation migrate --from east --on {FLEET}",
+    "stretto.federation.plan/v1": f"federation plan examples/federation --on {FLEET}",
+    "stretto.federation.story/v1": f"federation story web --on {FLEET}",
     "stretto.defragment/v1": f"defragment --on {SCENARIO}",
     "stretto.doctor/v1": f"doctor --on {SCENARIO}",
     "stretto.get.pods/v1": f"get pods --on {SCENARIO}",

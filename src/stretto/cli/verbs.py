@@ -75,6 +75,11 @@ VERBS: Final[Mapping[str, Verb]] = {
     "dashboard": _cluster("dashboard:dashboard", "Serve pages about a state on this machine."),
     "queues": _cluster("queues:queues", "Show the queue tree: shares, use and pending pods."),
     "shards": _cluster("shards:shards", "Show the shards: their nodes and their decisions."),
+    "federation": Verb(
+        "stretto.cli.commands.federation.group:federation",
+        "Many clusters as one: place, explain, migrate, compare.",
+        VerbGroup.CLUSTER,
+    ),
     "doctor": _cluster("doctor:doctor", "Check every invariant of a state and report violations."),
     "scheduler": _daemon("scheduler:scheduler", "Schedule the pods of a Kubernetes cluster."),
     "dispatcher": _daemon("roles:dispatcher", "Run one role: order pods and send them to shards."),

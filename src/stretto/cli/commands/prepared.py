@@ -119,6 +119,18 @@ class FinishedRun:
     partial: bool
 
 
+def ran_as_fleet(common: CommandContext, opts: RunOptions) -> bool:
+    """Run a fleet file; false for any other scenario.
+
+    Raises:
+        InputError: the file is invalid.
+        DoesNotFitError: replicas fit nowhere, and all are required.
+    """
+    from stretto.cli.views.fleet_run import ran_fleet
+
+    return ran_fleet(common.console, opts.scenario, require_all=opts.require_all)
+
+
 def loaded_scenario(common: CommandContext, opts: RunOptions) -> "Scenario":
     """Load and check the scenario, with the overrides of the options.
 

@@ -17,6 +17,7 @@ from stretto.cli.commands.prepared import (
     live_run,
     loaded_scenario,
     prepared_run,
+    ran_as_fleet,
 )
 from stretto.cli.console import Console
 from stretto.cli.interrupts import DeferredInterrupt
@@ -103,6 +104,8 @@ def run(common: CommandContext, opts: RunOptions) -> None:
     from stretto.cli.views.run_report import announce_run, report_run, short_name
     from stretto.sim.counters import StepCounters
 
+    if ran_as_fleet(common, opts):
+        return
     scenario = loaded_scenario(common, opts)
     out = _out_folder(common, opts, scenario.name)
     opts = replace(opts, tier=tier_of(opts.tier, common.console.note))

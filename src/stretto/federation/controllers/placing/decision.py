@@ -33,6 +33,17 @@ class ScheduledSpec(NamedTuple):
     waiting: str | None = None
 
 
+class PlacementResult(NamedTuple):
+    """What is decided about an object."""
+
+    #: Where it goes, and why.
+    placement: FederatedPlacement
+    #: How far that takes effect.
+    condition: ObjectCondition
+    #: Whether the default planners have divided it.
+    is_planned: bool
+
+
 class PlacementDecision:
     """Decides where objects go."""
 
@@ -65,16 +76,31 @@ class PlacementDecision:
             ObjectProblemError: a profile is missing or a webhook fails; the placement stays.
             InputError, UnknownNameError: the profile is invalid; the placement stays.
         """
+        result, condition, plans = self.result(item, rules, clusters)
+        if plans and result.replicas:
+            self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
+        return ScheduledSpec(self._written(item, result), condition, decided.waiting(result))
+
+    def result(
+        self,
+        item: FederatedItem,
+        rules: Steering,
+        clusters: tuple[StoredObject, ...],
+    ) -> PlacementResult:
+        """What is decided, without any effect; the arguments are those of ``decide``.
+
+        Raises:
+            ObjectProblemError: a profile is missing or a webhook fails.
+            InputError, UnknownNameError: the profile is invalid.
+        """
         found = self._supply.offered(item.key, clusters)
         workload = federated_workload(item.federated, item.type, rules, found)
         unit = scheduling_unit(item.federated, item.type, rules, workload)
         subject = WebhookSubject(unit, {each.record.name: each.fields for each in found.clusters})
         profile = self._profiles.profile(rules.profile, subject)
         result = schedule(workload, member_fleet(item.type, found), profile, found.divide)
-        if found.divide is not None and result.replicas:
-            self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
         condition = results.condition_of(workload, result)
-        return ScheduledSpec(self._written(item, result), condition, decided.waiting(result))
+        return PlacementResult(result, condition, found.divide is not None)
 
     def without_policy(self, federated: StoredObject) -> ScheduledSpec:
         """The spec of an object without a policy: nothing, or what it had."""

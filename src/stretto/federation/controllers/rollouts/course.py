@@ -14,6 +14,7 @@ from stretto.federation import names
 from stretto.federation.controllers.rollouts.reading import MemberDeployment, MemberDeployments
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.rollouts import members, rules
+from stretto.federation.objects.rollouts.rules import RolloutNotes
 from stretto.federation.planner.rollout.member import MemberSpec
 from stretto.federation.planner.rollout.plan import finished_stages, plan
 from stretto.federation.planner.rollout.policy import RolloutDemand, RolloutPlan, RolloutVerdict
@@ -39,6 +40,20 @@ class RolloutCourse:
     note: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RolloutLook:
+    """A look at a rollout."""
+
+    #: The Deployment in every cluster.
+    members: Mapping[str, MemberDeployment]
+    #: What the planner reads.
+    demand: RolloutDemand
+    #: What it plans.
+    plan: RolloutPlan
+    #: What the rollout has reached.
+    notes: RolloutNotes
+
+
 NO_COURSE: Final = RolloutCourse()
 """Every member gets what source and overrides want."""
 
@@ -52,19 +67,19 @@ class FleetRollouts:
         self._deployments = MemberDeployments(fleet)
         self._clock = clock
 
-    def course(self, type_: FederatedType, federated: StoredObject) -> RolloutCourse:
-        """The next step of an object.
+    def look(self, type_: FederatedType, federated: StoredObject) -> RolloutLook | None:
+        """What a rollout would do next; ``None`` where each cluster rolls by itself.
 
         Raises:
             InputError: the policy of the rollout or an override is malformed.
         """
         template: Fields = federated.spec["template"]
         if self._settings.planners is not PlannerKind.STRETTO:
-            return NO_COURSE
+            return None
         revision = members.revision_of(template)
         found = self._deployments.of(type_, federated, revision)
         if not found:
-            return NO_COURSE
+            return None
         now = self._clock.now()
         rule = rules.rule_of(federated.annotations)
         notes = rules.notes_of(federated.annotations, revision, now)
@@ -74,10 +89,23 @@ class FleetRollouts:
         demand = RolloutDemand(replicas, revision, notes.previous, states, policy)
         usable = sum(each.of(revision).available for each in states)
         notes = rules.noted(notes, finished_stages(demand), usable, now)
-        result = plan(replace(demand, progress=rules.progress_of(rule, notes, now)))
+        demand = replace(demand, progress=rules.progress_of(rule, notes, now))
+        result = plan(demand)
         failed = result.verdict in (RolloutVerdict.FAILED, RolloutVerdict.ROLLING_BACK)
         notes = rules.ended(notes, failed=notes.failed or failed, verdict=result.verdict.value)
-        return _course(found, result, revision, _note(federated, rules.written(notes)))
+        return RolloutLook(found, demand, result, notes)
+
+    def course(self, type_: FederatedType, federated: StoredObject) -> RolloutCourse:
+        """The next step of an object.
+
+        Raises:
+            InputError: the policy of the rollout or an override is malformed.
+        """
+        look = self.look(type_, federated)
+        if look is None:
+            return NO_COURSE
+        note = _note(federated, rules.written(look.notes))
+        return _course(look.members, look.plan, look.demand.revision, note)
 
 
 def _course(

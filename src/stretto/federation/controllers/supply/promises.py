@@ -68,7 +68,7 @@ class PromiseLedger:
         for key in self._clusters.get(name, ()):
             entry = self._entries[key]
             before = entry.left(name)
-            entry.seen[name] = self._pods(entry.item, name)
+            entry.seen[name] = self._pods(entry.item, name, entry.planned.get(name, 0))
             self._add(name, entry.request, entry.left(name) - before)
 
     # ---------------------------------------------------------------- reads
@@ -99,10 +99,17 @@ class PromiseLedger:
             self._entries = {}
             for item in everything(self._fleet):
                 found = current_replicas(item.federated, item.type)
-                self._put(item, {name: count for name, count in found.items() if count})
+                planned = {name: count for name, count in found.items() if count}
+                self._put(item, planned, unknown=planned)
         return self._entries
 
-    def _put(self, item: FederatedItem, replicas: Mapping[str, int]) -> None:
+    def _put(
+        self,
+        item: FederatedItem,
+        replicas: Mapping[str, int],
+        unknown: Mapping[str, int] = _NOTHING,
+    ) -> None:
+        """Note a decision; ``unknown`` are the pods of members that are not connected."""
         assert self._entries is not None
         key = item.key
         before = self._drop(key)
@@ -111,7 +118,7 @@ class PromiseLedger:
         seen = dict(before.seen) if before is not None else {}
         for name in replicas:
             if name not in seen:
-                seen[name] = self._pods(item, name)
+                seen[name] = self._pods(item, name, unknown.get(name, 0))
         request = request_of(item.federated.spec["template"])
         entry = self._entries[key] = _Promised(item, request, dict(replicas), seen)
         for name in replicas:
@@ -127,12 +134,12 @@ class PromiseLedger:
             self._clusters[name].discard(key)
         return before
 
-    def _pods(self, item: FederatedItem, cluster: str) -> int:
-        """Pods of an object that exist in a cluster."""
+    def _pods(self, item: FederatedItem, cluster: str, unknown: int) -> int:
+        """Pods of an object that exist in a cluster; ``unknown`` if it is not connected."""
         member = self._fleet.member(cluster)
         template = item.federated.spec["template"]["metadata"]
         if member is None:
-            return 0
+            return unknown
         place = item.federated.record.namespace, template["name"]
         found = member.follow_synced(item.type.kind).get(*place)
         return int(found.status.get("replicas") or 0) if found is not None else 0

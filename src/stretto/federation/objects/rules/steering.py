@@ -94,6 +94,11 @@ def of_policy(spec: PropagationPolicySpec) -> Steering:
     )
 
 
+def leaving(base: Steering, until: Mapping[str, float]) -> Steering:
+    """The rules of an object that also leaves clusters, each until seconds since the epoch."""
+    return replace(base, left_until={**base.left_until, **until})
+
+
 def steered(base: Steering, annotations: Mapping[str, str]) -> Steering:
     """The rules of a policy with the annotations of an object applied."""
     problems: dict[str, str] = {}

@@ -1,0 +1,4 @@
+"""``stretto federation``: many clusters as one.
+
+Here belong its verbs and the fleet that they read. Answers, planners and controllers do not.
+"""

@@ -1,0 +1,128 @@
+"""The fleet that a verb reads: a fleet file, which runs in virtual time, or a host's API server."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from stretto.base.errors import InputError
+from stretto.cli import options
+from stretto.cli.examples import example_names, example_path
+from stretto.cli.output.formats import OUTPUT
+
+if TYPE_CHECKING:
+    from stretto.base.clock import Clock
+    from stretto.federation.answers.subjects import FleetReader
+    from stretto.federation.fleet import ClusterFleet
+
+CLUSTER: Final = "cluster"
+"""The fleet whose host is the cluster that kubectl would use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetOptions:
+    """Options of a verb that reads a fleet."""
+
+    #: A fleet file, the name of a bundled one, ``cluster`` or ``cluster:CONTEXT``.
+    on: str = CLUSTER
+    #: Kubeconfig of the host; ``None`` for kubectl's default.
+    kubeconfig: Path | None = None
+    #: Output format.
+    output: str = "table"
+
+    @property
+    def reads_host(self) -> bool:
+        """Whether to read an API server."""
+        return self.on == CLUSTER or self.on.startswith(f"{CLUSTER}:")
+
+
+@dataclass(frozen=True)
+class OpenedFleet:
+    """A fleet that has been read."""
+
+    #: What it is, in words.
+    title: str
+    #: Its objects.
+    fleet: "ClusterFleet"
+    #: Its time.
+    clock: "Clock"
+
+    def reader(self) -> "FleetReader":
+        """Answers about it."""
+        from stretto.federation.answers.subjects import FleetReader
+
+        reader = FleetReader(self.fleet, self.clock)
+        self.fleet.host.poll(self.clock.monotonic())
+        return reader
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--on",
+        default=CLUSTER,
+        metavar="FLEET",
+        help="A fleet file, cluster or cluster:CONTEXT [cluster: the host kubectl would use].",
+    ),
+    click.option(
+        "--kubeconfig",
+        type=options.INPUT_FILE,
+        metavar="FILE",
+        help="Read the host of this kubeconfig.",
+    ),
+    OUTPUT,
+)
+
+
+def fleet_options(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a verb that reads a fleet."""
+    for each in reversed(_OPTIONS):
+        body = each(body)
+    return body
+
+
+def fleet_path(text: str) -> Path:
+    """The path of a fleet file, or of a bundled one by its name.
+
+    Raises:
+        InputError: there is no such file, or it is no fleet.
+    """
+    from stretto.sim.fleet.description import is_fleet
+
+    path = example_path(text) if text in example_names() and not Path(text).exists() else Path(text)
+    if not path.is_file():
+        raise InputError("--on", text, "an existing fleet file, cluster or cluster:CONTEXT")
+    if not is_fleet(path):
+        hint = "a fleet file has the key federation (see examples/federation.yaml)"
+        raise InputError("--on", text, "a fleet file", hint)
+    return path
+
+
+@contextmanager
+def opened_fleet(opts: FleetOptions) -> Iterator[OpenedFleet]:
+    """Open a fleet for the duration of the block; a fleet file runs to its end first.
+
+    Raises:
+        InputError: the file or the kubeconfig is invalid.
+    """
+    if not opts.reads_host:
+        yield _embedded(fleet_path(opts.on))
+        return
+    from stretto.base.clock import WallClock
+    from stretto.cli.sources.hosts import opened_host
+
+    context, clock = opts.on.partition(":")[2], WallClock()
+    with opened_host(opts.kubeconfig, context, clock) as fleet:
+        yield OpenedFleet(f"host {context}".strip(), fleet, clock)
+
+
+def _embedded(path: Path) -> OpenedFleet:
+    from stretto.sim.fleet.building import built
+    from stretto.sim.fleet.description import read_fleet
+
+    scenario = read_fleet(path)
+    made = built(scenario.federation)
+    made.run_until(made.clock.monotonic() + scenario.federation.seconds)
+    return OpenedFleet(scenario.name, made.federation.fleet, made.clock)

@@ -1,0 +1,45 @@
+"""Where objects are placed, from what their federated objects say."""
+
+import json
+
+from stretto.federation import names
+from stretto.federation.answers.records import PlacedObject
+from stretto.federation.answers.subjects import kind_of, title
+from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.objects import pending, placements
+from stretto.federation.objects.current import current_replicas
+from stretto.reconcile.cache import Fields
+
+
+def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
+    """Where an object is placed.
+
+    Args:
+        item: the object.
+        error: what its last reconciliation raised; empty for nothing.
+    """
+    federated = item.federated
+    found: Fields = json.loads(federated.annotations.get(names.WAITING) or "{}")
+    placed = dict(sorted(current_replicas(federated, item.type).items()))
+    everywhere = dict.fromkeys(sorted(placements.placement(federated.spec)))
+    problem = ""
+    if not everywhere:
+        problem = error or _problem(item)
+    return PlacedObject(
+        title(item),
+        kind_of(item),
+        placed or everywhere,
+        found.get("clusters") or {},
+        int(found.get("unplaced") or 0),
+        problem,
+    )
+
+
+def _problem(item: FederatedItem) -> str:
+    """Why an object has no placement."""
+    labels = item.federated.labels
+    if names.POLICY not in labels and names.CLUSTER_POLICY not in labels:
+        return "it has no label with the name of a propagation policy"
+    if pending.pending(item.federated.annotations):
+        return "its policy is not applied yet"
+    return "no cluster is feasible"

@@ -1,0 +1,114 @@
+"""Records of the answers."""
+
+import msgspec
+
+
+class ClusterFacts(msgspec.Struct, frozen=True):
+    """A member cluster."""
+
+    #: Name.
+    name: str
+    #: ``ready``, ``not ready``, ``joining`` or ``leaving``.
+    state: str
+    #: Nodes that take pods.
+    nodes: int
+    #: Allocatable CPU in thousandths.
+    cpu_milli: int
+    #: Share of the allocatable CPU that pods request, from 0 to 1.
+    filled: float
+    #: Objects with replicas in it.
+    workloads: int
+    #: Their replicas.
+    replicas: int
+    #: CPU in thousandths that decisions have promised and pods do not use yet.
+    promised_milli: int
+    #: Taints, as ``key=value:effect``.
+    taints: tuple[str, ...] = ()
+
+
+class ClusterVerdict(msgspec.Struct, frozen=True):
+    """What one cluster means for one object."""
+
+    #: Cluster.
+    cluster: str
+    #: Replicas that it gets; ``None`` for all, or none if it is not chosen.
+    replicas: int | None
+    #: Whether the object goes there.
+    chosen: bool
+    #: Points of the scores; ``None`` if a filter rejects it.
+    score: int | None
+    #: Why, in a sentence.
+    why: str
+    #: What would bring the object, or more of it, there; empty if nothing is missing.
+    cure: str = ""
+
+
+class PlacedObject(msgspec.Struct, frozen=True):
+    """Where an object goes."""
+
+    #: ``namespace/name``.
+    name: str
+    #: Kind.
+    kind: str
+    #: Replicas by cluster; ``None`` for all of them.
+    placement: dict[str, int | None]
+    #: Replicas that no cluster holds now, by the cluster where they wait.
+    waiting: dict[str, int]
+    #: Replicas that no cluster may run.
+    unplaced: int
+    #: Why it goes nowhere; empty if it goes somewhere.
+    problem: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether all replicas have a cluster that holds them."""
+        return not self.waiting and not self.unplaced and not self.problem
+
+
+class RolloutRow(msgspec.Struct, frozen=True):
+    """A rollout in one cluster."""
+
+    #: Cluster.
+    cluster: str
+    #: Wanted replicas.
+    wanted: int
+    #: Pods of the new revision.
+    updated: int
+    #: Available ones of them.
+    available: int
+    #: Pods of other revisions.
+    old: int
+    #: What it waits for, in a sentence.
+    waits_for: str
+
+
+class RolloutFacts(msgspec.Struct, frozen=True):
+    """A rollout over all clusters."""
+
+    #: ``namespace/name``.
+    name: str
+    #: Verdict of the planner.
+    verdict: str
+    #: The new revision.
+    revision: str
+    #: Pods above the replicas that may still be created.
+    surge_left: int
+    #: Available pods that may still be stopped.
+    unavailable_left: int
+    #: Every cluster.
+    clusters: tuple[RolloutRow, ...]
+
+
+class MigrationRow(msgspec.Struct, frozen=True):
+    """What a migration changes for one object."""
+
+    #: ``namespace/name``.
+    name: str
+    #: Replicas by cluster before.
+    before: dict[str, int | None]
+    #: Replicas by cluster afterwards.
+    after: dict[str, int | None]
+    #: Replicas that start elsewhere.
+    moves: int
+    #: Replicas that no other cluster holds.
+    waiting: int

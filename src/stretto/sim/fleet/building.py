@@ -1,0 +1,132 @@
+"""Builds an embedded federation from its description."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG, FEDERATION
+from stretto.api.kinds.kubernetes import KUBERNETES
+from stretto.api.wire.kinds import Kind
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError
+from stretto.federation.objects.defaults import default_types
+from stretto.federation.settings import FederationSettings
+from stretto.sim.fleet.description import ClusterShape, FleetDescription
+from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
+from stretto.sim.fleet.reporting import CapacityReporter
+from stretto.stores.store import Patch, Store
+from stretto.workloads.kubelet import CourseOf, default_course
+
+START: Final = 1_767_225_600.0
+"""Wall time at which every fleet begins: 2026-01-01."""
+_CPU_MODEL: Final = "stretto.dev/cpu-model"
+
+
+def built(
+    fleet: FleetDescription,
+    settings: FederationSettings | None = None,
+    course: CourseOf = default_course,
+) -> EmbeddedFleet:
+    """A fleet with its clusters and the objects of its host; nothing has run yet.
+
+    Raises:
+        InputError: an object is refused; the message names it.
+    """
+    chosen = settings or FederationSettings(performance=fleet.matrix())
+    made = EmbeddedFleet(ManualClock(START), chosen, FleetParts(course))
+    configured = {str(each.get("kind")) for each in fleet.objects}
+    if FEDERATED_TYPE_CONFIG.kind.kind not in configured:
+        for config in default_types():
+            put(made.host, FEDERATED_TYPE_CONFIG.kind, config)
+    for each in fleet.clusters:
+        add_cluster(made, each)
+    made.settle()
+    for body in fleet.objects:
+        put(made.host, kind_of(body), body)
+    return made
+
+
+def add_cluster(fleet: EmbeddedFleet, shape: ClusterShape) -> None:
+    """Add a member that has joined and is ready."""
+    member = fleet.add_member(shape.name, node_bodies(shape))
+    host = fleet.federation.fleet.host
+    reporter = CapacityReporter(fleet.federation.fleet.member(shape.name) or host, host)
+    fleet.federation.loop.add_controllers([reporter])
+    body = {
+        "metadata": {"name": shape.name, "labels": shape.labels},
+        "spec": {"taints": list(shape.taints)},
+    }
+    put(fleet.host, FEDERATED_CLUSTER.kind, body)
+    set_ready(fleet.host, shape.name, ready=True)
+    assert member.name == shape.name
+
+
+def set_ready(host: Store, name: str, *, ready: bool) -> None:
+    """Report a cluster as ready or as lost."""
+    conditions = [
+        {"type": "Joined", "status": "True"},
+        {"type": "Ready", "status": "True" if ready else "False"},
+        {"type": "Offline", "status": "False" if ready else "True"},
+    ]
+    kinds = (entry.kind for entry in KUBERNETES)
+    served = [
+        {"group": each.group, "version": each.version, "kind": each.kind, "pluralName": each.plural}
+        for each in kinds
+    ]
+    status = {"conditions": conditions, "apiResourceTypes": served}
+    host.patch_status(FEDERATED_CLUSTER.kind, [Patch("", name, {"status": status})])
+
+
+def put(store: Store, kind: Kind, body: dict[str, Any]) -> None:
+    """Create an object.
+
+    Raises:
+        InputError: the store refuses it.
+    """
+    reply = store.create(kind, [msgspec.json.encode(body)])[0]
+    if reply.outcome.value != "ok":
+        name = (body.get("metadata") or {}).get("name")
+        raise InputError(f"{kind.kind} {name}", None, "a valid object", reply.message)
+
+
+def kind_of(body: dict[str, Any]) -> Kind:
+    """The kind of a manifest.
+
+    Raises:
+        InputError: no kind that a federation carries has the name.
+    """
+    group = str(body.get("apiVersion") or "v1").rpartition("/")[0]
+    for entry in _known():
+        if entry.kind == body.get("kind") and entry.group == group:
+            return entry
+    where = f"{body.get('kind')} {(body.get('metadata') or {}).get('name')}"
+    expected = "a kind of Kubernetes or of core.kubeadmiral.io"
+    raise InputError(f"{where}: apiVersion", body.get("apiVersion"), expected)
+
+
+def _known() -> Iterable[Kind]:
+    yield from (entry.kind for entry in (*FEDERATION, *KUBERNETES))
+
+
+def node_bodies(shape: ClusterShape) -> Sequence[bytes]:
+    """The nodes of a cluster as JSON."""
+    resources = {"cpu": str(shape.cpu), "memory": shape.memory, "pods": "110"}
+    if shape.gpus:
+        resources["nvidia.com/gpu"] = str(shape.gpus)
+    labels = {"kubernetes.io/os": "linux"}
+    if shape.cpu_model:
+        labels[_CPU_MODEL] = shape.cpu_model
+    made = []
+    for number in range(shape.nodes):
+        name = f"{shape.name}-{number}"
+        body = {
+            "metadata": {"name": name, "labels": {**labels, "kubernetes.io/hostname": name}},
+            "status": {
+                "allocatable": resources,
+                "capacity": resources,
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+        made.append(msgspec.json.encode(body))
+    return made

@@ -1,0 +1,113 @@
+"""A fleet as a file: clusters of equal nodes, objects of the host, and how long it runs."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.federation.planner.supply.generations import PerformanceMatrix
+
+KEY: Final = "federation"
+"""The key that makes a scenario file a fleet."""
+
+
+class ClusterShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A member cluster of equal nodes."""
+
+    #: Name of the cluster.
+    name: str
+    #: Number of nodes.
+    nodes: int = 1
+    #: CPUs of a node.
+    cpu: int = 8
+    #: Memory of a node.
+    memory: str = "32Gi"
+    #: GPUs of a node.
+    gpus: int = 0
+    #: CPU model of the nodes; empty for none.
+    cpu_model: str = ""
+    #: Labels of the cluster.
+    labels: dict[str, str] = {}
+    #: Taints of the cluster.
+    taints: tuple[dict[str, str], ...] = ()
+
+
+class FleetDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The key ``federation`` of a scenario file."""
+
+    #: Member clusters.
+    clusters: tuple[ClusterShape, ...]
+    #: Objects of the host, as manifests.
+    objects: tuple[dict[str, Any], ...] = ()
+    #: Seconds of virtual time that the fleet runs.
+    seconds: float = 60.0
+    #: Work of one CPU by service and CPU model.
+    performance: dict[str, dict[str, str | float]] = {}
+
+    def matrix(self) -> PerformanceMatrix | None:
+        """The matrix of CPU generations; ``None`` without one.
+
+        Raises:
+            InputError: an entry is no positive number.
+        """
+        return PerformanceMatrix.read(self.performance) if self.performance else None
+
+
+class FleetScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fleet file."""
+
+    #: The fleet.
+    federation: FleetDescription
+    #: Name of the scenario; empty for the file's.
+    name: str = ""
+    #: Seed of all draws.
+    seed: int = 0
+
+
+def is_fleet(path: Path) -> bool:
+    """Whether a file describes a fleet."""
+    if not path.is_file() or path.suffix not in (".yaml", ".yml", ".json"):
+        return False
+    return any(line.startswith(f"{KEY}:") for line in path.read_text("utf-8").splitlines())
+
+
+def read_fleet(path: Path) -> FleetScenario:
+    """Read a fleet file.
+
+    Raises:
+        InputError: the file is no YAML, or a field is malformed; the message names it.
+    """
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+        made = msgspec.convert(found, FleetScenario)
+    except yaml.YAMLError as error:
+        raise InputError(str(path), None, "YAML", str(error).replace("\n", " ")) from error
+    except (msgspec.ValidationError, ValueError) as error:
+        expected = "a fleet: federation with clusters and objects"
+        raise InputError(str(path), None, expected, str(error)) from error
+    _check(path, made.federation)
+    if not made.name:
+        return msgspec.structs.replace(made, name=path.stem)
+    return made
+
+
+def _check(path: Path, fleet: FleetDescription) -> None:
+    """Refuse what no fleet can be built of."""
+    seen: set[str] = set()
+    if not fleet.clusters:
+        raise InputError(f"{path}: federation.clusters", None, "at least one cluster")
+    for at, each in enumerate(fleet.clusters):
+        where = f"{path}: federation.clusters[{at}]"
+        if each.name in seen:
+            raise InputError(f"{where}.name", each.name, "each cluster once")
+        if each.nodes < 0:
+            raise InputError(f"{where}.nodes", each.nodes, "0 or more")
+        seen.add(each.name)
+    for at, body in enumerate(fleet.objects):
+        if not body.get("kind") or not (body.get("metadata") or {}).get("name"):
+            where = f"{path}: federation.objects[{at}]"
+            raise InputError(where, body.get("kind"), "a manifest with kind and metadata.name")
+    fleet.matrix()

@@ -1,0 +1,84 @@
+"""A trial: what the controllers decide about new objects, on a copy of a host without members."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.kinds.federation import FEDERATION
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError
+from stretto.federation.answers.placements import placed_object
+from stretto.federation.answers.records import PlacedObject
+from stretto.federation.controllers.keys import FederatedItem, everything
+from stretto.federation.fleet import ClusterFleet
+from stretto.federation.settings import FederationSettings
+from stretto.sim.fleet.building import kind_of, put
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.stores.store import Patch
+
+_OWN: Final = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "ownerReferences")
+"""Fields of the metadata that a store writes itself."""
+
+
+def trial(fleet: ClusterFleet, now: float, bodies: Sequence[dict[str, Any]]) -> list[PlacedObject]:
+    """Where new or changed objects would go.
+
+    Args:
+        fleet: the fleet; its host is copied.
+        now: seconds since the epoch.
+        bodies: the objects, as manifests.
+
+    Raises:
+        InputError: an object is refused; the message names it.
+    """
+    copy = _copy(fleet, now)
+    copy.settle()
+    kinds = {each.kind for each in fleet.types}
+    wanted = set()
+    for body in bodies:
+        kind = kind_of(body)
+        metadata = body.setdefault("metadata", {})
+        if kind.namespaced:
+            metadata.setdefault("namespace", "default")
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        if copy.host.get(kind, namespace, name) is not None:
+            copy.host.patch(kind, [Patch(namespace, name, _without_own(body))])
+        else:
+            put(copy.host, kind, body)
+        if kind in kinds:
+            wanted.add((kind.kind, namespace, name))
+    copy.settle()
+    errors = {
+        key: text for (name, key), text in copy.federation.loop.errors.items() if name == "schedule"
+    }
+    found = {_key(item): item for item in everything(copy.federation.fleet)}
+    missing = wanted - found.keys()
+    if missing:
+        kind_name, namespace, name = min(missing)
+        raise InputError(f"{kind_name} {namespace}/{name}", None, "an object that federates")
+    return [placed_object(found[key], errors.get(found[key].key, "")) for key in sorted(wanted)]
+
+
+def _copy(fleet: ClusterFleet, now: float) -> EmbeddedFleet:
+    """A host with the same objects and no members."""
+    copy = EmbeddedFleet(ManualClock(now), FederationSettings())
+    sources = [each.kind for each in fleet.types]
+    for kind in dict.fromkeys([*(entry.kind for entry in FEDERATION), *sources]):
+        for each in fleet.host.follow_synced(kind):
+            body = _without_own(each.fields)
+            copy.host.create(kind, [msgspec.json.encode(body)])
+            if each.status:
+                change = Patch(*each.name, {"status": each.status})
+                copy.host.patch_status(kind, [change])
+    return copy
+
+
+def _without_own(fields: dict[str, Any]) -> dict[str, Any]:
+    metadata = {key: x for key, x in (fields.get("metadata") or {}).items() if key not in _OWN}
+    return {**{k: x for k, x in fields.items() if k != "status"}, "metadata": metadata}
+
+
+def _key(item: FederatedItem) -> tuple[str, str, str]:
+    metadata = item.federated.spec["template"]["metadata"]
+    return item.type.kind.kind, item.federated.record.namespace, metadata["name"]

@@ -1,0 +1,103 @@
+"""The verbs of a federation, on the bundled fleet file."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stretto.cli.main import cli
+
+POLICY = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: huge, labels: {kubeadmiral.io/propagation-policy-name: NAME}}
+spec:
+  replicas: 90
+  template:
+    spec: {containers: [{name: main, image: x, resources: {requests: {cpu: "2"}}}]}
+"""
+
+
+def called(*words: str, on: str = "federation") -> Result:
+    return CliRunner().invoke(cli, ["federation", *words, "--on", on])
+
+
+def test_clusters_are_listed_with_their_fill() -> None:
+    found = json.loads(called("clusters", "-o", "json").stdout)["clusters"]
+    assert [each["name"] for each in found] == ["east", "lab", "west"]
+    assert found[0]["filled"] == pytest.approx(0.625)
+
+
+def test_a_cluster_is_explained_with_a_cure() -> None:
+    done = called("explain", "web", "lab", "-o", "json")
+    verdict = json.loads(done.stdout)["clusters"][0]
+    assert (verdict["chosen"], verdict["cure"]) == (False, "add a toleration, or remove the taint")
+
+
+def test_a_plan_of_what_does_not_fit_exits_with_3(tmp_path: Path) -> None:
+    file = tmp_path / "huge.yaml"
+    file.write_text(POLICY.replace("NAME", "by-capacity"))
+    done = called("plan", str(file))
+    assert done.exit_code == 3
+    assert "replicas of default/huge fit nowhere" in done.stderr
+
+
+def test_a_plan_without_its_policy_says_which_one_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "huge.yaml"
+    file.write_text(POLICY.replace("NAME", "absent"))
+    done = called("plan", str(file))
+    assert done.exit_code == 3
+    assert "absent does not exist" in done.stderr
+
+
+def test_a_rollout_shows_every_cluster() -> None:
+    found = json.loads(called("rollout", "web", "-o", "json").stdout)
+    assert [row["waits_for"] for row in found["clusters"]] == ["done", "done"]
+
+
+def test_a_migration_is_shown_within_its_budget() -> None:
+    done = called("migrate", "--from", "west", "--at-most", "3", "-o", "json")
+    found = json.loads(done.stdout)
+    assert found["beyond_budget"] == 1
+    assert [each["name"] for each in found["objects"]] == ["default/search"]
+
+
+def test_a_story_begins_with_the_federated_object() -> None:
+    steps = json.loads(called("story", "web", "-o", "json").stdout)["steps"]
+    assert [each["event"] for each in steps][:2] == ["federated", "placed"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["explain", "absent"], 6, "no federated object has this name"),
+        (["explain", "web", "esat"], 2, "east"),
+        (["migrate"], 2, "--undo"),
+        (["migrate", "--from", "moon"], 6, "no cluster has this name"),
+        (["migrate", "--from", "east", "--apply"], 2, "a host to write to"),
+        (["clusters", "-o", "xml"], 2, "xml"),
+        (["rollout", "namespace/default"], 6, "namespace/default"),
+    ],
+)
+def test_bad_input_says_what_to_do(words: list[str], code: int, said: str) -> None:
+    done = called(*words)
+    assert done.exit_code == code, done.output
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("federation: {clusters: []}", "at least one cluster"),
+        ("federation: {clusters: [{name: a}, {name: a}]}", "each cluster once"),
+        ("federation: {clusters: [{name: a, cpus: 3}]}", "cpus"),
+        ("federation: {clusters: [{name: a}], objects: [{kind: Pod}]}", "metadata.name"),
+    ],
+)
+def test_a_malformed_fleet_file_names_the_field(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "fleet.yaml"
+    file.write_text(text)
+    done = called("clusters", on=str(file))
+    assert done.exit_code == 2
+    assert said in done.stderr
