@@ -5,6 +5,7 @@ missed, and the number that upstream computes is not needed.
 """
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -15,6 +16,7 @@ from stretto.control.controllers.packing import PackingPlanner
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.annotations import HARD_CONSTRAINTS, SOFT_CONSTRAINTS, read_annotations
+from stretto.state.work.evictions import EvictionOrder
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
@@ -165,6 +167,16 @@ def rescheduler(harness: Harness) -> Rescheduler:
     return Rescheduler(harness.plane.cluster, harness.store, planner(harness), movements)
 
 
+class RefusingLane:
+    """Permits no eviction."""
+
+    def permits(self, rows: Sequence[int], serials: Sequence[int], now: float) -> bool:
+        return False
+
+    def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
+        raise AssertionError("a pod is evicted that may not be evicted")
+
+
 def test_moving_one_half_frees_a_whole_gpu_and_a_whole_node() -> None:
     harness = fragmented()
     plan = planner(harness).plan(ReschedulingGoal.GPUS, 10, "numpy")
@@ -181,6 +193,22 @@ def test_a_plan_keeps_its_budget_and_moves_no_pod_without_a_controller() -> None
     harness.submit(make_pod("p", node="a"), make_pod("q", node="b"))
     harness.settle()
     assert planner(harness).plan(ReschedulingGoal.NODES, 9, "numpy").moves == ()
+
+
+def test_a_node_that_receives_a_pod_is_not_vacated_by_the_same_plan() -> None:
+    harness = Harness([make_node(name, cpu="8") for name in "abc"], config=PLAIN)
+    harness.submit(*(make_pod(f"p{n}", cpu="2", node=n, owner=OWNER) for n in "abc"))
+    harness.settle()
+    moves = planner(harness).plan(ReschedulingGoal.NODES, 9, "numpy").moves
+    assert moves
+    assert not {move.source for move in moves} & {move.target for move in moves}
+
+
+def test_a_node_keeps_all_its_pods_if_one_may_not_be_evicted() -> None:
+    harness = fragmented()
+    plan = planner(harness).plan(ReschedulingGoal.NODES, 10, "numpy")
+    begun = rescheduler(harness).carry_out(plan, RefusingLane(), 0.0)
+    assert (len(plan.moves), begun) == (1, ())
 
 
 def test_moves_go_through_the_lane_of_evictions_and_recommend_their_targets() -> None:

@@ -1,6 +1,6 @@
 """How controllers evict pods: through the one lane that all evictions share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from stretto.state.work.evictions import EvictionOrder
@@ -8,6 +8,10 @@ from stretto.state.work.evictions import EvictionOrder
 
 class EvictionOrders(Protocol):
     """Takes orders for evictions."""
+
+    def permits(self, rows: Sequence[int], serials: Sequence[int], now: float) -> bool:
+        """Whether an order without exceptions would evict all these pods."""
+        ...
 
     def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
         """Evict pods; returns the rows that are evicted, without protected ones."""

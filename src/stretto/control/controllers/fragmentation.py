@@ -27,6 +27,8 @@ class Move(NamedTuple):
     source: str
     #: The target node.
     target: str
+    #: Number of the node or GPU that it helps to free: moves of one number serve only together.
+    step: int = 0
 
 
 class FreeCapacity(NamedTuple):

@@ -8,7 +8,7 @@ recreates, members of a gang, pods bound to NUMA nodes, pods with inter-pod rule
 rule of the profile, a disruption budget or the limit of the caller protects.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -67,30 +67,19 @@ class MovePlanner:
         self._limits = limits
         self._runtime = Runtime(engine, Rng(0), tier)
         self._owners: dict[int, str] = {}
+        #: Keys of the units with pending pods.
+        self._pending: set[str] = set()
 
     def plan(self, goal: ReschedulingGoal) -> DefragPlan:
         """The moves that serve a goal."""
         runtime, budgets = self._runtime, self._limits.budgets
+        self._pending = {unit.key for unit in self._limits.units if unit.pending}
         runtime.sync()
         budgets.sync()
         before = capacity_after(self._cluster)
         sources = self._nodes() if goal is ReschedulingGoal.NODES else self._gpus()
         hidden = self._exclude_targets(goal)
-        found_free = self._runtime.columns.device_free.copy()
-        moves: list[Move] = []
-        targets: set[str] = set()
-        for slot, device, rows in sources:
-            if not rows or len(moves) + len(rows) > self._limits.moves:
-                continue
-            if device < 0:
-                receives = self._cluster.nodes.names[slot] in targets
-            else:
-                receives = runtime.columns.device_free[slot, device] < found_free[slot, device]
-            if receives or not self._is_movable(rows):  # what receives a pod stays in use
-                continue
-            found = self._vacate(slot, device, rows)
-            targets.update(move.target for move in found)
-            moves += found
+        moves = self._vacate_all(sources)
         for slot, places in hidden.items():
             runtime.columns.free[PODS, slot] = places
         after = capacity_after(self._cluster, moves)
@@ -155,6 +144,8 @@ class MovePlanner:
                 return False
             if cluster.classes.with_terms[pod.id] or not self._owner(row):
                 return False
+            if f"OwnerUnit/{self._owner(row)}" in self._pending:  # they would take its target
+                return False
             if limits.is_protected(row):
                 return False
         return not limits.budgets.violating(rows)
@@ -165,6 +156,26 @@ class MovePlanner:
         return self._owners[row]
 
     # ------------------------------------------------------------ moving in the snapshot
+
+    def _vacate_all(self, sources: Iterable[tuple[int, int, list[int]]]) -> list[Move]:
+        """Vacate nodes or GPUs in turn, within the limit; what receives a pod stays in use."""
+        columns, names = self._runtime.columns, self._cluster.nodes.names
+        devices = columns.device_free.copy()
+        moves: list[Move] = []
+        targets: set[str] = set()
+        for step, (slot, device, rows) in enumerate(sources):
+            if not rows or len(moves) + len(rows) > self._limits.moves:
+                continue
+            if device < 0:
+                receives = names[slot] in targets
+            else:
+                receives = columns.device_free[slot, device] < devices[slot, device]
+            if receives or not self._is_movable(rows):
+                continue
+            found = self._vacate(slot, device, rows)
+            targets.update(move.target for move in found)
+            moves += [move._replace(step=step) for move in found]
+        return moves
 
     def _vacate(self, slot: int, device: int, rows: list[int]) -> list[Move]:
         """Move all pods of a node or GPU elsewhere in the snapshot, or none of them."""

@@ -10,8 +10,9 @@ moves.
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.base.clock import Clock
 from stretto.control.controllers.evictions import EvictionOrders, EvictionOrdersOf
@@ -30,6 +31,21 @@ WAIT: Final = 120.0
 """Seconds for which a node is recommended (Gödel's maxWaitingDeletionDuration)."""
 
 
+class _RecommendedNode(NamedTuple):
+    """The node of a move, recommended to the successor of the moved pod."""
+
+    #: Clock time until which it is recommended.
+    until: float
+    #: Key of the unit of the successor.
+    unit: str
+    #: Name of the node.
+    node: str
+    #: Class of the moved pod.
+    class_id: int
+    #: Serial of the latest pod when the move started: a successor is later.
+    latest: int
+
+
 class Rescheduler:
     """Plans and executes moves."""
 
@@ -44,7 +60,7 @@ class Rescheduler:
         self.counts: Counter[str] = Counter()
         #: The last plan; ``None`` before the first.
         self.latest: DefragPlan | None = None
-        self._hints: list[tuple[float, str, str, int]] = []
+        self._hints: list[_RecommendedNode] = []
         self._rules: ReschedulingRules | None = None
         self._lane_of: EvictionOrdersOf | None = None
         self._wall: Callable[[], float] = lambda: 0.0
@@ -72,7 +88,7 @@ class Rescheduler:
 
     def next_due(self) -> float:
         """Clock time of the next plan or of the end of a recommendation."""
-        return min(self._due, min((hint[0] for hint in self._hints), default=inf))
+        return min(self._due, min((hint.until for hint in self._hints), default=inf))
 
     def step(self, now: float) -> None:
         """Make and execute a plan if it is due and no move is in progress."""
@@ -88,18 +104,28 @@ class Rescheduler:
             self.carry_out(plan, self._lane_of(), now)
 
     def carry_out(self, plan: DefragPlan, lane: EvictionOrders, now: float) -> tuple[Move, ...]:
-        """Evict the pods of a plan; returns the moves that were started."""
+        """Evict the pods of a plan; returns the moves that were started.
+
+        A node or GPU of which one pod may not be evicted keeps all its pods.
+        """
         goal = plan.goal.value
-        begun = tuple(move for move in plan.moves if lane.order(_order(move, goal), now))
+        begun: list[Move] = []
+        for _, step in groupby(plan.moves, key=lambda move: move.step):
+            moves = list(step)
+            rows, serials = [move.row for move in moves], [move.serial for move in moves]
+            if lane.permits(rows, serials, now):
+                begun += [move for move in moves if lane.order(_order(move, goal), now)]
+        latest = int(self._cluster.pods.serial[: self._cluster.pods.length].max(initial=0))
         for move in begun:
             key, pods = f"OwnerUnit/{move.owner}", self._cluster.pods
             self._cluster.recommended.setdefault(key, []).append(move.target)
-            self._hints.append((now + WAIT, key, move.target, int(pods.class_id[move.row])))
+            class_id = int(pods.class_id[move.row])
+            self._hints.append(_RecommendedNode(now + WAIT, key, move.target, class_id, latest))
         self.counts["requested"] += len(begun)
         if begun:
-            self._records.write_movement(begun)
-            self._records.write_events(begun, plan.goal, self._wall())
-        return begun
+            self._records.write_movement(tuple(begun))
+            self._records.write_events(tuple(begun), plan.goal, self._wall())
+        return tuple(begun)
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
         """Process bound pods: end recommendations that were followed or have expired."""
@@ -107,25 +133,29 @@ class Rescheduler:
         if cluster.movements:
             self._others.bound(changes.bound)
         for row in changes.bound if self._hints else ():
-            node, class_id = cluster.node_of(row), int(pods.class_id[row])
-            found = next((h for h in self._hints if h[2] == node and h[3] == class_id), None)
+            bound = cluster.node_of(row), int(pods.class_id[row])
+            serial = int(pods.serial[row])
+            found = next(
+                (h for h in self._hints if (h.node, h.class_id) == bound and h.latest < serial),
+                None,
+            )
             if found is not None:
                 self.counts["followed"] += 1
                 self._forget(found)
         self._expire_plan(now)
 
     def _expire_plan(self, now: float) -> None:
-        for hint in [each for each in self._hints if each[0] <= now]:
+        for hint in [each for each in self._hints if each.until <= now]:
             self.counts["lapsed"] += 1
             self._forget(hint)
 
-    def _forget(self, hint: tuple[float, str, str, int]) -> None:
+    def _forget(self, hint: _RecommendedNode) -> None:
         self._hints.remove(hint)
-        nodes = self._cluster.recommended.get(hint[1], [])
-        if hint[2] in nodes:
-            nodes.remove(hint[2])
+        nodes = self._cluster.recommended.get(hint.unit, [])
+        if hint.node in nodes:
+            nodes.remove(hint.node)
         if not nodes:
-            self._cluster.recommended.pop(hint[1], None)
+            self._cluster.recommended.pop(hint.unit, None)
 
 
 def _order(move: Move, goal: str) -> EvictionOrder:

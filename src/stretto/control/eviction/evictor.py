@@ -127,6 +127,15 @@ class Evictor:
             refused=[*verdict.refused, *refused], nominated=np.array(nominated, np.int64)
         )
 
+    def permits(self, rows: Sequence[int], serials: Sequence[int], now: float) -> bool:
+        """Whether an order without exceptions would evict all these pods."""
+        self._judge.budgets.sync()
+        present = all(
+            self._cluster.pods.serial[row] == serial and not self._judge.is_protected(row, now)
+            for row, serial in zip(rows, serials, strict=True)
+        )
+        return present and not self._judge.budgets.violating(list(rows))
+
     def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
         """Evict pods for another reason than preemption; returns the rows that are evicted.
 

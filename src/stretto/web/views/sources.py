@@ -89,7 +89,7 @@ class PlaneSource:
         self.title = title
         #: It changes while it is shown.
         self.capability = Capability(live=True, writes=writes)
-        #: Held by whoever steps or reads the plane.
+        #: Held while the plane is stepped or read.
         self.lock = RLock()
         #: The latest decisions.
         self.log = DecisionLog()

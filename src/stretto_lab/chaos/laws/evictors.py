@@ -124,7 +124,8 @@ class EvictorLaw:
                 other = _contender(plane, usage, [row])
                 if self._is_ours(pods.uid[row]) and _right(loser, other, used, first):
                     total.subtract(other.amounts)
-            if all(n <= int(ledger.alloc[slot, column]) for column, n in total.items()):
+            columns = ledger.alloc.shape[1]  # pools number the kinds of devices beyond them
+            if all(n <= int(ledger.alloc[slot, c]) for c, n in total.items() if c < columns):
                 text = f"pod {loser.name} leaves an over-committed node for pods that it may evict"
                 yield InvariantBreach(8, text)
 

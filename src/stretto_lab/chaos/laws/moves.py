@@ -18,6 +18,7 @@ def breaches_of_moves(
 ) -> Iterator[InvariantBreach]:
     """Moves after which as many nodes or GPUs are in use as before.
 
+    Moves of a node or GPU of which the store refused one eviction do not count.
     Pods that were claimed after the plan, in the same step, do not count on the former nodes.
     """
     plan = plane.rescheduler.latest
@@ -35,6 +36,11 @@ def breaches_of_moves(
         if pods.uid[row] not in claimed and int(pods.state[row]) != PodState.NOMINATED
     ]
     targets = {move.row: move.target for move in plan.moves}
+    steps = {move.row: move.step for move in plan.moves}
+    refused = {steps[row] for row in targets if row in there}  # by the store, in the same step
+    rows = [row for row in rows if steps[row] not in refused]
+    if not rows:
+        return
     if plan.goal is ReschedulingGoal.NODES:
         left = {plane.cluster.node_of(row) for row in rows}
         in_use = {plane.cluster.node_of(row) for row in there}
