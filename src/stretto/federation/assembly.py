@@ -1,8 +1,12 @@
 """A federation put together: a loop over the host and its members, with all controllers."""
 
 from stretto.base.clock import Clock
+from stretto.federation.connection.protocol import MemberConnector
 from stretto.federation.controllers.aggregate import AggregationController
 from stretto.federation.controllers.automigration import AutoMigrationController
+from stretto.federation.controllers.clusters.health import HealthController
+from stretto.federation.controllers.clusters.links import MemberLinks
+from stretto.federation.controllers.clusters.membership import MembershipController
 from stretto.federation.controllers.federate import FederateController
 from stretto.federation.controllers.feedback import FeedbackController
 from stretto.federation.controllers.follow import FollowController
@@ -13,7 +17,6 @@ from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.sync import SyncController
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.settings import FederationSettings
-from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
@@ -27,22 +30,27 @@ class Federation:
         host: Store,
         clock: Clock,
         settings: FederationSettings,
+        connector: MemberConnector,
         webhooks: WebhookClient = NO_WEBHOOKS,
     ) -> None:
-        """A federation without members.
+        """A federation whose members join by their FederatedClusters.
 
         Args:
             host: where users write and federated objects live.
             clock: time of delays, health and migrations.
             settings: behaviour of the controllers.
+            connector: opens connections to members.
             webhooks: sends the calls of scheduling profiles with webhooks.
         """
         #: The loop that runs the controllers.
         self.loop = ReconcileLoop(clock)
         #: The host and the members.
         self.fleet = ClusterFleet(self.loop.add_store(HOST, host), settings)
+        self._links = MemberLinks(self.fleet, connector, self.loop)
         self.loop.add_controllers(
             [
+                MembershipController(self.fleet, clock, self._links),
+                HealthController(self.fleet, clock, self._links),
                 FederateController(self.fleet),
                 NamespaceController(self.fleet),
                 ScheduleController(self.fleet, clock, webhooks),
@@ -55,13 +63,8 @@ class Federation:
             ]
         )
 
-    def connect(self, name: str, store: Store) -> StoreCache:
-        """Connect a member; its FederatedCluster says whether it is used."""
-        cache = self.loop.add_store(name, store)
-        self.fleet.connect(name, cache)
-        return cache
-
-    def disconnect(self, name: str) -> None:
-        """Disconnect a member; what it runs stays."""
-        self.fleet.disconnect(name)
-        self.loop.remove_store(name)
+    def close(self) -> None:
+        """Close the connections to all members and stop reading the host."""
+        for cluster in self.fleet.clusters:
+            self._links.close(cluster.record.name)
+        self.loop.remove_store(HOST)

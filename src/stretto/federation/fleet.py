@@ -30,6 +30,7 @@ class ClusterFleet:
         #: Behaviour of the controllers.
         self.settings = settings
         self._members: dict[str, StoreCache] = {}
+        self._silent: set[str] = set()
         self._configs = host.follow(_TYPES)
         self._clusters = host.follow(_CLUSTERS)
         self._types = FederatedTypes()
@@ -48,7 +49,7 @@ class ClusterFleet:
                 self.host.follow_synced(type_.kind)
                 self.host.follow_synced(type_.federated_kind)
                 for member in self._members.values():
-                    member.follow_synced(type_.kind)
+                    member.follow(type_.kind)
         return self._types
 
     def type_of(self, federated: StoredObject) -> FederatedType | None:
@@ -91,11 +92,25 @@ class ClusterFleet:
         """Follow a member from now on."""
         self._members[name] = member
         for type_ in self.types:
-            member.follow_synced(type_.kind)
+            member.follow(type_.kind)
 
     def disconnect(self, name: str) -> None:
         """Forget a member."""
         self._members.pop(name, None)
+        self._silent.discard(name)
+
+    def note_answer(self, name: str, *, answers: bool) -> None:
+        """Note whether a member has answered the last time; conditions follow only later."""
+        if answers:
+            self._silent.discard(name)
+        else:
+            self._silent.add(name)
+
+    def is_writable(self, cluster: StoredObject) -> bool:
+        """Whether objects can be written to a cluster now."""
+        name = cluster.record.name
+        reachable = name in self._members and name not in self._silent
+        return reachable and is_joined(cluster) and is_ready(cluster)
 
 
 def condition(cluster: StoredObject, type_: str) -> str:

@@ -17,6 +17,7 @@ FOLLOWERS: Final = PREFIX + "follower-controller"
 AUTOSCALERS: Final = PREFIX + "federatedhpa-controller"
 SYNC_FINALIZER: Final = PREFIX + "sync-controller"
 FEDERATE_FINALIZER: Final = PREFIX + "federate-controller"
+CLUSTER_FINALIZER: Final = PREFIX + "federated-cluster-controller"
 
 # ---------------------------------------------------------------- labels
 
@@ -68,6 +69,7 @@ ADOPT_FROM: Final = PREFIX + "clusters-to-adopt"
 ORPHAN: Final = PREFIX + "orphan"
 DRY_RUN: Final = PREFIX + "dry-run"
 CASCADE: Final = PREFIX + "cascading-delete"
+"""Annotation of a FederatedCluster, and the finalizer of the step that it asks for."""
 RESOURCE_PLUGINS: Final = PREFIX + "cluster-resource-plugins"
 
 FEDERATED_ANNOTATIONS: Final = frozenset(

@@ -44,6 +44,10 @@ class FederationSettings:
     health_threshold: float = 100.0
     #: Seconds after which an attempt to join is given up.
     join_timeout: float = 600.0
+    #: Seconds after which a cluster leaves although its member does not answer.
+    leave_timeout: float = 600.0
+    #: Seconds between looks for managed objects that a leaving cluster still has.
+    leave_retry: float = 10.0
 
 
 KUBEADMIRAL = FederationSettings(

@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterable
 from stretto.federation import names
 from stretto.federation.controllers.federate import SourceKey
 from stretto.federation.controllers.keys import FEDERATED
-from stretto.federation.fleet import HOST, ClusterFleet
-from stretto.federation.objects import pending, placements
+from stretto.federation.fleet import HOST, ClusterFleet, is_ready
+from stretto.federation.objects import pending
 from stretto.federation.objects.aggregation import aggregate_of, is_observed
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
@@ -58,12 +58,12 @@ class AggregationController:
         return None
 
     def _objects(self, type_: FederatedType, federated: StoredObject) -> list[StoredObject]:
-        """The object in each cluster of its placement."""
+        """The object in each cluster that is ready, also in one that it was not placed in."""
         found = []
-        for cluster in sorted(placements.placement(federated.spec)):
-            member = self._fleet.member(cluster)
-            template = federated.spec["template"]["metadata"]
-            if member is not None:
+        template = federated.spec["template"]["metadata"]
+        for cluster in self._fleet.clusters:
+            member = self._fleet.member(cluster.record.name)
+            if member is not None and is_ready(cluster):
                 cache = member.follow_synced(type_.kind)
                 present = cache.get(federated.record.namespace, template["name"])
                 if present is not None and present.labels.get(names.MANAGED) == "true":

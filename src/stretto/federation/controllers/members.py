@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.base.errors import InputError, StrettoError
 from stretto.federation import names
-from stretto.federation.fleet import ClusterFleet, is_joined, is_ready
+from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects import placements
+from stretto.federation.objects.members.orphans import is_leftover, is_orphaned, setting
 from stretto.federation.objects.members.versions import digest, version_of
 from stretto.federation.objects.members.wanted import desired, merged
 from stretto.federation.types import FederatedType
@@ -51,7 +51,7 @@ class MemberWriter:
         if cluster.is_terminating:
             return Status.CLUSTER_TERMINATING
         member = self._fleet.member(name)
-        if member is None or not is_joined(cluster) or not is_ready(cluster):
+        if member is None or not self._fleet.is_writable(cluster):
             return Status.CLUSTER_NOT_READY
         try:
             patches = placements.patches_for(federated.spec, name, type_)
@@ -120,9 +120,11 @@ class MemberWriter:
         present = _present(member, type_, federated)
         if present is None or present.is_terminating or not _is_managed(present):
             return None
-        if not is_ready(cluster):
+        if not federated.is_terminating and is_leftover(federated, present, cluster):
+            return None
+        if not self._fleet.is_writable(cluster):
             return Status.CLUSTER_NOT_READY
-        if federated.is_terminating and _is_orphaned(federated, present):
+        if federated.is_terminating and is_orphaned(federated, present):
             return self._release(member, present)
         try:
             writes.delete(member.store, present)
@@ -168,17 +170,12 @@ def _keeps_replicas(federated: StoredObject) -> bool:
     return federated.annotations.get(names.RETAIN_REPLICAS) == _TRUE
 
 
-def _setting(annotations: Mapping[str, str], internal: str, own: str) -> str:
-    """The value of a controller, else that of the user."""
-    return annotations.get(internal) or annotations.get(own) or ""
-
-
 def _may_adopt(federated: StoredObject, cluster: str) -> bool:
     """Whether an object that exists in a cluster may be taken over."""
     notes = federated.annotations
-    if _setting(notes, names.NAMESPACE_CONFLICT, names.CONFLICT) != _ADOPT:
+    if setting(notes, names.NAMESPACE_CONFLICT, names.CONFLICT) != _ADOPT:
         return False
-    text = _setting(notes, names.NAMESPACE_ADOPT, names.ADOPT_FROM)
+    text = setting(notes, names.NAMESPACE_ADOPT, names.ADOPT_FROM)
     try:
         chosen = json.loads(text or "{}")
         pattern = chosen.get("regexp") or ""
@@ -186,9 +183,3 @@ def _may_adopt(federated: StoredObject, cluster: str) -> bool:
         return cluster in (chosen.get("clusters") or ()) or by_pattern
     except (AttributeError, TypeError, ValueError, re.error):
         return False
-
-
-def _is_orphaned(federated: StoredObject, present: StoredObject) -> bool:
-    """Whether the member's object outlives the federated one."""
-    rule = _setting(federated.annotations, names.NAMESPACE_ORPHAN, names.ORPHAN)
-    return rule == "all" or (rule == "adopted" and names.ADOPTED in present.annotations)

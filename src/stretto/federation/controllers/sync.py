@@ -15,7 +15,7 @@ from stretto.federation.controllers.keys import (
 )
 from stretto.federation.controllers.members import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
-from stretto.federation.fleet import HOST, ClusterFleet
+from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending, placements
 from stretto.federation.problems import PROPAGATED
 from stretto.reconcile import writes
@@ -140,12 +140,13 @@ class SyncController:
 
 
 def _matters(change: Change) -> bool:
-    """Whether a change of a cluster matters to objects: it appears, goes, or changes its state."""
+    """Whether a change of a cluster matters to objects: it appears, leaves, goes or is ready again.
+
+    One that is not ready any more changes no object: its condition says so once for all of them.
+    """
     if change.old is None or change.new is None:
         return True
     old, new = change.old, change.new
-    return old.is_terminating != new.is_terminating or _states(old) != _states(new)
-
-
-def _states(cluster: StoredObject) -> list[tuple[str, str]]:
-    return [(each["type"], each["status"]) for each in cluster.status.get("conditions") or ()]
+    if old.is_terminating != new.is_terminating:
+        return True
+    return (is_joined(new), is_ready(new)) == (True, True) != (is_joined(old), is_ready(old))

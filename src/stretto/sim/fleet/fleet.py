@@ -1,6 +1,6 @@
 """An embedded federation: its host, its members and its controllers on one clock."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -8,14 +8,13 @@ from typing import Final
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.federation.assembly import Federation
+from stretto.federation.connection.protocol import MemberConnector
 from stretto.federation.settings import FederationSettings
-from stretto.reconcile.cache import StoreCache
-from stretto.reconcile.reconciler import Reconciler
+from stretto.sim.fleet.connector import EmbeddedConnector
+from stretto.sim.fleet.controllers import MemberControllers, MoreControllers
 from stretto.sim.fleet.member import EmbeddedMember
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
-from stretto.workloads.assembly import workload_controllers
-from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.kubelet import CourseOf, default_course
 
 
@@ -26,7 +25,7 @@ class FleetParts:
     #: What becomes of bound pods.
     course: CourseOf = default_course
     #: Further controllers of a member.
-    more: Callable[[StoreCache], Sequence[Reconciler]] = lambda _: ()
+    more: MoreControllers = lambda _: ()
     #: Sends the calls of scheduling profiles with webhooks.
     webhooks: WebhookClient = NO_WEBHOOKS
 
@@ -44,7 +43,7 @@ class EmbeddedFleet:
         settings: FederationSettings,
         parts: FleetParts = DEFAULT_PARTS,
     ) -> None:
-        """A host without members.
+        """A host without members; its controllers run.
 
         Args:
             clock: virtual time of everything.
@@ -55,29 +54,49 @@ class EmbeddedFleet:
         self.clock = clock
         #: The store of the host.
         self.host = MemoryStore(clock, Rng(0).child("host"))
-        #: The controllers.
-        self.federation = Federation(self.host, clock, settings, parts.webhooks)
         #: The members by name.
         self.members: dict[str, EmbeddedMember] = {}
-        self._parts = parts
+        #: Opens connections to the members; another one may wrap it.
+        self.connector: MemberConnector = EmbeddedConnector(self.members)
+        self._settings = settings
+        self._controllers = MemberControllers(parts.course, parts.more)
+        self._webhooks = parts.webhooks
+        self._federation: Federation | None = self._started()
+
+    @property
+    def federation(self) -> Federation:
+        """The controllers, which run."""
+        assert self._federation is not None
+        return self._federation
+
+    def stop(self) -> None:
+        """Stop the controllers of the federation; members go on."""
+        if self._federation is not None:
+            self._federation.close()
+            self._federation = None
+
+    def start(self, connector: MemberConnector | None = None) -> None:
+        """Start the controllers with nothing remembered.
+
+        Args:
+            connector: opens connections from now on; ``None`` for the same as before.
+        """
+        self.stop()
+        self.connector = connector or self.connector
+        self._federation = self._started()
 
     def add_member(self, name: str, nodes: Sequence[bytes] = ()) -> EmbeddedMember:
-        """Add a member cluster; its FederatedCluster says whether it is used."""
-        member = EmbeddedMember(name, self.clock, Rng(0).child("member", name), nodes)
+        """Add a member cluster; it joins by a FederatedCluster."""
+        rng = Rng(0).child("member", name)
+        member = EmbeddedMember(name, self.clock, rng, nodes, self._controllers)
         self.members[name] = member
-        cache = self.federation.connect(name, member.store)
-        local = LocalCluster(cache, self.clock)
-        controllers = [
-            *workload_controllers(local, self._parts.course),
-            *self._parts.more(cache),
-        ]
-        self.federation.loop.add_controllers(controllers)
         return member
 
     def settle(self) -> None:
         """Run everything that is due now, until nothing changes."""
         while True:
-            self.federation.loop.step()
+            if self._federation is not None:
+                self._federation.loop.step()
             moved = [member.step() for member in self.members.values()]
             if not any(moved):
                 return
@@ -91,8 +110,13 @@ class EmbeddedFleet:
         self.clock.set(max(end, self.clock.monotonic()))
         self.settle()
 
+    # ---------------------------------------------------------------- inside
+
+    def _started(self) -> Federation:
+        return Federation(self.host, self.clock, self._settings, self.connector, self._webhooks)
+
     def _next_due(self) -> float:
         """Monotonic time of the next work; infinity if there is none."""
-        due = self.federation.loop.next_due()
-        planes = (member.next_due() for member in self.members.values())
-        return min(inf if due is None else due, min(planes, default=inf))
+        due = self._federation.loop.next_due() if self._federation is not None else None
+        members = (member.next_due() for member in self.members.values())
+        return min(inf if due is None else due, min(members, default=inf))

@@ -1,56 +1,66 @@
 """A member cluster of this process: a store, nodes, a plane and the controllers of workloads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import inf
 
-from stretto.api.wire.kinds import NODE
+from stretto.api.wire.kinds import NODE, Kind
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
-from stretto.control.reporting.reporter import ReportConfig
-from stretto.framework.profile.profile import load_profile
-from stretto.plane.config import PlaneConfig
-from stretto.plane.plane import Plane
-from stretto.state.cluster.config import ClusterConfig
+from stretto.reconcile.loop import ReconcileLoop
+from stretto.sim.fleet.controllers import MemberControllers
+from stretto.sim.fleet.kinds import served_kinds
+from stretto.sim.fleet.plane import member_plane
+from stretto.sim.fleet.served import MemberStore
 from stretto.stores.embedded.memory import MemoryStore
-
-_SCHEDULER_NAMES = frozenset({"", "default-scheduler"})
-"""Every pod of a member that names no other scheduler."""
-_REPORT = ReportConfig(events=False, scheduled=False)
-"""Members report unschedulable pods, by which the federation moves them."""
 
 
 class EmbeddedMember:
     """One member cluster."""
 
-    def __init__(self, name: str, clock: Clock, rng: Rng, nodes: Sequence[bytes] = ()) -> None:
-        """Create the store with its nodes, and a plane over it.
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        rng: Rng,
+        nodes: Sequence[bytes] = (),
+        controllers: MemberControllers = MemberControllers(),  # noqa: B008  (frozen)
+    ) -> None:
+        """Create the store with its nodes, a plane and the controllers over it.
 
         Args:
             name: name of the cluster.
             clock: time of the whole fleet.
             rng: draws of the store and of the plane.
             nodes: JSON of the nodes.
+            controllers: what runs in it.
         """
         #: Name of the cluster.
         self.name = name
-        #: The store.
+        #: Its objects.
         self.store = MemoryStore(clock, rng.child("store"))
         self.store.create(NODE, nodes)
-        config = PlaneConfig(
-            profile=load_profile("default"),
-            cluster=ClusterConfig(scheduler_names=_SCHEDULER_NAMES),
-            seed=rng.child("plane").seed,
-            tier="numpy",
-            report=_REPORT,
-        )
+        #: Its objects as clients reach them.
+        self.served = MemberStore(self.store, self._serves)
         #: Its scheduler.
-        self.plane = Plane(config, self.store, clock)
+        self.plane = member_plane(self.store, clock, rng.child("plane"))
+        self._loop = ReconcileLoop(clock)
+        self._loop.add_controllers(controllers.over(self._loop.add_store(name, self.store), clock))
+
+    def kinds(self) -> Iterator[Kind]:
+        """The kinds that it serves."""
+        return served_kinds(self.store)
 
     def step(self) -> bool:
-        """Schedule what is pending; whether anything changed in the store."""
+        """Run what is due and schedule what is pending; whether anything changed in the store."""
         before = self.store.version
+        self._loop.step()
         self.plane.run_until_idle()
         return self.store.version != before
 
     def next_due(self) -> float:
-        """Monotonic time of the plane's next work; infinity if there is none."""
-        return self.plane.next_due()
+        """Monotonic time of the next work; infinity if there is none."""
+        due = self._loop.next_due()
+        return min(inf if due is None else due, self.plane.next_due())
+
+    def _serves(self, kind: Kind) -> bool:
+        return kind in self.kinds()

@@ -6,14 +6,14 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from stretto.api.wire.fields import parse_fields
 from stretto.api.wire.kinds import Kind
-from stretto.api.wire.selectors import parse_labels
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.kube.access_reviews import AccessReviews, AuthenticatedUser
 from stretto.stores.kube.login.access import LoginSource
+from stretto.stores.kube.selections import check_selection
 from stretto.stores.kube.session import open_session
+from stretto.stores.kube.survey import ServerSurvey, ServerSurveys
 from stretto.stores.kube.transport.event_loop import LoopThread
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.kube.watch import KubeWatch, WatchTarget
@@ -83,6 +83,7 @@ class KubeStore:
         self._session = session
         self._line, self._sender = session.line, session.sender
         self._reads, self._writes = session.reads, session.writes
+        self._surveys = ServerSurveys(session.line)
 
     def fence(self, may_write: Callable[[], bool]) -> None:
         """Start no write while ``may_write`` returns False; it is called before each.
@@ -119,6 +120,13 @@ class KubeStore:
     def absent(self) -> list[str]:
         """Watched resources that the server does not serve yet."""
         return sorted(each.kind.resource for each in self._watches if each.is_absent)
+
+    def survey(self) -> Future[ServerSurvey]:
+        """Ask once for the server's health and its kinds; the answer comes later.
+
+        The future raises a ``StrettoError`` if the server does not answer.
+        """
+        return self._loop.start(self._surveys.survey())
 
     # ------------------------------------------------------------ callers
 
@@ -172,8 +180,7 @@ class KubeStore:
         Raises:
             InputError: a selector is malformed.
         """
-        parse_labels(selection.labels)
-        parse_fields(selection.fields)
+        check_selection(selection)
         rng = self._rng.child("watch", kind.resource, since)
         target = WatchTarget(kind, selection, partial(self._notify, kind))
         watch = KubeWatch(target, since, self._line, rng)

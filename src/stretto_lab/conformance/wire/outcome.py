@@ -1,16 +1,21 @@
 """The state of a replay in the short form of the recorded outcomes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
+from stretto.api.kinds.federation import (
+    CLUSTER_FEDERATED_OBJECT,
+    FEDERATED_OBJECT,
+    FEDERATED_TYPE_CONFIG,
+)
 from stretto.federation import names
-from stretto.federation.assembly import Federation
 from stretto.federation.objects import pending
 from stretto.federation.objects.paths import field_at
 from stretto.federation.problems import PROPAGATED
+from stretto.federation.types import FederatedType, read_type
+from stretto.reconcile.cache import StoredObject
 from stretto.stores.render import render
 from stretto.stores.store import Store
 
@@ -27,14 +32,16 @@ _REPLICAS: Final = {"StatefulSet": "spec.replicas"}
 _HIDDEN: Final = ("conditions",)
 
 
-def outcome(federation: Federation, host: Store, members: Mapping[str, Store]) -> Fields:
+def outcome(host: Store, members: Mapping[str, Store]) -> Fields:
     """What the controllers have written so far."""
+    configs = host.list(FEDERATED_TYPE_CONFIG.kind).records
+    types = [read_type(StoredObject(each)) for each in configs]
     return {
         "federated": _federated(host),
         "members": {
-            name: found for name, store in members.items() if (found := _members(federation, store))
+            name: found for name, store in members.items() if (found := _members(types, store))
         },
-        "source": _sources(federation, host),
+        "source": _sources(types, host),
     }
 
 
@@ -95,10 +102,10 @@ def _is_federated(metadata: Fields) -> bool:
     )
 
 
-def _members(federation: Federation, store: Store) -> Fields:
+def _members(types: Sequence[FederatedType], store: Store) -> Fields:
     """Objects of one member."""
     found: Fields = {}
-    for type_ in federation.fleet.types:
+    for type_ in types:
         kind = type_.kind.kind
         for each in _objects(store, type_.kind):
             if not _is_federated(each["metadata"]):
@@ -119,10 +126,10 @@ def _members(federation: Federation, store: Store) -> Fields:
     return found
 
 
-def _sources(federation: Federation, host: Store) -> Fields:
+def _sources(types: Sequence[FederatedType], host: Store) -> Fields:
     """Status of the sources whose status is aggregated."""
     found: Fields = {}
-    for type_ in federation.fleet.types:
+    for type_ in types:
         for each in _objects(host, type_.kind):
             status = {key: x for key, x in (each.get("status") or {}).items() if key not in _HIDDEN}
             if status and type_.aggregates:

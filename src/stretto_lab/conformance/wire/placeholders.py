@@ -1,8 +1,9 @@
-"""Placeholders of the recordings: times that depend on the run.
+"""Placeholders of the recordings: times, credentials and addresses that depend on the run.
 
 ``<time>`` stands for any time; ``<time:+30s>`` for a time relative to the start of the scenario.
 """
 
+import base64
 import re
 from typing import Any, Final
 
@@ -13,15 +14,27 @@ from stretto.base.clock import timestamp
 ANY_TIME: Final = "<time>"
 _REVISIONS: Final = ("currentRevision", "updateRevision")
 _RELATIVE: Final = re.compile(r"<time:([+-]\d+)s>")
+_SECRET: Final = re.compile(r"<secret:([^>]+)>")
+_ENDPOINT: Final = re.compile(r"<endpoint:([^>]+)>")
 
 
 def filled(value: Any, start: float) -> Any:
-    """A value with its relative times filled in, for a scenario that starts at ``start``."""
+    """A value with its placeholders filled in, for a scenario that starts at ``start``.
+
+    Relative times become times, credentials some bytes, addresses the names of servers.
+    """
     text = msgspec.json.encode(value).decode()
-    if "<time:" not in text:
+    if "<" not in text:
         return value
-    made = _RELATIVE.sub(lambda match: timestamp(start + int(match.group(1))), text)
-    return msgspec.json.decode(made.encode())
+    text = _RELATIVE.sub(lambda match: timestamp(start + int(match.group(1))), text)
+    text = _SECRET.sub(lambda match: secret_value(match.group(1)), text)
+    text = _ENDPOINT.sub(lambda match: match.group(1), text)
+    return msgspec.json.decode(text.encode())
+
+
+def secret_value(key: str) -> str:
+    """Bytes for a key of a secret, in base64."""
+    return base64.b64encode(key.encode()).decode()
 
 
 def equal(want: Any, got: Any) -> bool:

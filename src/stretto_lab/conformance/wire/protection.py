@@ -4,8 +4,9 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.wire.kinds import Kind
+from stretto.federation import names
 from stretto.reconcile import writes
-from stretto.reconcile.cache import Change, StoreCache
+from stretto.reconcile.cache import Change, StoreCache, StoredObject
 
 _FINALIZERS: Final = {
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
@@ -36,8 +37,13 @@ class ProtectionController:
         kind, namespace, name = key
         assert isinstance(kind, Kind)
         item = self._cache.follow(kind).get(namespace, name)
-        if item is not None and not item.is_terminating:
+        if item is not None and not item.is_terminating and _stays(item):
             fields = writes.with_finalizer(item.fields, _FINALIZERS[kind.kind], present=True)
             if fields is not None:
                 writes.update(self._cache.store, item, fields)
         return None
+
+
+def _stays(item: StoredObject) -> bool:
+    """Whether recordings show an object that waits for its finalizer: what others end is shown."""
+    return item.record.kind.kind != "CustomResourceDefinition" or names.MANAGED in item.labels

@@ -5,32 +5,31 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
-from stretto.base.clock import ManualClock, timestamp
-from stretto.federation.settings import KUBEADMIRAL
+from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
-from stretto.stores.store import Patch
+from stretto.sim.fleet.served import MemberMood
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
+from stretto_lab.conformance.wire.refusals import RefusingConnector
 from stretto_lab.conformance.wire.scenario import (
-    RecordedCluster,
+    RecordedNote,
     RecordedOutcome,
     UserStep,
     WireScenario,
 )
-from stretto_lab.conformance.wire.shared import (
-    api_resource,
-    course,
-    equal_nodes,
-    node_body,
-    server_controllers,
-    type_config,
-)
+from stretto_lab.conformance.wire.setup import set_up, settings_of
+from stretto_lab.conformance.wire.shared import course, server_controllers
 from stretto_lab.conformance.wire.webhooks import RecordedWebhooks
 
 EPOCH: Final = 1_790_000_000.0
 """Wall time at which every replay begins."""
+CALM_PERIODS: Final = 8.5
+"""Health checks before a scenario begins; its first steps fall between two of them."""
+_STARTED: Final = "controller manager started"
+_STOPPED: Final = "controller manager stopped"
+_SILENT: Final = "the API server is stopped"
+_BACK: Final = "the API server goes on"
 
 Fields = dict[str, Any]
 
@@ -45,18 +44,18 @@ class WireReplay:
             scenario: the scenario.
             common: what all scenarios share: kinds, nodes and configurations.
         """
-        self.clock = ManualClock(EPOCH)
         self._scenario = scenario
-        self._common = common
-        webhooks = RecordedWebhooks(scenario.calls, self.clock, EPOCH)
+        settings = settings_of(common)
+        clock = ManualClock(EPOCH - CALM_PERIODS * settings.health_period)
+        webhooks = RecordedWebhooks(scenario.calls, clock, EPOCH)
         parts = FleetParts(course, server_controllers, webhooks)
-        self.fleet = EmbeddedFleet(self.clock, KUBEADMIRAL, parts)
-        self.host = self.fleet.host
-        self.federation = self.fleet.federation
-        for config in common["typeConfigs"]:
-            self._create(FEDERATED_TYPE_CONFIG.kind, type_config(config))
-        for each in scenario.clusters:
-            self._add_cluster(each)
+        self.fleet = EmbeddedFleet(clock, settings, parts)
+        self.fleet.stop()
+        set_up(self.fleet, common, scenario.clusters)
+        if not self._begins_without_controllers():
+            self._start()
+        self.fleet.run_until(EPOCH)
+        self._before = self._state()
 
     def outcomes(self) -> Iterator[tuple[RecordedOutcome, Fields]]:
         """Each recorded outcome with what the replay has written by then."""
@@ -64,44 +63,60 @@ class WireReplay:
             self.fleet.run_until(EPOCH + step.t)
             if isinstance(step, UserStep):
                 step = msgspec.structs.replace(step, body=self.filled(step.body))
-                store = (
-                    self.host if step.server == "host" else self.fleet.members[step.server].store
-                )
+                at_host = step.server == "host"
+                store = self.fleet.host if at_host else self.fleet.members[step.server].store
                 requests.apply(store, step)
-            elif isinstance(step, RecordedOutcome):
-                stores = {name: each.store for name, each in self.fleet.members.items()}
-                yield step, outcome(self.federation, self.host, stores)
+            elif isinstance(step, RecordedNote):
+                self._note(step.text)
+            else:
+                yield step, _without(self._state(), self._before, step)
 
     def filled(self, value: Any) -> Any:
-        """A recorded value with its relative times filled in."""
+        """A recorded value with its placeholders filled in."""
         return filled(value, EPOCH)
 
     # ---------------------------------------------------------------- inside
 
-    def _create(self, kind: Any, body: Fields) -> None:
-        self.host.create(kind, [msgspec.json.encode(body)])
+    def _begins_without_controllers(self) -> bool:
+        notes = (each for each in self._scenario.steps if isinstance(each, RecordedNote))
+        first = next(notes, None)
+        return first is not None and first.text.startswith(_STARTED)
 
-    def _add_cluster(self, cluster: RecordedCluster) -> None:
-        """A cluster that has joined already."""
-        kind = FEDERATED_CLUSTER.kind
-        now = timestamp(EPOCH)
-        conditions = [
-            {"type": name, "status": value, "lastTransitionTime": now, "lastProbeTime": now}
-            for name, value in cluster.conditions.items()
-        ]
-        body = {
-            "apiVersion": kind.api_version,
-            "kind": kind.kind,
-            "metadata": {"name": cluster.name, "labels": cluster.labels},
-            "spec": {"taints": cluster.taints, "useServiceAccount": cluster.use_service_account},
-        }
-        self._create(kind, body)
-        status = {
-            "conditions": conditions,
-            "resources": cluster.resources,
-            "apiResourceTypes": [api_resource(each) for each in self._common["memberKinds"]],
-        }
-        self.host.patch_status(kind, [Patch("", cluster.name, {"status": status})])
-        named = self._common["nodes"].get(cluster.name) or equal_nodes(cluster.resources)
-        nodes = [node_body(each) for each in named]
-        self.fleet.add_member(cluster.name, nodes)
+    def _note(self, text: str) -> None:
+        """What the user did outside the API."""
+        server, _, what = text.partition(": ")
+        if text.startswith(_STARTED):
+            self._start()
+        elif text.startswith(_STOPPED):
+            self.fleet.stop()
+        elif what.startswith(_SILENT):
+            self.fleet.members[server].served.set_mood(MemberMood.SILENT)
+        elif what.startswith(_BACK):
+            self.fleet.members[server].served.set_mood(MemberMood.ANSWERS)
+
+    def _start(self) -> None:
+        self.fleet.start(RefusingConnector(self.fleet.connector, self._scenario.faults))
+
+    def _state(self) -> Fields:
+        stores = {name: each.store for name, each in self.fleet.members.items()}
+        return outcome(self.fleet.host, stores)
+
+
+def _without(state: Fields, before: Fields, recorded: RecordedOutcome) -> Fields:
+    """A state without what was there before the scenario, except where the recording shows it."""
+    members = {
+        name: shown
+        for name, found in state["members"].items()
+        if (shown := _shown(found, before["members"].get(name), recorded.members.get(name)))
+        or name in recorded.members
+    }
+    return {
+        "federated": _shown(state["federated"], before["federated"], recorded.federated),
+        "members": members,
+        "source": _shown(state["source"], before["source"], recorded.source),
+    }
+
+
+def _shown(state: Fields, before: Fields | None, recorded: Fields | None) -> Fields:
+    hidden = (before or {}).keys() - (recorded or {}).keys()
+    return {key: value for key, value in state.items() if key not in hidden}

@@ -101,8 +101,14 @@ class WireScenario(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     #: Calls of webhooks.
     calls: tuple[RecordedCall, ...] = ()
+    #: Errors of the connection to a server, by the name of the cluster that could not join.
+    faults: dict[str, str] = {}
     #: Number of the recording, which names what its scenarios share.
     recording: int = 1
+
+
+_REFUSALS = ("tls: ", "x509: ", "Unauthorized", "orbidden")
+"""Parts of messages about answers of a server; others are about objects of the scenario."""
 
 
 def read(path: Path) -> WireScenario:
@@ -122,8 +128,22 @@ def read(path: Path) -> WireScenario:
         clusters,
         tuple(steps),
         msgspec.convert(calls, tuple[RecordedCall, ...]),
+        dict(_faults(decoded)),
         head.get("pass", 1),
     )
+
+
+def _faults(decoded: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """What servers answered to clusters that could not join: an error of TLS, or a refusal."""
+    for each in decoded:
+        parts = each.get("path", "").split("/")
+        if each["type"] != "write" or parts[-3:-2] != ["federatedclusters"]:
+            continue
+        conditions = ((each.get("body") or {}).get("status") or {}).get("conditions") or ()
+        for condition in conditions:
+            text = str(condition.get("message", ""))
+            if condition["type"] == "Joined" and any(mark in text for mark in _REFUSALS):
+                yield parts[-2], text
 
 
 def _steps(decoded: list[dict[str, Any]]) -> Iterator[Step]:

@@ -1,0 +1,1 @@
+"""How members are reached: the contract of connections, and that of real API servers."""

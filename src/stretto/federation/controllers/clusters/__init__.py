@@ -1,0 +1,1 @@
+"""Controllers of member clusters: joining, health, capacity, leaving."""

@@ -1,0 +1,142 @@
+"""The open connections to members, by the name of their cluster."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from stretto.api.types.federation.policies import FederatedCluster, FederatedClusterSpec
+from stretto.api.wire.kinds import NODE, POD
+from stretto.base.errors import InputError
+from stretto.federation.connection.protocol import (
+    ClusterCredentials,
+    MemberConnection,
+    MemberConnector,
+)
+from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects.membership.credentials import read_credentials
+from stretto.federation.objects.membership.kinds import SECRET
+from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.stores.store import Store
+
+
+class StoreReader(Protocol):
+    """Where stores are read: the loop of the controllers."""
+
+    def add_store(self, name: str, store: Store) -> StoreCache:
+        """Read a store under a name."""
+        ...
+
+    def remove_store(self, name: str) -> None:
+        """Stop reading a store."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """One open connection, and what it was opened with."""
+
+    connection: MemberConnection
+    spec: FederatedClusterSpec
+    credentials: ClusterCredentials
+
+
+class MemberLinks:
+    """Opens, renews and closes connections; the fleet follows each open one."""
+
+    def __init__(
+        self, fleet: ClusterFleet, connector: MemberConnector, reader: StoreReader
+    ) -> None:
+        """No connection yet.
+
+        Args:
+            fleet: the fleet.
+            connector: opens connections.
+            reader: reads the stores of members.
+        """
+        self._fleet = fleet
+        self._connector = connector
+        self._reader = reader
+        self._links: dict[str, _Link] = {}
+        self._secrets = fleet.host.follow(SECRET)
+
+    def connection(self, name: str) -> MemberConnection | None:
+        """The connection to a cluster; ``None`` if it is not open."""
+        link = self._links.get(name)
+        return link.connection if link is not None else None
+
+    def secret(self, cluster: StoredObject) -> StoredObject | None:
+        """The secret of a cluster."""
+        name = _spec(cluster).secret_ref.name
+        return self._secrets.get(self._fleet.settings.namespace, name) if name else None
+
+    def credentials(self, cluster: StoredObject) -> ClusterCredentials:
+        """What the secret of a cluster holds; nothing if its spec names no secret.
+
+        Raises:
+            InputError: the secret does not exist, or its content cannot be used.
+        """
+        name = _spec(cluster).secret_ref.name
+        if not name:
+            return ClusterCredentials("")
+        secret = self.secret(cluster)
+        if secret is None:
+            where = f"{self._fleet.settings.namespace}/{name}"
+            expected = "a secret that exists"
+            raise InputError("spec.secretRef.name", where, expected, "create it, or name another")
+        return read_credentials(secret)
+
+    def bootstrap(self, cluster: StoredObject) -> MemberConnection:
+        """A new connection with the credentials that join; the caller closes it.
+
+        Raises:
+            InputError: the address or the credentials cannot be used.
+            UnreachableError: the member does not answer.
+        """
+        found = self.credentials(cluster)
+        joining = ClusterCredentials(
+            found.where, found.authority, found.certificate, found.key, found.bootstrap_token
+        )
+        return self._connector.connect(cluster.record.name, _spec(cluster), joining)
+
+    def open(self, cluster: StoredObject) -> None:
+        """Open the connection of a joined cluster; again if its address or secret has changed.
+
+        Raises:
+            InputError: the address or the credentials cannot be used.
+            UnreachableError: the member does not answer.
+        """
+        name, spec, credentials = cluster.record.name, _spec(cluster), self.credentials(cluster)
+        link = self._links.get(name)
+        if link is not None and (link.spec, link.credentials) == (spec, credentials):
+            return
+        connection = self._connector.connect(name, spec, credentials)
+        self.close(name)
+        self._links[name] = _Link(connection, spec, credentials)
+        cache = self._reader.add_store(name, connection.store)
+        cache.follow(NODE)
+        cache.follow(POD)
+        self._fleet.connect(name, cache)
+
+    def close(self, name: str) -> None:
+        """Close the connection of a cluster if it is open; what the member runs stays."""
+        link = self._links.pop(name, None)
+        if link is not None:
+            self._fleet.disconnect(name)
+            self._reader.remove_store(name)
+            link.connection.close()
+
+    def clusters_of(self, secret: StoredObject) -> Iterator[str]:
+        """Names of the clusters that a secret belongs to."""
+        if secret.record.namespace != self._fleet.settings.namespace:
+            return
+        for each in self._fleet.clusters:
+            if (each.spec.get("secretRef") or {}).get("name") == secret.record.name:
+                yield each.record.name
+
+
+def _spec(cluster: StoredObject) -> FederatedClusterSpec:
+    """How a cluster is reached; taints do not matter to a connection."""
+    spec = cluster.read(FederatedCluster).spec
+    return FederatedClusterSpec(
+        spec.api_endpoint, spec.insecure, spec.use_service_account, spec.secret_ref
+    )

@@ -1,0 +1,33 @@
+"""Which objects of members outlive their federated object or the membership of their cluster."""
+
+from collections.abc import Mapping
+
+from stretto.base.clock import parse_timestamp
+from stretto.federation import names
+from stretto.reconcile.cache import StoredObject
+
+
+def setting(annotations: Mapping[str, str], internal: str, own: str) -> str:
+    """The value of a controller, else that of the user."""
+    return annotations.get(internal) or annotations.get(own) or ""
+
+
+def is_orphaned(federated: StoredObject, present: StoredObject) -> bool:
+    """Whether the member's object outlives the federated one."""
+    rule = setting(federated.annotations, names.NAMESPACE_ORPHAN, names.ORPHAN)
+    return rule == "all" or (rule == "adopted" and names.ADOPTED in present.annotations)
+
+
+def is_leftover(federated: StoredObject, present: StoredObject, cluster: StoredObject) -> bool:
+    """Whether a cluster kept an object when it left, and has joined again since.
+
+    It goes on running until something is placed in the cluster again: one that
+    left without deleting its objects was meant to keep them.
+    """
+    shown = federated.status.get("clusters") or ()
+    if any(each.get("cluster") == cluster.record.name for each in shown):
+        return False
+    for each in cluster.status.get("conditions") or ():
+        if each.get("type") == "Joined" and (since := each.get("lastTransitionTime")):
+            return parse_timestamp(present.record.created) < parse_timestamp(since)
+    return False

@@ -1,0 +1,1 @@
+"""Member clusters as values: conditions, credentials, capacity, rights and leftovers."""

@@ -1,0 +1,56 @@
+"""The rights of the federation in a member: those of the configured kinds and no others."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Fields
+
+_READ: Final = ("get", "list", "watch")
+_WRITE: Final = (*_READ, "create", "update", "patch", "delete")
+_GRANT: Final = (*_WRITE, "bind", "escalate")
+_RBAC: Final = "rbac.authorization.k8s.io"
+_OBSERVED: Final = (
+    ("", "nodes"),
+    ("", "pods"),
+    ("apps", "replicasets"),
+    ("discovery.k8s.io", "endpointslices"),
+)
+"""What is read for capacity, unschedulable pods and services."""
+_PATHS: Final = ("/healthz", "/api", "/api/*", "/apis", "/apis/*", "/openapi/v3")
+"""What health checks and the discovery of kinds read."""
+
+
+def rules(types: Iterable[FederatedType], namespace: str) -> list[Fields]:
+    """Rules of the ClusterRole of the federation's service account.
+
+    Roles and bindings need the verbs ``bind`` and ``escalate``: without them an API server refuses
+    a role with more rights than its author has.
+
+    Args:
+        types: the configured kinds.
+        namespace: the system namespace, which the federation removes when it leaves.
+    """
+    kinds = sorted({each.kind for each in types}, key=lambda each: (each.group, each.plural))
+    made = [_rule(kind) for kind in kinds]
+    written = {(kind.group, kind.plural) for kind in kinds}
+    made += [
+        {"apiGroups": [group], "resources": [plural], "verbs": list(_READ)}
+        for group, plural in _OBSERVED
+        if (group, plural) not in written
+    ]
+    made.append(
+        {
+            "apiGroups": [""],
+            "resources": ["namespaces"],
+            "resourceNames": [namespace],
+            "verbs": ["get", "delete"],
+        }
+    )
+    return [*made, {"nonResourceURLs": list(_PATHS), "verbs": ["get"]}]
+
+
+def _rule(kind: Kind) -> Fields:
+    verbs = _GRANT if kind.group == _RBAC else _WRITE
+    return {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": list(verbs)}

@@ -1,0 +1,72 @@
+"""Connections to members of this process, by their address or by the name of their cluster."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+from stretto.api.types.federation.policies import FederatedClusterSpec
+from stretto.base.errors import UnreachableError
+from stretto.federation.connection.identity import check_identity
+from stretto.federation.connection.kube import api_resource
+from stretto.federation.connection.protocol import ClusterCredentials, MemberAnswer, MemberProbe
+from stretto.sim.fleet.member import EmbeddedMember
+from stretto.sim.fleet.served import MemberMood
+from stretto.stores.store import Store
+
+_ANSWERS = {
+    MemberMood.ANSWERS: MemberAnswer.HEALTHY,
+    MemberMood.SILENT: MemberAnswer.UNREACHABLE,
+    MemberMood.BUSY: MemberAnswer.UNHEALTHY,
+}
+
+
+class EmbeddedConnection:
+    """A connection to a member of this process."""
+
+    def __init__(self, member: EmbeddedMember) -> None:
+        """Connect to ``member``."""
+        self._member = member
+
+    @property
+    def store(self) -> Store:
+        """Its objects."""
+        return self._member.served
+
+    def probe(self) -> Future[MemberProbe]:
+        """Ask for its health and its kinds; the answer is there at once."""
+        made: Future[MemberProbe] = Future()
+        mood = self._member.served.mood
+        if mood is MemberMood.ANSWERS:
+            kinds = sorted(map(api_resource, self._member.kinds()), key=lambda x: (x.kind, x.group))
+            made.set_result(MemberProbe(MemberAnswer.HEALTHY, "", tuple(kinds)))
+        else:
+            made.set_result(MemberProbe(_ANSWERS[mood], f"the member is {mood.value}"))
+        return made
+
+    def close(self) -> None:
+        """Nothing to close: the member goes on."""
+
+
+class EmbeddedConnector:
+    """Finds members by the host of ``spec.apiEndpoint``, else by the name of their cluster."""
+
+    def __init__(self, members: Mapping[str, EmbeddedMember]) -> None:
+        """Among members by name; the mapping may change later."""
+        self._members = members
+
+    def connect(
+        self, name: str, spec: FederatedClusterSpec, credentials: ClusterCredentials
+    ) -> EmbeddedConnection:
+        """Connect to a member. A cluster without a secret is trusted; others must show something.
+
+        Raises:
+            InputError: nothing in the secret identifies the federation.
+            UnreachableError: there is no such member.
+        """
+        if credentials.where:
+            check_identity(credentials)
+        host = spec.api_endpoint.rpartition("//")[2] or name
+        member = self._members.get(host)
+        if member is None:
+            known = ", ".join(sorted(self._members)) or "none"
+            raise UnreachableError(f"member {host}", f"this process has only: {known}")
+        return EmbeddedConnection(member)

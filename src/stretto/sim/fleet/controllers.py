@@ -1,0 +1,36 @@
+"""The controllers of a member: those of workloads, of namespaces and of tokens."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from stretto.base.clock import Clock
+from stretto.reconcile.cache import StoreCache
+from stretto.reconcile.reconciler import Reconciler
+from stretto.sim.fleet.ends import NamespaceEnd
+from stretto.sim.fleet.kinds import served_kinds
+from stretto.sim.fleet.tokens import TokenController
+from stretto.workloads.assembly import workload_controllers
+from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.kubelet import CourseOf, default_course
+
+MoreControllers = Callable[[StoreCache], Sequence[Reconciler]]
+"""Further controllers over the caches of a member."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberControllers:
+    """What runs in every member."""
+
+    #: What becomes of bound pods.
+    course: CourseOf = default_course
+    #: Further controllers.
+    more: MoreControllers = lambda _: ()
+
+    def over(self, cache: StoreCache, clock: Clock) -> list[Reconciler]:
+        """The controllers over the caches of one member."""
+        return [
+            *workload_controllers(LocalCluster(cache, clock), self.course),
+            *self.more(cache),
+            NamespaceEnd(cache, lambda: served_kinds(cache.store)),
+            TokenController(cache),
+        ]

@@ -1,0 +1,163 @@
+"""What was there before a scenario began: objects of the host, clusters that have joined, members.
+
+Everything is made by name from the recording; nothing depends on which scenario is replayed.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
+from stretto.api.wire.kinds import NAMESPACE, POD, Kind
+from stretto.api.wire.quantity import amounts, format_amount
+from stretto.federation import names
+from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, SECRET
+from stretto.federation.settings import KUBEADMIRAL, FederationSettings
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.kinds import BUILTIN, DEFINITION
+from stretto.stores.store import Patch, Store
+from stretto_lab.conformance.wire.placeholders import secret_value
+from stretto_lab.conformance.wire.scenario import RecordedCluster
+from stretto_lab.conformance.wire.shared import api_resource, equal_nodes, node_body, type_config
+
+Fields = dict[str, Any]
+
+_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+_HOST: Final = (
+    *((NAMESPACE, "", name) for name in ("default", "kube-node-lease", "kube-public")),
+    (NAMESPACE, "", "kube-system"),
+    (NAMESPACE, "", names.SYSTEM_NAMESPACE),
+    (CLUSTER_ROLE, "", "view"),
+    (CLUSTER_ROLE, "", "system:node"),
+    (CLUSTER_ROLE_BINDING, "", "system:node"),
+    (_SLICE, "default", "kubernetes"),
+)
+"""Objects of a new host that were not marked to stay there."""
+_KEYS: Final = ("certificate-authority-data", "client-certificate-data", "client-key-data")
+_SECONDS: Final = re.compile(r"(\d+)s")
+
+
+def settings_of(common: Fields) -> FederationSettings:
+    """The behaviour of KubeAdmiral with the durations of a recording."""
+    options = common.get("controllerManagerOptions") or {}
+    fields = {
+        "join_timeout": "cluster-join-timeout",
+        "health_period": "cluster-health-check-period",
+        "health_threshold": "cluster-status-threshold",
+    }
+    found: dict[str, Any] = {
+        name: float(match[1])
+        for name, option in fields.items()
+        if (match := _SECONDS.fullmatch(str(options.get(option, ""))))
+    }
+    return replace(KUBEADMIRAL, **found)
+
+
+def set_up(fleet: EmbeddedFleet, common: Fields, clusters: tuple[RecordedCluster, ...]) -> None:
+    """Create everything that was there.
+
+    Args:
+        fleet: an empty host.
+        common: what all scenarios share: kinds, nodes and configurations.
+        clusters: the clusters that had joined.
+    """
+    for kind, namespace, name in _HOST:
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+        _create(fleet.host, kind, {"metadata": metadata})
+    for config in common["typeConfigs"]:
+        _create(fleet.host, FEDERATED_TYPE_CONFIG.kind, type_config(config))
+    joined = {each.name: each for each in clusters}
+    for name in sorted({*common["clusters"], *joined}):
+        _add_member(fleet, common, name, joined.get(name))
+
+
+def _add_member(
+    fleet: EmbeddedFleet, common: Fields, name: str, cluster: RecordedCluster | None
+) -> None:
+    """A member with its nodes and kinds; if it has joined, with its FederatedCluster."""
+    named = common["nodes"].get(name) or (equal_nodes(cluster.resources) if cluster else [])
+    member = fleet.add_member(name, [node_body(each) for each in named])
+    for body in _definitions(common):
+        _create(member.store, DEFINITION, body)
+    if cluster is None:
+        return
+    uid = _join(fleet.host, common, cluster)
+    notes = {names.CLUSTER_UID: uid}
+    metadata = {"name": names.SYSTEM_NAMESPACE, "annotations": notes}
+    _create(member.store, NAMESPACE, {"metadata": metadata})
+    if requests := dict(_in_use(cluster.resources)):
+        _create(member.store, POD, _ballast(requests))
+
+
+def _join(host: Store, common: Fields, cluster: RecordedCluster) -> str:
+    """The FederatedCluster of a cluster that has joined; its uid."""
+    kind, space = FEDERATED_CLUSTER.kind, names.SYSTEM_NAMESPACE
+    secret = f"{cluster.name}-secret"
+    data = {key: secret_value(key) for key in _KEYS}
+    _create(host, SECRET, {"metadata": {"name": secret, "namespace": space}, "data": data})
+    finalizers = [names.CASCADE, names.CLUSTER_FINALIZER]
+    spec = {
+        "apiEndpoint": f"https://{cluster.name}",
+        "secretRef": {"name": secret},
+        "taints": cluster.taints,
+        "useServiceAccount": cluster.use_service_account,
+    }
+    metadata = {"name": cluster.name, "labels": cluster.labels, "finalizers": finalizers}
+    _create(host, kind, {"metadata": metadata, "spec": spec})
+    now = "1970-01-01T00:00:00Z"
+    status = {
+        "conditions": [
+            {"type": name, "status": value, "lastTransitionTime": now, "lastProbeTime": now}
+            for name, value in cluster.conditions.items()
+        ],
+        "resources": cluster.resources,
+        "apiResourceTypes": [api_resource(each) for each in common["memberKinds"]],
+    }
+    host.patch_status(kind, [Patch("", cluster.name, {"status": status})])
+    record = host.get(kind, "", cluster.name)
+    assert record is not None
+    return record.uid
+
+
+def _in_use(resources: Fields) -> Iterator[tuple[str, str]]:
+    """What pods of other scenarios requested in a cluster when the scenario began."""
+    available = amounts(resources.get("available") or {}, "available")
+    for name, total in amounts(resources.get("allocatable") or {}, "allocatable").items():
+        if (used := total - available.get(name, total)) > 0:
+            yield name, format_amount(name, used)
+
+
+def _ballast(requests: Fields) -> Fields:
+    """A pod that counts as capacity in use and that no scheduler places."""
+    container = {"name": "main", "image": "none", "resources": {"requests": requests}}
+    return {
+        "metadata": {"name": "in-use", "namespace": "kube-system"},
+        "spec": {"schedulerName": "none", "containers": [container]},
+    }
+
+
+def _definitions(common: Fields) -> Iterator[Fields]:
+    """CRDs of the kinds that members serve beside those of Kubernetes."""
+    builtin = {(each.group, each.kind) for each in BUILTIN}
+    plurals = {each["kind"]: each["plural"] for each in common["typeConfigs"]}
+    for text in common["memberKinds"]:
+        found = api_resource(text)
+        group, kind = found["group"], found["kind"]
+        if (group, kind) in builtin:
+            continue
+        plural = plurals.get(kind, f"{kind.lower()}s")
+        version = {"name": found["version"], "served": True, "storage": True}
+        spec = {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [version],
+        }
+        yield {"metadata": {"name": f"{plural}.{group}"}, "spec": spec}
+
+
+def _create(store: Store, kind: Kind, body: Fields) -> None:
+    store.create(kind, [msgspec.json.encode(body)])
