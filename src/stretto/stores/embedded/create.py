@@ -157,6 +157,11 @@ def _add(
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 
+def new_uid(identity: str, version: int) -> str:
+    """The uid of an object that is created at a version."""
+    return _uids(identity, range(version, version + 1))[0]
+
+
 def _uids(identity: str, versions: range) -> list[str]:
     """The uids of objects created at consecutive versions; many share a prefix."""
     found: list[str] = []

@@ -10,7 +10,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.base.rng import Rng
 from stretto.stores.embedded.bind import draft_binds, draft_evictions, draft_units
-from stretto.stores.embedded.create import IDENTITY_CHARS, CreateSettings, draft_creates
+from stretto.stores.embedded.create import IDENTITY_CHARS, CreateSettings, draft_creates, new_uid
 from stretto.stores.embedded.disruption import DisruptionBudgets
 from stretto.stores.embedded.table import ObjectTable, TableDraft
 from stretto.stores.embedded.templates import TemplateCache
@@ -99,6 +99,10 @@ class Drafter:
         self._find = find
         #: Enforces disruption budgets.
         self.budgets = DisruptionBudgets(*tables, self._scale)
+
+    def uid(self, version: int) -> str:
+        """The uid of an object that is created at a version."""
+        return new_uid(self._identity, version)
 
     def create(self, draft: TableDraft, bodies: Sequence[bytes]) -> Replies:
         """Create objects."""

@@ -151,10 +151,14 @@ class MemoryStore:
                 found[key] = old
         return [found[key] for key in sorted(found)]
 
-    def compact(self) -> None:
-        """Forget all history: older versions and watches from them are too old."""
-        for table in self._tables.values():
-            table.history.forget(self._version)
+    def compact(self, kinds: Sequence[Kind] = ()) -> None:
+        """Forget the history of some kinds, or of all: watches from older versions are too old."""
+        for kind in kinds or tuple(self._tables):
+            self._table(kind).history.forget(self._version)
+
+    def next_uid(self) -> str:
+        """The uid of the next object that is created alone."""
+        return self._drafter.uid(self._version + 1)
 
     # ---------------------------------------------------------------- writes
 

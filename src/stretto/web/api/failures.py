@@ -17,7 +17,12 @@ class ApiError(Exception):
     """
 
     def __init__(
-        self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         #: HTTP status.
@@ -28,6 +33,8 @@ class ApiError(Exception):
         self.message = message
         #: Details; ``None`` for none.
         self.details = details
+        #: Metadata of the status.
+        self.metadata = metadata or {}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -52,7 +59,7 @@ def status_of(error: ApiError) -> Fields:
     status: Fields = {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": {},
+        "metadata": dict(error.metadata),
         "status": "Failure",
         "message": error.message,
     }

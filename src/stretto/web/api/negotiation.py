@@ -64,23 +64,31 @@ def negotiate(header: str, forms: tuple[str, ...]) -> Accepted:
     """
     if not header.strip():
         return Accepted()
+    known = False
     for each in ranges(header):
         media = _served(each.media)
         if not media:
             continue
+        known = True
         form = each.params.get("as", "")
         if not form:
             return Accepted(media, stream=each.params.get("stream") == "watch")
         group, version = each.params.get("g", ""), each.params.get("v", "")
         if group == _META and version in ("v1", "v1beta1") and form in forms:
             return Accepted(media, form, version)
-    raise not_acceptable(_SERVED)
+    raise _unknown_form() if known else _unknown_media()
 
 
-def not_acceptable(served: tuple[str, ...]) -> ApiError:
-    """406 with the media types that are served."""
-    text = f"only the following media types are accepted: {', '.join(served)}"
+def _unknown_form() -> ApiError:
+    """406 about a form that the answer cannot have."""
+    text = f"only the following media types are accepted: {', '.join(_SERVED)}"
     return ApiError(406, "NotAcceptable", text)
+
+
+def _unknown_media() -> ApiError:
+    """406 about a media type that is not served at all."""
+    text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(_SERVED)}"
+    return ApiError(406, "NotAcceptable", text, {})
 
 
 def _served(media: str) -> str:

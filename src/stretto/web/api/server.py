@@ -1,7 +1,9 @@
 """The API server: from a request to a response, without sockets."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.stores.store import Store
@@ -10,6 +12,8 @@ from stretto.web.api.admission.plugins import MUTATING, VALIDATING
 from stretto.web.api.authn.users import ANONYMOUS, TokenTable, User
 from stretto.web.api.bootstrap import make_objects
 from stretto.web.api.call import Call
+from stretto.web.api.discovery.health import TEXT
+from stretto.web.api.discovery.pages import page
 from stretto.web.api.failures import ApiError, PlainError, status_of
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse, json_response
 from stretto.web.api.resources import kubernetes_table
@@ -59,27 +63,32 @@ class ApiServer:
     def handle(self, request: ApiRequest) -> Answer:
         """Answer a request. Never raises for bad input."""
         try:
-            return self._answer(request)
+            answer = self._answer(request)
+            if request.method == "HEAD" and isinstance(answer, ApiResponse):
+                return replace(answer, body=b"")
+            return answer
         except ApiError as error:
             headers = {**NO_CACHE, **error.headers}
             return json_response(status_of(error), error.code, headers)
         except PlainError as error:
-            return ApiResponse(
-                error.code, error.text.encode(), "text/plain; charset=utf-8", NO_CACHE
-            )
+            headers = {**NO_CACHE, "X-Content-Type-Options": "nosniff"}
+            return ApiResponse(error.code, error.text.encode(), TEXT, headers)
 
     def tick(self) -> None:
         """Do what the server does by itself as time passes."""
 
-    def compact(self) -> None:
-        """Forget all history: older versions and later pages are too old."""
-        self._snapshots.forget()
+    def compact(self, kinds: Sequence[Kind] = ()) -> None:
+        """Forget the history of some kinds, or of all: older versions and pages are too old."""
+        self._snapshots.forget(kinds)
         store = self._state.storage.store
         if isinstance(store, PastStore):
-            store.compact()
+            store.compact(kinds)
 
     def _answer(self, request: ApiRequest) -> Answer:
         user = self._user(request)
+        found = page(self._state, request)
+        if found is not None:
+            return found
         route = parse_route(request.path)
         if route is None:
             raise failures.no_route()

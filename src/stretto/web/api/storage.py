@@ -33,8 +33,12 @@ class PastStore(Protocol):
         """The records of a kind at a version; ``None`` if its history is gone."""
         ...
 
-    def compact(self) -> None:
-        """Forget all history: older versions and watches from them are too old."""
+    def compact(self, kinds: Sequence[Kind] = ()) -> None:
+        """Forget the history of some kinds, or of all: watches from older versions are too old."""
+        ...
+
+    def next_uid(self) -> str:
+        """The uid of the next object that is created alone."""
         ...
 
 

@@ -99,16 +99,21 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     """
     resource = call.resource
     strategy = strategy_of(resource)
-    _check_version(call, item, old, needs=strategy.needs_version)
-    _restore(item, old.item)
+    check_version(call, item, old, needs=strategy.needs_version)
+    restore(item, old.item)
     admission = Admission(call, "UPDATE", item, old.item)
     for admit in state.mutating:
         admit(state, admission)
     if resource.has_status:
         keep_status(item, old.item)
-    prepare_changed(state, call, item, old.item)
-    count_generation(item, old.item, strategy, resource)
+    prepared_change(state, call, item, old.item)
     return store_changed(state, admission, old)
+
+
+def prepared_change(state: ApiState, call: Call, item: Json, old: Json) -> None:
+    """Set what the server decides about a changed object, and count the change."""
+    prepare_changed(state, call, item, old)
+    count_generation(item, old, strategy_of(call.resource), call.resource)
 
 
 def store_changed(state: ApiState, admission: Admission, old: StoredItem) -> Json:
@@ -186,7 +191,7 @@ def _drop_assigned(metadata: Json) -> None:
         metadata.pop(name, None)
 
 
-def _restore(item: Json, old: Json) -> None:
+def restore(item: Json, old: Json) -> None:
     """Take over what a change cannot name."""
     metadata, before = item["metadata"], old["metadata"]
     for name in ("uid", "creationTimestamp"):
@@ -203,7 +208,7 @@ def _restore(item: Json, old: Json) -> None:
     metadata["resourceVersion"] = before["resourceVersion"]
 
 
-def _check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
+def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
     """Refuse a change of another version or of another object with the same name."""
     metadata, resource = item["metadata"], call.resource
     name = old.record.name

@@ -69,7 +69,7 @@ class Bindings:
             pattern += re.escape(want[end : place.start()])
             end = place.end()
             known = self._values.get(word + number)
-            if known is not None and word not in _LOOSE:
+            if known is not None and number and word not in _LOOSE:
                 pattern += re.escape(known)
             else:
                 names.append((word, number))
@@ -83,7 +83,10 @@ class Bindings:
         )
 
     def _bind(self, word: str, number: str, value: str) -> bool:
-        if word in _LOOSE or not number:
+        if word in _LOOSE:
+            return True
+        if not number:
+            self._values[word] = value
             return True
         name = word + number
         if word in _UNIQUE and self._owners.setdefault((word, value), name) != name:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.edit.yaml_text import load_documents
+from stretto.api.wire.kinds import EVENT
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
@@ -33,6 +35,7 @@ class SessionReplay:
     def __init__(self, setup: SessionSetup) -> None:
         """Start the server that a session needs."""
         self._clock = ManualClock(_START)
+        self._uncached = "--watch-cache=false" in setup.flags
         users = {f"token-{name}": _user(name) for name in _USERS}
         nodes = {f"token-system:node:n{number}": _node(f"n{number}") for number in range(1, 4)}
         store = MemoryStore(self._clock, Rng(1))
@@ -96,6 +99,10 @@ class SessionReplay:
             yield "headers.Warning", "(absent)", got_headers["Warning"]
         if isinstance(answer, ApiStream):
             yield from self._stream(line, answer)
+        elif "yaml" in answer.content_type and line.body is not None:
+            yield from differences(
+                _yaml(line.body), _yaml(answer.body.decode()), self._bindings
+            )
         elif line.json is not msgspec.UNSET:
             yield from differences(line.json, _decoded(answer.body), self._bindings)
         elif line.body is not None:
@@ -122,7 +129,7 @@ class SessionReplay:
         elif "until" in action:
             self._wait(action)
         elif "compact" in action:
-            self._server.compact()
+            self._server.compact(() if self._uncached else (EVENT,))
         elif "close_stream" in action:
             stream = self._streams.pop(action["close_stream"], None)
             if stream is not None:
@@ -148,13 +155,24 @@ class SessionReplay:
         self._server.tick()
 
 
+def _yaml(text: str) -> Any:
+    """The value of a YAML text, in which the order of keys has no meaning."""
+    return [each for _, each in load_documents(text, "body")]
+
+
 def digest(want: Any, got: Any) -> Any:
     """The parts of a large body that a recorded digest has."""
     if not isinstance(want, dict) or not isinstance(got, dict):
         return got
     found = {key: got[key] for key in want if key in got}
+    listed = got.get("items") or got.get("groups") or []
+    names = [each.get("name") or each.get("metadata", {}).get("name") for each in listed]
     if "groups" in want:
-        found["groups"] = [each["metadata"]["name"] for each in got.get("items", [])]
+        found["groups"] = names
+    if "order" in want:
+        found["order"] = names
+    if isinstance(want.get("group"), list):
+        found["group"] = [each for each, name in zip(listed, names, strict=True) if "b." in name]
     if "causes" in want:
         found["causes"] = got.get("details", {}).get("causes")
         found["status"] = got.get("code")

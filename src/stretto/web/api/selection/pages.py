@@ -33,9 +33,11 @@ class Snapshots:
         """All objects of a kind at a version; ``None`` if they are not kept."""
         return self._lists.get((kind, version))
 
-    def forget(self) -> None:
-        """Drop all lists: later pages are expired."""
-        self._lists.clear()
+    def forget(self, kinds: Sequence[Kind] = ()) -> None:
+        """Drop the lists of some kinds, or all: later pages are expired."""
+        for key in list(self._lists):
+            if not kinds or key[0] in kinds:
+                del self._lists[key]
 
 
 class PageToken(msgspec.Struct):

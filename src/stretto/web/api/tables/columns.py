@@ -1,17 +1,18 @@
-"""Columns of the kinds."""
+"""Columns and cells of the kinds, in one table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
-from stretto.base.clock import parse_timestamp
-from stretto.base.errors import InputError
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.tables import cluster, core, pods, workloads
+from stretto.web.api.tables.layouts import LAYOUTS
 
 Json = dict[str, Any]
 
 Cells = Callable[[Json, float], list[Any]]
-"""The cells of an object at a time."""
+"""The cells of an object after its name, at a time."""
 
 
 @dataclass(frozen=True)
@@ -46,61 +47,94 @@ class TableFormat:
 
     #: The columns.
     columns: tuple[TableColumn, ...]
-    #: The cells of an object.
+    #: The cells of an object, with its name.
     cells: Cells
 
 
 NAME: Final = TableColumn("Name", "string", "name", 0, "Name of the object within its namespace.")
-CREATED: Final = TableColumn(
-    "Created At", "date", "", 0, "Time at which the server created the object."
-)
+
+_CELLS: Final[Mapping[tuple[str, str], Cells]] = {
+    ("", "Pod"): pods.pod,
+    ("", "Node"): pods.node,
+    ("", "ConfigMap"): core.config_map,
+    ("", "Secret"): core.secret,
+    ("", "Namespace"): core.namespace,
+    ("", "ServiceAccount"): core.account,
+    ("", "ComponentStatus"): core.component,
+    ("", "Endpoints"): core.endpoints,
+    ("", "Service"): core.service,
+    ("", "Event"): core.event,
+    ("events.k8s.io", "Event"): core.event,
+    ("", "PersistentVolumeClaim"): core.claim,
+    ("", "PersistentVolume"): core.volume,
+    ("", "ResourceQuota"): core.quota,
+    ("", "PodTemplate"): core.pod_template,
+    ("", "ReplicationController"): workloads.controller,
+    ("apps", "Deployment"): workloads.deployment,
+    ("apps", "ReplicaSet"): workloads.replica_set,
+    ("apps", "DaemonSet"): workloads.daemon_set,
+    ("apps", "StatefulSet"): workloads.stateful_set,
+    ("apps", "ControllerRevision"): workloads.revision,
+    ("batch", "Job"): workloads.job,
+    ("batch", "CronJob"): workloads.cron_job,
+    ("autoscaling", "HorizontalPodAutoscaler"): workloads.autoscaler,
+    ("policy", "PodDisruptionBudget"): workloads.budget,
+    ("apiregistration.k8s.io", "APIService"): cluster.api_service,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): cluster.binding,
+    ("rbac.authorization.k8s.io", "RoleBinding"): cluster.binding,
+    ("certificates.k8s.io", "CertificateSigningRequest"): cluster.signing_request,
+    ("networking.k8s.io", "Ingress"): cluster.ingress,
+    ("networking.k8s.io", "IngressClass"): cluster.ingress_class,
+    ("networking.k8s.io", "IPAddress"): cluster.ip_address,
+    ("networking.k8s.io", "NetworkPolicy"): core.policy,
+    ("networking.k8s.io", "ServiceCIDR"): cluster.service_cidr,
+    ("storage.k8s.io", "CSIDriver"): cluster.csi_driver,
+    ("storage.k8s.io", "CSINode"): cluster.csi_node,
+    ("storage.k8s.io", "StorageClass"): cluster.storage_class,
+    ("storage.k8s.io", "VolumeAttachment"): cluster.attachment,
+    ("storage.k8s.io", "VolumeAttributesClass"): cluster.attributes_class,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): cluster.webhooks,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): cluster.webhooks,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): cluster.admission_policy,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): cluster.admission_policy,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): cluster.policy_binding,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): cluster.policy_binding,
+    ("scheduling.k8s.io", "PriorityClass"): cluster.priority_class,
+    ("coordination.k8s.io", "Lease"): cluster.lease,
+    ("node.k8s.io", "RuntimeClass"): cluster.runtime_class,
+    ("discovery.k8s.io", "EndpointSlice"): cluster.endpoint_slice,
+    ("resource.k8s.io", "DeviceClass"): cluster.age_only,
+    ("resource.k8s.io", "ResourceClaim"): cluster.resource_claim,
+    ("resource.k8s.io", "ResourceClaimTemplate"): cluster.age_only,
+    ("resource.k8s.io", "ResourceSlice"): cluster.resource_slice,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): cluster.flow_schema,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): cluster.priority_level,
+}
 
 
-def columns_of(_resource: ServedResource) -> TableFormat:
+def columns_of(resource: ServedResource) -> TableFormat:
     """How objects of a resource are printed."""
-    return _PLAIN
+    if resource.definition is not None:
+        return resource.version["table"]  # type: ignore[no-any-return]
+    return _format(resource.key)
 
 
-def _plain(item: Json, _now: float) -> list[Any]:
-    metadata = item["metadata"]
-    return [metadata.get("name", ""), metadata.get("creationTimestamp", "<unknown>")]
+@cache
+def _format(key: tuple[str, str]) -> TableFormat:
+    layout = LAYOUTS.get(key, "Created At:date")
+    columns = tuple(_column(text.strip()) for text in layout.split(","))
+    cells = _CELLS.get(key, cluster.created)
+    return TableFormat((NAME, *columns) if columns[0].name != "Last Seen" else columns,
+                       _named(cells) if columns[0].name != "Last Seen" else cells)
 
 
-_PLAIN: Final = TableFormat((NAME, CREATED), _plain)
+def _column(text: str) -> TableColumn:
+    text, plus, priority = text.partition("+")
+    name, _, kind = text.partition(":")
+    form = "name" if name == "Name" else ""
+    return TableColumn(name, kind or "string", form, int(priority) if plus else 0)
 
 
-def age(time: str | None, now: float) -> str:
-    """The time since a timestamp, as kubectl prints it."""
-    if not time:
-        return "<unknown>"
-    try:
-        return duration(now - parse_timestamp(time))
-    except InputError:
-        return "<unknown>"
-
-
-def duration(seconds: float) -> str:
-    """A duration in one or two units: ``45s``, ``5m30s``, ``3h5m``, ``2d4h``, ``9y``."""
-    whole = int(seconds)
-    if whole < -1:
-        return "<invalid>"
-    whole = max(0, whole)
-    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    if whole < 120:
-        return f"{whole}s"
-    if minutes < 10:
-        return f"{minutes}m{whole % 60}s" if whole % 60 else f"{minutes}m"
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
-    if hours < 48:
-        return f"{hours}h"
-    if hours < 192:
-        return f"{days}d{hours % 24}h" if hours % 24 else f"{days}d"
-    if days < 730:
-        return f"{days}d"
-    years = days // 365
-    if years < 8:
-        return f"{years}y{days % 365}d" if days % 365 else f"{years}y"
-    return f"{years}y"
+def _named(cells: Cells) -> Cells:
+    """Cells with the name of the object before them."""
+    return lambda item, now: [item["metadata"].get("name", ""), *cells(item, now)]

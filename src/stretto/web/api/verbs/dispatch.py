@@ -8,6 +8,8 @@ from stretto.web.api.call import Call, write_options
 from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
+from stretto.web.api.subresources.binding import binding
+from stretto.web.api.subresources.table import subresource
 from stretto.web.api.verbs.create import create
 from stretto.web.api.verbs.delete import delete
 from stretto.web.api.verbs.get import get
@@ -33,7 +35,9 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     route, verb = call.route, call.verb
     _check_scope(call)
     if route.subresource:
-        raise failures.no_route()
+        return subresource(state, call)
+    if call.resource.key == ("", "Binding"):
+        return binding(state, call)
     if verb not in call.resource.facts.verbs:
         raise failures.no_method()
     if verb == "create" and route.name:

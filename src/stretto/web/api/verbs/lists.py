@@ -81,7 +81,7 @@ def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequenc
 
 
 def _too_old() -> ApiError:
-    return expired("The provided resource version is too old.")
+    return expired("The resourceVersion for the provided list is too old.")
 
 
 def _page_records(
@@ -108,8 +108,7 @@ def _expired_page(token: PageToken) -> ApiError:
         "results in an inconsistent list - objects that were created, modified, or deleted between "
         "the time the first chunk was returned and now may show up in the list."
     )
-    error = expired(text)
-    return ApiError(error.code, error.reason, text, {"continue": encode_token(-1, token.start)})
+    return ApiError(410, "Expired", text, None, {"continue": encode_token(-1, token.start)})
 
 
 def _select(

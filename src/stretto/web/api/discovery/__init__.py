@@ -1,0 +1,1 @@
+"""What the server says about itself: version, groups, resources, health, OpenAPI."""

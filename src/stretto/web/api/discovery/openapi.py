@@ -1,0 +1,278 @@
+"""OpenAPI v2 and v3 documents of the served kinds, from their types."""
+
+import hashlib
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.types import FieldType, Form, Merge, StructType, ValueType
+from stretto.web.api.discovery.groups import groups
+from stretto.web.api.message import NO_CACHE, ApiRequest, ApiResponse
+from stretto.web.api.resources import ServedResource
+from stretto.web.api.state import ApiState
+
+Json = dict[str, Any]
+
+_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
+_V3: Final = "#/components/schemas/"
+_V2: Final = "#/definitions/"
+_PREFIXES: Final = {
+    "meta/": "io.k8s.apimachinery.pkg.apis.",
+    "apiextensions/": "io.k8s.apiextensions-apiserver.pkg.apis.",
+    "apiregistration/": "io.k8s.kube-aggregator.pkg.apis.",
+}
+_SCALARS: Final[dict[Form, Json]] = {
+    Form.STRING: {"type": "string"},
+    Form.BYTES: {"type": "string", "format": "byte"},
+    Form.BOOL: {"type": "boolean"},
+    Form.INT32: {"type": "integer", "format": "int32"},
+    Form.INT64: {"type": "integer", "format": "int64"},
+    Form.DOUBLE: {"type": "number", "format": "double"},
+    Form.TIME: {"type": "string", "format": "date-time"},
+    Form.MICRO_TIME: {"type": "string", "format": "date-time"},
+    Form.DURATION: {"type": "string"},
+    Form.QUANTITY: {"type": "string"},
+    Form.INT_OR_STRING: {"type": "string", "format": "int-or-string"},
+    Form.ANY: {"type": "object"},
+}
+_QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
+_ACTIONS: Final = {
+    "get": "get", "list": "list", "create": "post", "update": "put", "patch": "patch",
+    "delete": "delete", "deletecollection": "deletecollection", "watch": "watch",
+}  # fmt: skip
+
+
+def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
+    """A document, or the index of the documents of v3."""
+    if parts == ["v2"]:
+        return _document(request, v2_document(state))
+    if parts == ["v3"]:
+        return ApiResponse(
+            200, msgspec.json.encode(index(state)), "text/plain; charset=utf-8", NO_CACHE
+        )
+    if parts and parts[0] == "v3":
+        name = "/".join(parts[1:])
+        if name in _names(state):
+            return _document(request, v3_document(state, name))
+    return ApiResponse(404, b"", "", NO_CACHE)
+
+
+def index(state: ApiState) -> Json:
+    """The index of v3."""
+    found = {}
+    for name in _names(state):
+        text = msgspec.json.encode(v3_document(state, name))
+        digest = hashlib.sha512(text).hexdigest().upper()
+        found[name] = {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"}
+    return {"paths": found}
+
+
+def _names(state: ApiState) -> list[str]:
+    found = ["api/v1"]
+    for group, versions in groups(state.resources).items():
+        found += [f"apis/{group}/{version}" for version in versions]
+    return sorted(found)
+
+
+def _document(request: ApiRequest, document: Json) -> ApiResponse:
+    body = msgspec.json.encode(document)
+    tag = hashlib.sha512(body).hexdigest().upper()
+    vary = "Accept-Encoding, Accept" if "swagger" in document else "Accept"
+    headers = {**NO_CACHE, "Etag": f'"{tag}"', "Vary": vary}
+    if request.header("if-none-match") == f'"{tag}"':
+        return ApiResponse(304, b"", "", headers)
+    return ApiResponse(200, body, "application/json", headers)
+
+
+def v3_document(state: ApiState, name: str) -> Json:
+    """The document of one group and version."""
+    group, version = ("", "v1") if name == "api/v1" else tuple(name.split("/")[1:])
+    found = _resources(state, group, version)
+    schemas = _schemas(found, _V3)
+    paths: Json = {}
+    for each in found:
+        paths |= _paths(each, f"/{name}", _V3)
+    return {
+        "openapi": "3.0.0",
+        "info": _INFO,
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def v2_document(state: ApiState) -> Json:
+    """The document of all groups."""
+    paths: Json = {}
+    found = state.resources.all()
+    for each in found:
+        base = f"/apis/{each.kind.api_version}" if each.group else "/api/v1"
+        paths |= _paths(each, base, _V2)
+    return {
+        "swagger": "2.0",
+        "info": _INFO,
+        "paths": paths,
+        "definitions": _schemas(found, _V2),
+    }
+
+
+def _resources(state: ApiState, group: str, version: str) -> list[ServedResource]:
+    return [
+        each
+        for each in state.resources.all()
+        if (each.group, each.kind.version) == (group, version)
+    ]
+
+
+def _schemas(found: list[ServedResource], ref: str) -> Json:
+    """The schemas of some resources and of all that they contain."""
+    schemas: Json = {}
+    waiting: list[str] = []
+    for each in found:
+        if each.definition is not None:
+            schemas[custom_name(each)] = _custom(each, ref)
+            waiting.append("meta/v1.ObjectMeta")
+            continue
+        waiting.append(each.struct.name)
+        schemas.setdefault(schema_name(each.struct.name), {})
+        schemas[schema_name(each.struct.name)] = {
+            **_schema(each.struct.name, ref),
+            "x-kubernetes-group-version-kind": [_gvk(each)],
+        }
+    waiting.append("meta/v1.DeleteOptions")
+    done: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        schemas.setdefault(schema_name(name), _schema(name, ref))
+        waiting += [inner for field in struct(name).fields.values() for inner in _inner(field.type)]
+    return schemas
+
+
+def _inner(kind: ValueType) -> list[str]:
+    if kind.form is Form.STRUCT:
+        return [kind.struct.name] if kind.struct.name else []
+    return _inner(kind.item) if kind.item is not None else []
+
+
+def _gvk(each: ServedResource) -> Json:
+    kind = each.kind
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def schema_name(name: str) -> str:
+    """The name of a type in the documents: ``io.k8s.api.core.v1.Pod``."""
+    prefix = next(
+        (each for start, each in _PREFIXES.items() if name.startswith(start)), "io.k8s.api."
+    )
+    return prefix + name.replace("/", ".")
+
+
+def custom_name(each: ServedResource) -> str:
+    """The name of a custom kind in the documents: its group reversed, version and kind."""
+    group = ".".join(reversed(each.group.split(".")))
+    return f"{group}.{each.kind.version}.{each.kind.kind}"
+
+
+def _custom(each: ServedResource, ref: str) -> Json:
+    schema = dict(each.version.get("schema") or {"type": "object"})
+    meta = {"$ref": ref + schema_name("meta/v1.ObjectMeta")}
+    if ref == _V3:
+        meta = {"allOf": [meta]}
+    properties = {
+        **schema.get("properties", {}),
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": meta,
+    }
+    return {
+        **schema,
+        "properties": properties,
+        "x-kubernetes-group-version-kind": [_gvk(each)],
+    }
+
+
+@cache
+def _schema(name: str, ref: str) -> Json:
+    return _struct_schema(struct(name), ref)
+
+
+def _struct_schema(kind: StructType, ref: str) -> Json:
+    properties = {field.name: _field_schema(field, ref) for field in kind.fields.values()}
+    schema: Json = {"type": "object", "properties": properties}
+    required = [field.name for field in kind.fields.values() if field.is_required]
+    return {**schema, "required": required} if required else schema
+
+
+def _field_schema(field: FieldType, ref: str) -> Json:
+    schema = dict(_type_schema(field.type, ref))
+    if ref == _V3 and "$ref" in schema:
+        schema = {"allOf": [schema]}
+    if field.default is not None:
+        schema["default"] = field.default
+    if field.enum:
+        schema["enum"] = list(field.enum)
+    if field.merge_key:
+        schema["x-kubernetes-patch-merge-key"] = field.merge_key
+    if field.strategy:
+        schema["x-kubernetes-patch-strategy"] = ",".join(field.strategy)
+    if field.type.form is Form.LIST:
+        schema["x-kubernetes-list-type"] = field.type.merge.value
+        if field.type.keys:
+            schema["x-kubernetes-list-map-keys"] = list(field.type.keys)
+    elif field.type.form is Form.MAP and field.type.merge is Merge.ATOMIC:
+        schema["x-kubernetes-map-type"] = "atomic"
+    return schema
+
+
+def _type_schema(kind: ValueType, ref: str) -> Json:
+    if kind.form is Form.STRUCT:
+        return {"$ref": ref + schema_name(kind.struct.name)}
+    if kind.form is Form.LIST and kind.item is not None:
+        return {"type": "array", "items": _type_schema(kind.item, ref)}
+    if kind.form is Form.MAP and kind.item is not None:
+        return {"type": "object", "additionalProperties": _type_schema(kind.item, ref)}
+    return _SCALARS[kind.form]
+
+
+def _paths(each: ServedResource, base: str, ref: str) -> Json:
+    """The operations on a resource, with what clients look up in them."""
+    space = "/namespaces/{namespace}" if each.kind.namespaced else ""
+    collection = f"{base}{space}/{each.resource}"
+    verbs = each.facts.verbs
+    found: Json = {
+        collection: _operations(each, [verb for verb in ("list", "create", "deletecollection")
+                                       if verb in verbs], ref),
+        f"{collection}/{{name}}": _operations(
+            each, [verb for verb in ("get", "update", "patch", "delete") if verb in verbs], ref
+        ),
+    }
+    if each.kind.namespaced and "list" in verbs:
+        found[f"{base}/{each.resource}"] = _operations(each, ["list"], ref)
+    return {path: operations for path, operations in found.items() if operations}
+
+
+def _operations(each: ServedResource, verbs: list[str], ref: str) -> Json:
+    methods = {"list": "get", "get": "get", "create": "post", "update": "put", "patch": "patch",
+               "delete": "delete", "deletecollection": "delete"}
+    found: Json = {}
+    for verb in verbs:
+        operation: Json = {
+            "operationId": f"{verb}{each.group}{each.kind.version}{each.kind.kind}",
+            "responses": {"200": {"description": "OK"}},
+            "x-kubernetes-action": _ACTIONS[verb],
+            "x-kubernetes-group-version-kind": _gvk(each),
+        }
+        if verb in ("create", "update", "patch"):
+            operation["parameters"] = [_parameter(name, ref) for name in _QUERY]
+        found[methods[verb]] = operation
+    return found
+
+
+def _parameter(name: str, ref: str) -> Json:
+    kind = "boolean" if name == "force" else "string"
+    schema = {"schema": {"type": kind}} if ref == _V3 else {"type": kind}
+    return {"name": name, "in": "query", **schema}

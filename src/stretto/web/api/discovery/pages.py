@@ -1,0 +1,92 @@
+"""Paths that name no object: discovery, health, version, OpenAPI."""
+
+from typing import Any, Final
+
+from stretto.web.api import failures
+from stretto.web.api.discovery.aggregated import aggregated
+from stretto.web.api.discovery.groups import (
+    api_versions,
+    group_document,
+    group_list,
+    groups,
+    resource_list,
+)
+from stretto.web.api.discovery.health import VERSION, health, no_page
+from stretto.web.api.discovery.openapi import openapi
+from stretto.web.api.message import ApiRequest, ApiResponse
+from stretto.web.api.negotiation import encoded, negotiate
+from stretto.web.api.state import ApiState
+
+Json = dict[str, Any]
+
+_READS: Final = ("GET", "HEAD")
+
+
+def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
+    """The answer of a path that names no resource; ``None`` for a path of a resource.
+
+    Raises:
+        ApiError: the method or the media type is not served.
+        PlainError: there is no such page.
+    """
+    path = request.path
+    parts = [each for each in path.split("/") if each]
+    if not parts or parts == ["index.html"]:
+        return encoded({"paths": _paths(state)}, negotiate("", ()))
+    word = parts[0]
+    if word in ("healthz", "livez", "readyz"):
+        return health(request)
+    if word == "version" and len(parts) == 1:
+        if request.method not in ("GET",):
+            raise failures.no_method()
+        return encoded(VERSION, negotiate("", ()))
+    if word == "openapi":
+        return openapi(state, request, parts[1:])
+    if (word == "api" and len(parts) <= 2) or (word == "apis" and len(parts) <= 3):
+        return _discovery(state, request, parts)
+    if word in ("api", "apis"):
+        return None
+    raise no_page()
+
+
+def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
+    resources = state.resources
+    if "//" in request.path:
+        raise no_page()
+    if len(parts) == 1:
+        found = aggregated(request, resources, core=parts[0] == "api")
+        if found is not None:
+            return found
+    document = _document(state, request, parts)
+    if document is None:
+        custom = {each.group for each in resources.custom()}
+        known = parts[0] == "api" or (parts[1] in groups(resources) and parts[1] not in custom)
+        raise failures.no_route() if known and len(parts) > 1 else no_page()
+    if request.method not in _READS and len(parts) > 1:
+        raise failures.no_method()
+    if request.method == "HEAD" and len(parts) > 1:
+        raise failures.no_method()
+    return encoded(document, negotiate(request.header("accept"), ()))
+
+
+def _document(state: ApiState, request: ApiRequest, parts: list[str]) -> Json | None:
+    resources = state.resources
+    if parts[0] == "api":
+        if len(parts) == 1:
+            return api_versions(request.header("host") or "127.0.0.1")
+        return resource_list(resources, "", parts[1])
+    if len(parts) == 1:
+        return group_list(resources)
+    if len(parts) == 2:
+        return group_document(resources, parts[1])
+    return resource_list(resources, parts[1], parts[2])
+
+
+def _paths(state: ApiState) -> list[str]:
+    found = ["/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/openapi/v2"]
+    found += ["/openapi/v3", "/openapi/v3/", "/readyz", "/version"]
+    for group, versions in groups(state.resources).items():
+        found += [f"/apis/{group}", *(f"/apis/{group}/{each}" for each in versions)]
+    return sorted(found)
+
+

@@ -1,0 +1,1 @@
+"""Subresources: parts of an object with a path and rules of their own."""

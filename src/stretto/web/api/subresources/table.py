@@ -1,0 +1,44 @@
+"""The subresources by name."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from stretto.web.api.call import Call
+from stretto.web.api.failures import no_route
+from stretto.web.api.message import Answer
+from stretto.web.api.state import ApiState
+from stretto.web.api.subresources.binding import binding
+from stretto.web.api.subresources.eviction import eviction
+from stretto.web.api.subresources.others import approval, finalize, kubelet, part_of_pod
+from stretto.web.api.subresources.scale import scale
+from stretto.web.api.subresources.status import status
+
+SUBRESOURCES: Final[Mapping[str, Callable[[ApiState, Call], Answer]]] = {
+    "status": status,
+    "scale": scale,
+    "binding": binding,
+    "eviction": eviction,
+    "finalize": finalize,
+    "approval": approval,
+    "ephemeralcontainers": part_of_pod,
+    "resize": part_of_pod,
+    "log": kubelet,
+    "exec": kubelet,
+    "attach": kubelet,
+    "portforward": kubelet,
+    "proxy": kubelet,
+}
+"""Functions by name."""
+
+
+def subresource(state: ApiState, call: Call) -> Answer:
+    """Answer a call of a subresource.
+
+    Raises:
+        ApiError: it is not served.
+    """
+    name = call.route.subresource
+    handler = SUBRESOURCES.get(name)
+    if handler is None or call.resource.subresource(name) is None:
+        raise no_route()
+    return handler(state, call)

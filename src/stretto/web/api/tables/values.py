@@ -1,0 +1,104 @@
+"""Cells that many kinds share: ages, selectors, containers, quantities."""
+
+from typing import Any, Final
+
+from stretto.base.clock import parse_timestamp
+from stretto.base.errors import InputError
+
+Json = dict[str, Any]
+
+NONE: Final = "<none>"
+UNKNOWN: Final = "<unknown>"
+UNSET: Final = "<unset>"
+
+
+def age(item: Json, now: float) -> str:
+    """The time since an object was created."""
+    return since(item["metadata"].get("creationTimestamp"), now)
+
+
+def since(time: str | None, now: float) -> str:
+    """The time since a timestamp, as kubectl prints it."""
+    if not time:
+        return UNKNOWN
+    try:
+        return duration(now - parse_timestamp(time))
+    except InputError:
+        return UNKNOWN
+
+
+_MINUTE: Final = 60
+_HOUR: Final = 60
+_DAY: Final = 24
+_YEAR: Final = 365
+
+
+def duration(seconds: float) -> str:
+    """A duration in one or two units: ``45s``, ``5m30s``, ``3h5m``, ``2d4h``, ``9y``."""
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    whole = max(0, whole)
+    minutes, rest = divmod(whole, _MINUTE)
+    hours, days = minutes // _HOUR, minutes // _HOUR // _DAY
+    steps = (
+        (whole < 2 * _MINUTE, f"{whole}s"),
+        (minutes < 10, _pair(minutes, "m", rest, "s")),
+        (minutes < 3 * _HOUR, f"{minutes}m"),
+        (hours < 8, _pair(hours, "h", minutes % _HOUR, "m")),
+        (hours < 2 * _DAY, f"{hours}h"),
+        (hours < 8 * _DAY, _pair(days, "d", hours % _DAY, "h")),
+        (days < 2 * _YEAR, f"{days}d"),
+        (days < 8 * _YEAR, _pair(days // _YEAR, "y", days % _YEAR, "d")),
+    )
+    return next((text for fits, text in steps if fits), f"{days // _YEAR}y")
+
+
+def _pair(first: int, unit: str, second: int, smaller: str) -> str:
+    return f"{first}{unit}{second}{smaller}" if second else f"{first}{unit}"
+
+
+def spec(item: Json) -> Json:
+    """The spec; empty if absent."""
+    return item.get("spec") or {}
+
+
+def status(item: Json) -> Json:
+    """The status; empty if absent."""
+    return item.get("status") or {}
+
+
+def containers(template: Json) -> tuple[str, str]:
+    """Names and images of the containers of a pod template."""
+    found = (template.get("spec") or {}).get("containers") or ()
+    names = ",".join(each.get("name", "") for each in found)
+    return names, ",".join(each.get("image", "") for each in found)
+
+
+def labels_text(labels: dict[str, str] | None) -> str:
+    """Labels as a selector."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+
+
+def selector_text(selector: Json | None) -> str:
+    """A label selector as text."""
+    if selector is None:
+        return NONE
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for each in selector.get("matchExpressions") or ():
+        key, operator = each.get("key", ""), each.get("operator")
+        values = ",".join(sorted(each.get("values") or ()))
+        texts = {
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }
+        parts.append((key, texts.get(str(operator), key)))
+    return ",".join(text for _, text in sorted(parts)) or NONE
+
+
+def condition(item: Json, word: str) -> Json | None:
+    """A condition of an object by its type."""
+    found = status(item).get("conditions") or ()
+    return next((each for each in found if each.get("type") == word), None)
