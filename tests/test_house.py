@@ -34,6 +34,7 @@ IMPORTS = 12
 #: Modules that join parts: their imports are their purpose.
 COMPOSITION_ROOTS = {
     "stretto.cli.commands.prepared",
+    "stretto.cli.commands.up",
     "stretto.control.dispatcher.dispatcher",
     "stretto.daemons.roles.binder",
     "stretto.daemons.roles.dispatcher",

@@ -108,6 +108,8 @@ def field_facts(go: dict[str, Any], described: dict[str, Any]) -> dict[str, Any]
     ):
         if name in described:
             facts[key] = described[name]
+    if go.get("b"):
+        facts["proto"] = go["b"]
     if go.get("ps"):
         facts["patch"] = go["ps"]
     if go.get("pk"):

@@ -9,20 +9,22 @@ import (
 	"strings"
 
 	apiext "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	apireg "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 type field struct {
-	Name  string `json:"n"`
-	Type  string `json:"t"`
-	Ptr   bool   `json:"p,omitempty"`
-	Omit  string `json:"o,omitempty"`
-	Strat string `json:"ps,omitempty"`
-	Key   string `json:"pk,omitempty"`
+	Name   string `json:"n"`
+	Type   string `json:"t"`
+	Ptr    bool   `json:"p,omitempty"`
+	Omit   string `json:"o,omitempty"`
+	Strat  string `json:"ps,omitempty"`
+	Key    string `json:"pk,omitempty"`
 	GoType string `json:"g"`
+	// Number of the field in protobuf messages.
+	Proto string `json:"b,omitempty"`
 }
 type out struct {
 	Types map[string][]field `json:"types"`
@@ -33,12 +35,12 @@ var special = map[string]string{
 	"k8s.io/apimachinery/pkg/apis/meta/v1.Time": "time", "k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": "micro",
 	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration": "duration", "k8s.io/apimachinery/pkg/api/resource.Quantity": "quantity",
 	"k8s.io/apimachinery/pkg/util/intstr.IntOrString": "intstr", "k8s.io/apimachinery/pkg/runtime.RawExtension": "raw",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1": "fields",
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON": "json",
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrBool": "schemaorbool",
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrArray": "schemaorarray",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":                                         "fields",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON":                         "json",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrBool":        "schemaorbool",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrArray":       "schemaorarray",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrStringArray": "schemaorstrings",
-	"k8s.io/apimachinery/pkg/runtime.Object": "raw",
+	"k8s.io/apimachinery/pkg/runtime.Object":                                                "raw",
 }
 var o = out{map[string][]field{}, map[string]string{}}
 
@@ -85,6 +87,16 @@ func expr(t reflect.Type) string {
 	}
 	panic(full)
 }
+
+// proto is the wire type and the number of a field.
+func proto(f reflect.StructField) string {
+	parts := strings.Split(f.Tag.Get("protobuf"), ",")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
+}
+
 func fields(t reflect.Type) (fs []field) {
 	for i := 0; i < t.NumField(); i++ {
 		f := t.Field(i)
@@ -94,16 +106,34 @@ func fields(t reflect.Type) (fs []field) {
 		}
 		if f.Anonymous && tag[0] == "" {
 			ft := f.Type
-			if ft.Kind() == reflect.Ptr { ft = ft.Elem() }
-			fs = append(fs, fields(ft)...)
+			if ft.Kind() == reflect.Ptr {
+				ft = ft.Elem()
+			}
+			inner := fields(ft)
+			n := proto(f)
+			if n == "" && ft.Name() == "TypeMeta" {
+				for i := range inner {
+					inner[i].Proto = ""
+				}
+			}
+			if n != "" {
+				for i := range inner {
+					inner[i].Proto = n + "." + inner[i].Proto
+				}
+			}
+			fs = append(fs, inner...)
 			continue
 		}
 		om := ""
 		for _, x := range tag[1:] {
-			if x == "omitempty" { om += "e" }
-			if x == "omitzero" { om += "z" }
+			if x == "omitempty" {
+				om += "e"
+			}
+			if x == "omitzero" {
+				om += "z"
+			}
 		}
-		fs = append(fs, field{tag[0], expr(f.Type), f.Type.Kind() == reflect.Ptr, om, f.Tag.Get("patchStrategy"), f.Tag.Get("patchMergeKey"), f.Type.String()})
+		fs = append(fs, field{tag[0], expr(f.Type), f.Type.Kind() == reflect.Ptr, om, f.Tag.Get("patchStrategy"), f.Tag.Get("patchMergeKey"), f.Type.String(), proto(f)})
 	}
 	return
 }

@@ -95,6 +95,34 @@ class ManualClock:
         self._wall_offset += seconds
 
 
+class PacedClock:
+    """A clock that runs faster or slower than another one."""
+
+    def __init__(self, inner: Clock, speed: float) -> None:
+        """Start at the time of ``inner``.
+
+        Args:
+            inner: the clock to follow.
+            speed: seconds of this clock per second of ``inner``.
+        """
+        self._inner = inner
+        self._speed = speed
+        self._wall = inner.now()
+        self._start = inner.monotonic()
+
+    def now(self) -> float:
+        """Seconds since the epoch; both clocks agree at the start."""
+        return self._wall + self.monotonic() - self._start
+
+    def monotonic(self) -> float:
+        """Seconds since a fixed point."""
+        return self._start + (self._inner.monotonic() - self._start) * self._speed
+
+    def sleep(self, seconds: float) -> None:
+        """Block the thread for a duration of this clock."""
+        self._inner.sleep(seconds / self._speed)
+
+
 def seconds_since(start: float) -> SecondsOf:
     """Maps clock times to the seconds since one of them."""
     return lambda time: time - start

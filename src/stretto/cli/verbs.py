@@ -51,6 +51,7 @@ def _daemon(place: str, sentence: str) -> Verb:
 
 
 VERBS: Final[Mapping[str, Verb]] = {
+    "up": _offline("up:up", "Serve the Kubernetes API with simulated nodes in one process."),
     "run": _offline("run:run", "Run a scenario through the scheduler in real time."),
     "simulate": _offline("simulate:simulate", "Run one policy over a trace in virtual time."),
     "compare": _offline("compare:compare", "Run several policies and seeds over a trace."),

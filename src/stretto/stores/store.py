@@ -138,6 +138,8 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     whole: bool = False
     #: RFC 3339 deletionTimestamp to set; only with ``whole``.
     deleting: str = ""
+    #: Whether the object is deleted, with the body as its last state; only with ``whole``.
+    ends: bool = False
 
 
 class Patch(msgspec.Struct, frozen=True, gc=False):

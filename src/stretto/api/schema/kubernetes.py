@@ -137,6 +137,7 @@ def _field(line: list[Any]) -> FieldType:
         facts.get("key", ""),
         "r" in flags,
         tuple(facts.get("enum", ())),
+        tuple(int(each) for each in facts["proto"].split(".")) if "proto" in facts else (),
     )
 
 

@@ -128,6 +128,8 @@ class FieldType:
     is_required: bool = False
     #: Values of an enumeration in the OpenAPI document.
     enum: tuple[str, ...] = ()
+    #: Numbers of the field in protobuf messages, through embedded messages; empty for none.
+    numbers: tuple[int, ...] = ()
 
     @cached_property
     def is_emitted(self) -> bool:

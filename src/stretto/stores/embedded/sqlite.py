@@ -44,6 +44,12 @@ class SqliteStore(StoreWrapper):
         origin = StoreOrigin(self._journal.identity, self._journal.version)
         self._memory = MemoryStore(clock, rng, history, self._journal, origin)
         super().__init__(self._memory)
+        #: Older states, as in ``MemoryStore``.
+        self.records_at = self._memory.records_at
+        #: Forgets history, as in ``MemoryStore``.
+        self.compact = self._memory.compact
+        #: The next identity, as in ``MemoryStore``.
+        self.next_uid = self._memory.next_uid
         try:
             self._memory.seed(self._journal.records())
         except BaseException:

@@ -145,13 +145,13 @@ def _replaced_whole(
     node = head.spec.node_name if isinstance(head, PodHead) else ""
     deleting = old.deleting or update.deleting
     same = (update.body, node, deleting) == (old.body, old.node, old.deleting)
-    if same and not old.annotations:
+    if same and not old.annotations and not update.ends:
         return Reply(WriteOutcome.OK, record=old)
     version = draft.version + 1
     new = replace(
         old, version=version, body=update.body, node=node, annotations=None, deleting=deleting
     )
-    if deleting and not _is_held(new):
+    if update.ends:
         return Reply(WriteOutcome.OK, record=draft.remove(old, new))
     return Reply(WriteOutcome.OK, record=draft.put(old, new))
 

@@ -3,10 +3,8 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote
-
-import msgspec
 
 JSON: Final = "application/json"
 """The media type of most bodies."""
@@ -94,10 +92,3 @@ Chunks = AsyncIterator[bytes]
 
 NO_CACHE: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
 """The header of every answer about objects."""
-
-
-def json_response(
-    value: Any, status: int = 200, headers: Mapping[str, str | Sequence[str]] = NO_CACHE
-) -> ApiResponse:
-    """A JSON document as a response."""
-    return ApiResponse(status, msgspec.json.encode(value) + b"\n", JSON, headers)

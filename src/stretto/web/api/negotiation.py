@@ -3,14 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
-from stretto.api.edit.yaml_text import dump_document
+from stretto.web.api.encoding import JSON, PROTOBUF, SERVED, YAML, dumped
 from stretto.web.api.failures import ApiError
-from stretto.web.api.message import JSON, NO_CACHE, ApiResponse
+from stretto.web.api.message import NO_CACHE, ApiResponse
 
-YAML: Final = "application/yaml"
-_SERVED: Final = (JSON, YAML)
 _META: Final = "meta.k8s.io"
 
 
@@ -56,8 +52,16 @@ def ranges(header: str) -> list[_Range]:
     return sorted(found, key=lambda each: -each.quality)
 
 
-def negotiate(header: str, forms: tuple[str, ...]) -> Accepted:
-    """The best form for an ``Accept`` header; ``forms`` are those that the answer can have.
+def negotiate(
+    header: str, forms: tuple[str, ...], served: tuple[str, ...] = SERVED, *, watch: bool = False
+) -> Accepted:
+    """The best form for an ``Accept`` header.
+
+    Args:
+        header: the header.
+        forms: those that the answer can have.
+        served: media types of the answer.
+        watch: whether the answer is a stream.
 
     Raises:
         ApiError: the client accepts nothing that is served.
@@ -66,7 +70,7 @@ def negotiate(header: str, forms: tuple[str, ...]) -> Accepted:
         return Accepted()
     known = False
     for each in ranges(header):
-        media = _served(each.media)
+        media = _served(each.media, served)
         if not media:
             continue
         known = True
@@ -76,25 +80,26 @@ def negotiate(header: str, forms: tuple[str, ...]) -> Accepted:
         group, version = each.params.get("g", ""), each.params.get("v", "")
         if group == _META and version in ("v1", "v1beta1") and form in forms:
             return Accepted(media, form, version)
-    raise _unknown_form() if known else _unknown_media()
+    raise _unknown_form() if known else _unknown_media(watch)
 
 
 def _unknown_form() -> ApiError:
     """406 about a form that the answer cannot have."""
-    text = f"only the following media types are accepted: {', '.join(_SERVED)}"
+    text = f"only the following media types are accepted: {', '.join(SERVED)}"
     return ApiError(406, "NotAcceptable", text)
 
 
-def _unknown_media() -> ApiError:
+def _unknown_media(watch: bool) -> ApiError:
     """406 about a media type that is not served at all."""
-    text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(_SERVED)}"
+    streams = [f"{each};stream=watch" for each in (JSON, PROTOBUF)] if watch else []
+    text = f"406: Not Acceptable\n\nAvailable representations: {', '.join([*SERVED, *streams])}"
     return ApiError(406, "NotAcceptable", text, {})
 
 
-def _served(media: str) -> str:
-    if media in ("*/*", "application/*"):
+def _served(media: str, served: tuple[str, ...]) -> str:
+    if media == "*/*":
         return JSON
-    return media if media in _SERVED else ""
+    return media if media in served else ""
 
 
 def encoded(
@@ -104,9 +109,17 @@ def encoded(
     headers: dict[str, Any] = dict(NO_CACHE)
     if warnings:
         headers["Warning"] = [f"299 - {_quoted(text)}" for text in dict.fromkeys(warnings)]
-    if accepted.media == YAML:
-        return ApiResponse(status, dump_document(value).encode(), YAML, headers)
-    return ApiResponse(status, msgspec.json.encode(value) + b"\n", JSON, headers)
+    return ApiResponse(status, dumped(value, accepted.media), accepted.media, headers)
+
+
+def error_media(header: str) -> str:
+    """The media type of an error, whatever the client accepts."""
+    for each in ranges(header):
+        if each.media in (YAML, PROTOBUF):
+            return each.media
+        if each.media in (JSON, "*/*"):
+            return JSON
+    return JSON
 
 
 def _quoted(text: str) -> str:

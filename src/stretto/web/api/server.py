@@ -14,8 +14,10 @@ from stretto.web.api.bootstrap import make_objects
 from stretto.web.api.call import Call
 from stretto.web.api.discovery.health import TEXT
 from stretto.web.api.discovery.pages import page
+from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, status_of
-from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse, json_response
+from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
+from stretto.web.api.negotiation import error_media
 from stretto.web.api.resources import kubernetes_table
 from stretto.web.api.routes import parse_route, verb_of
 from stretto.web.api.selection.pages import Snapshots
@@ -69,7 +71,8 @@ class ApiServer:
             return answer
         except ApiError as error:
             headers = {**NO_CACHE, **error.headers}
-            return json_response(status_of(error), error.code, headers)
+            media = error_media(request.header("accept"))
+            return ApiResponse(error.code, dumped(status_of(error), media), media, headers)
         except PlainError as error:
             headers = {**NO_CACHE, "X-Content-Type-Options": "nosniff"}
             return ApiResponse(error.code, error.text.encode(), TEXT, headers)

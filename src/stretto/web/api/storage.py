@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from stretto.api.wire.kinds import Kind
-from stretto.stores.facts import has_finalizers
 from stretto.stores.store import (
-    Deletion,
     Listing,
     ListOptions,
     Record,
@@ -135,12 +133,10 @@ class ObjectStorage:
         Raises:
             ApiError: it was changed meanwhile, or the store refuses it.
         """
-        if not has_finalizers(old.body):
-            deletion = Deletion(old.namespace, old.name, old.uid, old.version)
-            reply = self.store.delete(resource.stored, [deletion])[0]
-            return self._stored(reply, resource, old.name)
-        item["metadata"].pop("deletionGracePeriodSeconds", None)
-        return self.replace(resource, old, item, old.deleting or old.created)
+        body = stored_body(item)
+        update = Update(old.namespace, old.name, body, old.version, whole=True, ends=True)
+        reply = self.store.update(resource.stored, [update])[0]
+        return self._stored(reply, resource, old.name)
 
     def _stored(self, reply: Reply, resource: ServedResource, name: str) -> StoredItem:
         if reply.outcome is WriteOutcome.OK and reply.record is not None:

@@ -132,10 +132,21 @@ def store_changed(state: ApiState, admission: Admission, old: StoredItem) -> Jso
         return shape(call, old.item)
     if call.options.dry_run:
         return shape(call, item)
-    stored = state.storage.replace(call.resource, old.record, item)
+    if old.record.deleting and not is_held(item):
+        stored = state.storage.remove_whole(call.resource, old.record, item)
+    else:
+        stored = state.storage.replace(call.resource, old.record, item)
     for after in state.after_write:
         after(state, Admission(call, "UPDATE", stored.item, old.item))
     return shape(call, stored.item)
+
+
+def is_held(item: Json) -> bool:
+    """Whether finalizers or a grace period keep an object that is being deleted."""
+    metadata = item["metadata"]
+    spec = item.get("spec")
+    own = isinstance(spec, dict) and item.get("kind") == "Namespace" and spec.get("finalizers")
+    return bool(metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or own)
 
 
 def refuse(call: Call, name: str, errors: Errors) -> None:

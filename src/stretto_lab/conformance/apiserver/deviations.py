@@ -22,7 +22,7 @@ class WireDeviation:
     explains: Callable[[RecordedLine, str, Any, Any], bool]
 
 
-def _asks_protobuf(line: RecordedLine, _path: str, _want: Any, _got: Any) -> bool:
+def _wants_protobuf(line: RecordedLine, _path: str, _want: Any, _got: Any) -> bool:
     if line.request is None:
         return False
     words = (line.request.headers.get("Accept", ""), line.request.headers.get("Content-Type", ""))
@@ -33,7 +33,7 @@ DEVIATIONS: Final = (
     WireDeviation(
         "protobuf-not-served",
         "objects are served as JSON and YAML only; clients negotiate and fall back to JSON",
-        _asks_protobuf,
+        _wants_protobuf,
     ),
 )
 """The rules."""

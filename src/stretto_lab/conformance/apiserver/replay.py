@@ -100,9 +100,7 @@ class SessionReplay:
         if isinstance(answer, ApiStream):
             yield from self._stream(line, answer)
         elif "yaml" in answer.content_type and line.body is not None:
-            yield from differences(
-                _yaml(line.body), _yaml(answer.body.decode()), self._bindings
-            )
+            yield from differences(_yaml(line.body), _yaml(answer.body.decode()), self._bindings)
         elif line.json is not msgspec.UNSET:
             yield from differences(line.json, _decoded(answer.body), self._bindings)
         elif line.body is not None:

@@ -30,8 +30,7 @@ def groups(resources: ResourceTable) -> dict[str, list[str]]:
             versions.append(each.kind.version)
     found.pop("", None)
     return {
-        group: sorted(versions, key=version_rank, reverse=True)
-        for group, versions in found.items()
+        group: sorted(versions, key=version_rank, reverse=True) for group, versions in found.items()
     }
 
 
@@ -104,8 +103,11 @@ def _subresources(each: ServedResource) -> list[Json]:
     found = []
     for name, facts in each.facts.subresources.items():
         group, version, kind = facts.kind
-        entry: Json = {"name": f"{each.resource}/{name}", "singularName": "",
-                       "namespaced": each.kind.namespaced}
+        entry: Json = {
+            "name": f"{each.resource}/{name}",
+            "singularName": "",
+            "namespaced": each.kind.namespaced,
+        }
         if version and (group, version) != (each.group, each.kind.version):
             entry |= {"group": group, "version": version}
         found.append(entry | {"kind": kind, "verbs": list(facts.verbs)})

@@ -40,9 +40,7 @@ def health(request: ApiRequest) -> ApiResponse | None:
     if "verbose" not in request.query:
         return ApiResponse(200, b"ok", TEXT, _NOSNIFF)
     excluded = request.query.get("exclude", [])
-    lines = [
-        f"[+]{name} excluded: ok" if name in excluded else f"[+]{name} ok" for name in _CHECKS
-    ]
+    lines = [f"[+]{name} excluded: ok" if name in excluded else f"[+]{name} ok" for name in _CHECKS]
     text = "\n".join([*lines, f"{word} check passed", ""])
     return ApiResponse(200, text.encode(), TEXT, _NOSNIFF)
 

@@ -179,7 +179,7 @@ def custom_name(each: ServedResource) -> str:
 
 def _custom(each: ServedResource, ref: str) -> Json:
     schema = dict(each.version.get("schema") or {"type": "object"})
-    meta = {"$ref": ref + schema_name("meta/v1.ObjectMeta")}
+    meta: Json = {"$ref": ref + schema_name("meta/v1.ObjectMeta")}
     if ref == _V3:
         meta = {"allOf": [meta]}
     properties = {
@@ -244,8 +244,9 @@ def _paths(each: ServedResource, base: str, ref: str) -> Json:
     collection = f"{base}{space}/{each.resource}"
     verbs = each.facts.verbs
     found: Json = {
-        collection: _operations(each, [verb for verb in ("list", "create", "deletecollection")
-                                       if verb in verbs], ref),
+        collection: _operations(
+            each, [verb for verb in ("list", "create", "deletecollection") if verb in verbs], ref
+        ),
         f"{collection}/{{name}}": _operations(
             each, [verb for verb in ("get", "update", "patch", "delete") if verb in verbs], ref
         ),
@@ -256,8 +257,15 @@ def _paths(each: ServedResource, base: str, ref: str) -> Json:
 
 
 def _operations(each: ServedResource, verbs: list[str], ref: str) -> Json:
-    methods = {"list": "get", "get": "get", "create": "post", "update": "put", "patch": "patch",
-               "delete": "delete", "deletecollection": "delete"}
+    methods = {
+        "list": "get",
+        "get": "get",
+        "create": "post",
+        "update": "put",
+        "patch": "patch",
+        "delete": "delete",
+        "deletecollection": "delete",
+    }
     found: Json = {}
     for verb in verbs:
         operation: Json = {

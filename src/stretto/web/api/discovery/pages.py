@@ -37,7 +37,7 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     if word in ("healthz", "livez", "readyz"):
         return health(request)
     if word == "version" and len(parts) == 1:
-        if request.method not in ("GET",):
+        if request.method != "GET":
             raise failures.no_method()
         return encoded(VERSION, negotiate("", ()))
     if word == "openapi":
@@ -88,5 +88,3 @@ def _paths(state: ApiState) -> list[str]:
     for group, versions in groups(state.resources).items():
         found += [f"/apis/{group}", *(f"/apis/{group}/{each}" for each in versions)]
     return sorted(found)
-
-

@@ -4,9 +4,11 @@ from typing import Any, Final
 
 from stretto.api.edit import yaml_text
 from stretto.api.schema.decoding import DecodeError, Decoding, decode, json_word
-from stretto.api.schema.kubernetes import kind_versions
+from stretto.api.schema.kubernetes import kind_versions, struct
+from stretto.api.schema.protobuf import ProtobufError, decode_message, open_envelope
 from stretto.api.wire.limits import MAX_BYTES
 from stretto.base.errors import InputError
+from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
@@ -16,7 +18,7 @@ Json = dict[str, Any]
 
 YAML_TYPES: Final = ("application/yaml", "application/apply-patch+yaml")
 """Media types of YAML."""
-_ACCEPTED: Final = "application/json, application/yaml"
+_ACCEPTED: Final = ", ".join(SERVED)
 _UNKNOWN_FORMAT: Final = (
     "the body of the request was in an unknown format - accepted media types include: "
 )
@@ -45,6 +47,8 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
     """
     check_size(body)
     media = media_type(content_type)
+    if media == PROTOBUF:
+        return _protobuf(body, expected), []
     if media not in ("application/json", *YAML_TYPES):
         raise ApiError(415, "UnsupportedMediaType", _UNKNOWN_FORMAT + _ACCEPTED)
     if media in YAML_TYPES:
@@ -73,6 +77,28 @@ def _excerpt(body: bytes) -> str:
         text = body[:_SHOWN].decode(errors="replace")
         return f" ({text}{' ...' if len(body) > _SHOWN else ''})"
     return f" ({body[:_SHOWN].hex()}{' ...' if len(body) > _SHOWN else ''})"
+
+
+def _protobuf(body: bytes, expected: str) -> Json:
+    """The object of an envelope."""
+    prefix = f"the object provided is unrecognized (must be of type {expected}): "
+    try:
+        found = open_envelope(body)
+        group, _, version = found.api_version.rpartition("/")
+        name = kind_versions().get((group, version, found.kind))
+        if found.kind == "DeleteOptions":
+            name = "meta/v1.DeleteOptions"
+        if name is None:
+            text = f"{found.api_version} {found.kind} has no protobuf form"
+            raise bad_request(text)
+        item = decode_message(found.raw, struct(name))
+    except ProtobufError as error:
+        text = (
+            "provided data does not appear to be a protobuf message, expected prefix "
+            f"[107 56 115 0]{_excerpt(body)}"
+        )
+        raise bad_request(prefix + text) from error
+    return {"apiVersion": found.api_version, "kind": found.kind, **item}
 
 
 def _yaml(body: bytes) -> tuple[Any, list[str]]:

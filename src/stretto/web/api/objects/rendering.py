@@ -25,15 +25,20 @@ def rendered(record: Record) -> Json:
     metadata["uid"] = record.uid
     metadata["resourceVersion"] = str(record.version)
     if record.created:
-        metadata["creationTimestamp"] = record.created
+        metadata["creationTimestamp"] = _seconds(record.created)
     if record.deleting:
-        metadata["deletionTimestamp"] = record.deleting
+        metadata["deletionTimestamp"] = _seconds(record.deleting)
     if record.annotations:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **record.annotations}
     if record.node:
         item["spec"] = {**(item.get("spec") or {}), "nodeName": record.node}
     kind = record.kind
     return {"kind": kind.kind, "apiVersion": kind.api_version, **item, "metadata": metadata}
+
+
+def _seconds(time: str) -> str:
+    """A time without its fraction, as objects show it."""
+    return time if "." not in time else f"{time.partition('.')[0]}Z"
 
 
 def stored_body(item: Json) -> bytes:

@@ -1,20 +1,17 @@
 """The events of one watch, in the form that its client accepts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
-
-import msgspec
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import TooOldError
 from stretto.stores.store import EventType, Record, Watch, WatchEvent
 from stretto.web.api.call import Call
+from stretto.web.api.encoding import event
 from stretto.web.api.failures import expired, status_of
-from stretto.web.api.negotiation import Accepted
 from stretto.web.api.objects.rendering import rendered
-from stretto.web.api.selection.options import Selection
 from stretto.web.api.state import ApiState
+from stretto.web.api.streams.plan import StreamPlan
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import metadata_only
 from stretto.web.api.writes import shape
@@ -24,20 +21,6 @@ Json = dict[str, Any]
 _END_NOTE: Final = "k8s.io/initial-events-end"
 _BATCH: Final = 512
 _BOOKMARK_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True)
-class StreamPlan:
-    """What a stream yields."""
-
-    #: What is selected.
-    selection: Selection
-    #: The form of objects.
-    accepted: Accepted
-    #: Objects that the stream begins with.
-    initial: Sequence[Record]
-    #: Version after which changes follow.
-    since: int
 
 
 class EventStream:
@@ -84,13 +67,13 @@ class EventStream:
             self._resource.group, self._resource.kind.version, self._resource.resource
         )
         try:
-            for event in self._watch.poll(_BATCH):
-                self._version = event.record.version
-                chunks += self._event(event)
+            for change in self._watch.poll(_BATCH):
+                self._version = change.record.version
+                chunks += self._event(change)
         except TooOldError:
             self._ended = True
             error = expired("The resourceVersion for the provided watch is too old.")
-            return [*chunks, _line("ERROR", status_of(error))]
+            return [*chunks, event("ERROR", status_of(error), self._plan.accepted.media)]
         if current is None and not chunks:
             self.close()
             return None
@@ -112,17 +95,17 @@ class EventStream:
             return False
         return selection.is_everything or selection.matches(rendered(record))
 
-    def _event(self, event: WatchEvent) -> list[bytes]:
+    def _event(self, change: WatchEvent) -> list[bytes]:
         """An event as a client with this selection sees it."""
-        record = event.record
+        record = change.record
         selection = self._plan.selection
         if selection.namespace and record.namespace != selection.namespace:
             return []
         key = record.namespace, record.name
         if selection.is_everything:
-            return [self._line(event.type.name, self._object(record))]
-        before, after = self._was_selected(event, key), self._selects(record)
-        if event.type is EventType.DELETED:
+            return [self._line(change.type.name, self._object(record))]
+        before, after = key in self._seen, self._selects(record)
+        if change.type is EventType.DELETED:
             self._seen.discard(key)
             return [self._line("DELETED", self._object(record))] if before else []
         if after:
@@ -130,9 +113,6 @@ class EventStream:
             return [self._line("MODIFIED" if before else "ADDED", self._object(record))]
         self._seen.discard(key)
         return [self._line("DELETED", self._object(record))] if before else []
-
-    def _was_selected(self, event: WatchEvent, key: tuple[str, str]) -> bool:
-        return key in self._seen
 
     def _object(self, record: Record) -> Json:
         return shape(self._call, rendered(record))
@@ -147,7 +127,7 @@ class EventStream:
             self._first_table = False
         elif accepted.form:
             item = metadata_only(item, accepted)
-        return _line(word, item)
+        return event(word, item, self._plan.accepted.media)
 
     def _bookmark(self, version: int, notes: dict[str, str] | None = None) -> bytes:
         kind = self._call.resource.kind
@@ -162,7 +142,7 @@ class EventStream:
             item = metadata_only(item, accepted)
         elif accepted.form == "Table":
             return self._line("BOOKMARK", item)
-        return _line("BOOKMARK", item)
+        return event("BOOKMARK", item, self._plan.accepted.media)
 
     def _progress(self) -> list[bytes]:
         now = self._state.clock.monotonic()
@@ -170,7 +150,3 @@ class EventStream:
             return []
         self._marked = now
         return [self._bookmark(max(self._version, self._plan.since))]
-
-
-def _line(word: str, item: Json) -> bytes:
-    return msgspec.json.encode({"type": word, "object": item}) + b"\n"

@@ -6,22 +6,20 @@ from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import ApiError, bad_request, no_method, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.ownership import own
-from stretto.web.api.objects.reading import parse_body, read_object
 from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.subresources.bodies import object_body
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.patch import changed_item, patch_type
-from stretto.web.api.verbs.update import check_name
 from stretto.web.api.writes import check_version, restore, store_changed
 
 Json = dict[str, Any]
-
 
 
 def finalize(state: ApiState, call: Call) -> ApiResponse:
     """Change the finalizers of a namespace; without any it goes."""
     if call.verb != "update":
         raise no_method()
-    item = _body(call)
+    item = object_body(call)
     found = state.storage.get(call.resource, "", call.route.name)
     check_version(call, item, found, needs=False)
     finalizers = (item.get("spec") or {}).get("finalizers") or []
@@ -31,10 +29,10 @@ def finalize(state: ApiState, call: Call) -> ApiResponse:
         del changed["spec"]["finalizers"]
     restore(changed, found.item)
     own(state, call, found.item, changed)
-    if "deletionTimestamp" in changed["metadata"] and not finalizers:
-        if not changed["metadata"].get("finalizers"):
-            state.storage.remove_whole(call.resource, found.record, changed)
-            return answer(state, call, changed)
+    metadata = changed["metadata"]
+    if "deletionTimestamp" in metadata and not finalizers and not metadata.get("finalizers"):
+        state.storage.remove_whole(call.resource, found.record, changed)
+        return answer(state, call, changed)
     stored = store_changed(state, Admission(call, "UPDATE", changed, found.item, "finalize"), found)
     return answer(state, call, stored)
 
@@ -47,7 +45,9 @@ def approval(state: ApiState, call: Call) -> ApiResponse:
     if call.verb == "get":
         return answer(state, call, found.item)
     call.options = write_options(call.request, call.verb, {})
-    item = _body(call) if call.verb == "update" else changed_item(call, found, patch_type(call))
+    item = (
+        object_body(call) if call.verb == "update" else changed_item(call, found, patch_type(call))
+    )
     check_version(call, item, found, needs=False)
     status = {**(found.item.get("status") or {})}
     status["conditions"] = (item.get("status") or {}).get("conditions") or []
@@ -66,7 +66,9 @@ def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
     if call.verb == "get":
         return answer(state, call, found.item)
     call.options = write_options(call.request, call.verb, {})
-    item = _body(call) if call.verb == "update" else changed_item(call, found, patch_type(call))
+    item = (
+        object_body(call) if call.verb == "update" else changed_item(call, found, patch_type(call))
+    )
     check_version(call, item, found, needs=False)
     changed: Json = {**found.item, "metadata": dict(item["metadata"])}
     spec = dict(found.item["spec"])
@@ -106,15 +108,3 @@ def kubelet(state: ApiState, call: Call) -> ApiResponse:
         raise bad_request(f"pod {call.route.name} does not have a host assigned")
     text = "simulated nodes have no kubelet: they run no commands and keep no logs"
     raise ApiError(501, "NotImplemented", text)
-
-
-def _body(call: Call) -> Json:
-    request = call.request
-    value, repeated = parse_body(
-        request.body, request.header("content-type"), call.resource.kind.kind
-    )
-    item, warnings = read_object(value, repeated, call.resource, call.options.validation)
-    call.warnings += warnings
-    metadata = item.setdefault("metadata", {})
-    check_name(metadata.get("name", ""), call.route.name)
-    return item

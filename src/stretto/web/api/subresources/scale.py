@@ -1,30 +1,17 @@
 """The scale of a workload: its replicas as an object of autoscaling/v1."""
 
-from typing import Any, Final
-
-from stretto.api.checks.fields.errors import invalid
 from stretto.api.schema.kubernetes import struct
-from stretto.api.wire.kinds import Kind
-from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
-from stretto.web.api.failures import ApiError, no_method
+from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
-from stretto.web.api.objects.ownership import own
 from stretto.web.api.patching.patches import patched
-from stretto.web.api.state import Admission, ApiState
-from stretto.web.api.storage import StoredItem
+from stretto.web.api.state import ApiState
+from stretto.web.api.subresources.replicas import SCALE, rescaled, scale_of
 from stretto.web.api.subresources.typed import read_typed
-from stretto.web.api.tables.values import selector_text
 from stretto.web.api.verbs.answers import accept
 from stretto.web.api.verbs.patch import patch_type
 from stretto.web.api.verbs.update import check_name
-from stretto.web.api.writes import check_version, prepared_change, restore, store_changed
-
-Json = dict[str, Any]
-
-_KIND: Final = Kind("autoscaling", "v1", "Scale", "scales")
-_KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def scale(state: ApiState, call: Call) -> ApiResponse:
@@ -37,7 +24,7 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
         return encoded(scale_of(call, found.item), accept(call, ()))
     call.options = write_options(call.request, call.verb, {})
     if call.verb == "update":
-        wanted = read_typed(call, _KIND, struct("autoscaling/v1.Scale"))
+        wanted = read_typed(call, SCALE, struct("autoscaling/v1.Scale"))
         check_name(wanted.get("metadata", {}).get("name", ""), route.name)
         found = state.storage.get(call.resource, route.namespace, route.name)
     else:
@@ -45,88 +32,6 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
         found = state.storage.get(call.resource, route.namespace, route.name)
         before = scale_of(call, found.item)
         after = patched(before, call.request.body, media, struct("autoscaling/v1.Scale"))
-        wanted = read_typed(call, _KIND, struct("autoscaling/v1.Scale"), after)
-    item = _changed(state, call, found, wanted)
+        wanted = read_typed(call, SCALE, struct("autoscaling/v1.Scale"), after)
+    item = rescaled(state, call, found, wanted)
     return encoded(scale_of(call, item), accept(call, ()), 200, call.warnings)
-
-
-def scale_of(call: Call, item: Json) -> Json:
-    """The scale of an object."""
-    spec_path, status_path, selector_path = _paths(call)
-    metadata = {name: item["metadata"][name] for name in _KEPT if name in item["metadata"]}
-    spec: Json = {}
-    replicas = _at(item, spec_path) or 0
-    if replicas:
-        spec["replicas"] = replicas
-    found: Json = {"replicas": _at(item, status_path) or 0}
-    selector = _selector(call, item, selector_path)
-    if selector:
-        found["selector"] = selector
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": metadata,
-        "spec": spec,
-        "status": found,
-    }
-
-
-def _paths(call: Call) -> tuple[str, str, str]:
-    custom = call.resource.version.get("scale")
-    if custom:
-        return (
-            custom.get("specReplicasPath", ""),
-            custom.get("statusReplicasPath", ""),
-            custom.get("labelSelectorPath", ""),
-        )
-    return ".spec.replicas", ".status.replicas", ".spec.selector"
-
-
-def _selector(call: Call, item: Json, path: str) -> str:
-    found = _at(item, path) if path else None
-    if call.resource.key == ("", "ReplicationController"):
-        return ",".join(f"{key}={value}" for key, value in sorted((found or {}).items()))
-    if isinstance(found, str):
-        return found
-    return selector_text(found) if isinstance(found, dict) else ""
-
-
-def _at(item: Json, path: str) -> Any:
-    value: Any = item
-    for part in path.strip(".").split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
-
-
-def _changed(state: ApiState, call: Call, old: StoredItem, wanted: Json) -> Json:
-    replicas = (wanted.get("spec") or {}).get("replicas") or 0
-    if replicas < 0:
-        error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        cause = (error.reason, error.message, error.field)
-        raise failures.invalid(_KIND, old.record.name, [cause])
-    item = with_value(old.item, _paths(call)[0].strip(".").split("."), replicas)
-    item["metadata"] = dict(item["metadata"])
-    stated = wanted.get("metadata") or {}
-    for name in ("uid", "resourceVersion"):
-        item["metadata"].pop(name, None)
-        if stated.get(name):
-            item["metadata"][name] = stated[name]
-    check_version(call, item, old, needs=False)
-    restore(item, old.item)
-    own(state, call, old.item, item)
-    admission = Admission(call, "UPDATE", item, old.item, "scale")
-    for admit in state.mutating:
-        admit(state, admission)
-    prepared_change(state, call, item, old.item)
-    return store_changed(state, admission, old)
-
-
-def with_value(item: Json, path: list[str], value: Any) -> Json:
-    """A copy of an object with another value at a path."""
-    if not path:
-        raise ApiError(500, "InternalError", "the definition has no path of replicas")
-    inner = item.get(path[0])
-    if len(path) == 1:
-        return {**item, path[0]: value}
-    below = inner if isinstance(inner, dict) else {}
-    return {**item, path[0]: with_value(below, path[1:], value)}

@@ -6,21 +6,13 @@ from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.ownership import own
-from stretto.web.api.objects.reading import parse_body, read_object
 from stretto.web.api.state import Admission, ApiState
 from stretto.web.api.storage import StoredItem
+from stretto.web.api.subresources.bodies import object_body
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.apply import APPLY, applied, read_config
-from stretto.web.api.verbs.create import place_in
 from stretto.web.api.verbs.patch import changed_item, patch_type
-from stretto.web.api.verbs.update import check_name
-from stretto.web.api.writes import (
-    check_version,
-    default_object,
-    restore,
-    shape,
-    store_changed,
-)
+from stretto.web.api.writes import check_version, restore, shape, store_changed
 
 Json = dict[str, Any]
 
@@ -40,7 +32,7 @@ def status(state: ApiState, call: Call) -> ApiResponse:
         return answer(state, call, shape(call, found.item))
     call.options = write_options(call.request, call.verb, {})
     if call.verb == "update":
-        item = _body(call)
+        item = object_body(call)
         found = state.storage.get(resource, route.namespace, route.name)
         owned = False
     else:
@@ -53,20 +45,6 @@ def status(state: ApiState, call: Call) -> ApiResponse:
             else changed_item(call, found, media)
         )
     return answer(state, call, _store(state, call, found, item, owned=owned))
-
-
-def _body(call: Call) -> Json:
-    request, route = call.request, call.route
-    value, repeated = parse_body(
-        request.body, request.header("content-type"), call.resource.kind.kind
-    )
-    item, warnings = read_object(value, repeated, call.resource, call.options.validation)
-    call.warnings += warnings
-    metadata = item.setdefault("metadata", {})
-    check_name(metadata.get("name", ""), route.name)
-    if call.resource.kind.namespaced:
-        place_in(metadata, route.namespace)
-    return default_object(call, item)
 
 
 def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: bool) -> Json:

@@ -38,6 +38,8 @@ def subresource(state: ApiState, call: Call) -> Answer:
         ApiError: it is not served.
     """
     name = call.route.subresource
+    if call.resource.key == ("", "Binding") and not name:
+        return binding(state, call)
     handler = SUBRESOURCES.get(name)
     if handler is None or call.resource.subresource(name) is None:
         raise no_route()

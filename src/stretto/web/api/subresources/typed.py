@@ -14,9 +14,7 @@ from stretto.web.api.objects.reading import parse_body
 Json = dict[str, Any]
 
 
-def read_typed(
-    call: Call, kind: Kind, struct: StructType, value: Json | None = None
-) -> Json:
+def read_typed(call: Call, kind: Kind, struct: StructType, value: Json | None = None) -> Json:
     """The body of a request as an object of a kind; ``value`` if it is parsed already.
 
     Raises:

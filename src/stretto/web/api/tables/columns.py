@@ -124,8 +124,10 @@ def _format(key: tuple[str, str]) -> TableFormat:
     layout = LAYOUTS.get(key, "Created At:date")
     columns = tuple(_column(text.strip()) for text in layout.split(","))
     cells = _CELLS.get(key, cluster.created)
-    return TableFormat((NAME, *columns) if columns[0].name != "Last Seen" else columns,
-                       _named(cells) if columns[0].name != "Last Seen" else cells)
+    return TableFormat(
+        (NAME, *columns) if columns[0].name != "Last Seen" else columns,
+        _named(cells) if columns[0].name != "Last Seen" else cells,
+    )
 
 
 def _column(text: str) -> TableColumn:

@@ -200,5 +200,3 @@ def pod_template(item: Json, _now: float) -> list[Any]:
 def policy(item: Json, now: float) -> list[Any]:
     """Selector of pods and age."""
     return [selector_text(spec(item).get("podSelector")), age(item, now)]
-
-

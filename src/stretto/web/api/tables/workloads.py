@@ -129,7 +129,7 @@ def _job_word(item: Json) -> str:
 def cron_job(item: Json, now: float) -> list[Any]:
     """Schedule, zone, suspension, active jobs, last schedule, age, containers, selector."""
     body = spec(item)
-    template = ((body.get("jobTemplate") or {}).get("spec") or {})
+    template = (body.get("jobTemplate") or {}).get("spec") or {}
     last = status(item).get("lastScheduleTime")
     return [
         body.get("schedule", ""),

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from stretto.web.api.call import Call
+from stretto.web.api.encoding import JSON, SERVED, YAML
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import Accepted, encoded, negotiate
@@ -35,7 +36,9 @@ def accept(call: Call, forms: tuple[str, ...]) -> Accepted:
     Raises:
         ApiError: the client accepts nothing that is served.
     """
-    return negotiate(call.request.header("accept"), forms)
+    served = SERVED if call.resource.definition is None else (JSON, YAML)
+    header, watch = call.request.header("accept"), call.verb == "watch"
+    return negotiate(header, forms, served, watch=watch)
 
 
 def metadata_only(item: Json, accepted: Accepted) -> Json:

@@ -9,10 +9,13 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.negotiation import encoded
 from stretto.web.api.objects.reading import parse_body
+from stretto.web.api.objects.rendering import rendered
+from stretto.web.api.selection.options import selection_of
 from stretto.web.api.state import Admission, ApiState
 from stretto.web.api.storage import StoredItem
-from stretto.web.api.verbs.answers import answer
+from stretto.web.api.verbs.answers import accept, answer
 from stretto.web.api.writes import shape
 
 Json = dict[str, Any]
@@ -120,6 +123,32 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
         "details": details,
     }
     return answer(state, call, status)
+
+
+def delete_collection(state: ApiState, call: Call) -> ApiResponse:
+    """Delete the selected objects; answers with them as a list."""
+    options = read_options(call)
+    selection = selection_of(call)
+    version = str(state.storage.version)
+    found = []
+    for record in state.storage.listing(call.resource.stored, call.route.namespace).records:
+        stored = StoredItem(rendered(record), record)
+        if selection.matches(stored.item):
+            last, _ = remove(state, call, stored, options)
+            found.append(shape(call, last))
+    if call.resource.definition is None:
+        found = [
+            {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+            for item in found
+        ]
+    kind = call.resource.kind
+    body: Json = {
+        "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
+        "apiVersion": kind.api_version,
+        "metadata": {"resourceVersion": version},
+        "items": found,
+    }
+    return encoded(body, accept(call, ()), 200, call.warnings)
 
 
 def remove(

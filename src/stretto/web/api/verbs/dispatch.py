@@ -1,29 +1,15 @@
 """From a call to the function of its verb."""
 
-from collections.abc import Callable, Mapping
-from typing import Final
-
 from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
-from stretto.web.api.message import Answer, ApiResponse
+from stretto.web.api.message import Answer
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
-from stretto.web.api.subresources.binding import binding
 from stretto.web.api.subresources.table import subresource
-from stretto.web.api.verbs.create import create
-from stretto.web.api.verbs.delete import delete
 from stretto.web.api.verbs.get import get
 from stretto.web.api.verbs.lists import lists
-from stretto.web.api.verbs.patch import patch
-from stretto.web.api.verbs.update import update
+from stretto.web.api.verbs.table import WRITES
 from stretto.web.api.verbs.watch import watch
-
-_WRITES: Final[Mapping[str, Callable[[ApiState, Call], ApiResponse]]] = {
-    "create": create,
-    "update": update,
-    "patch": patch,
-    "delete": delete,
-}
 
 
 def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
@@ -34,10 +20,8 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """
     route, verb = call.route, call.verb
     _check_scope(call)
-    if route.subresource:
+    if route.subresource or call.resource.key == ("", "Binding"):
         return subresource(state, call)
-    if call.resource.key == ("", "Binding"):
-        return binding(state, call)
     if verb not in call.resource.facts.verbs:
         raise failures.no_method()
     if verb == "create" and route.name:
@@ -48,10 +32,10 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
         return lists(state, call, snapshots)
     if verb == "get":
         return get(state, call)
-    handler = _WRITES.get(verb)
+    handler = WRITES.get(verb)
     if handler is None or (verb in ("update", "patch") and not route.name):
         raise failures.no_method()
-    if verb != "delete":
+    if not verb.startswith("delete"):
         call.options = write_options(call.request, verb, {})
     return handler(state, call)
 

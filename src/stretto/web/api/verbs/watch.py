@@ -5,7 +5,8 @@ from stretto.web.api.failures import too_new
 from stretto.web.api.message import NO_CACHE, ApiStream
 from stretto.web.api.selection.options import selection_of, version_number
 from stretto.web.api.state import ApiState
-from stretto.web.api.streams.events import EventStream, StreamPlan
+from stretto.web.api.streams.events import EventStream
+from stretto.web.api.streams.plan import StreamPlan
 from stretto.web.api.verbs.answers import OBJECT_FORMS, accept
 
 

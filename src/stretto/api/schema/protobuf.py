@@ -1,0 +1,332 @@
+"""Objects in the protobuf encoding of Kubernetes, by the field numbers of their types.
+
+Clients in Go send it by default. An object is wrapped in an envelope with its kind and version
+after four magic bytes.
+"""
+
+import base64
+import struct as packing
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.schema.types import FieldType, Form, StructType, ValueType
+
+Json = dict[str, Any]
+
+MAGIC: Final = b"k8s\x00"
+"""First bytes of every encoded object."""
+_VARINT: Final = 0
+_FIXED64: Final = 1
+_BYTES: Final = 2
+_FIXED32: Final = 5
+_INTEGERS: Final = frozenset((Form.INT32, Form.INT64, Form.BOOL))
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_VARINT: Final = 10
+_NANOS: Final = 1_000_000_000
+
+
+class ProtobufError(Exception):
+    """Bytes that are no object in this encoding."""
+
+
+class EncodedObject(msgspec.Struct, frozen=True):
+    """An object with its kind, still encoded."""
+
+    #: ``apiVersion``.
+    api_version: str
+    #: ``kind``.
+    kind: str
+    #: The encoded object.
+    raw: bytes
+
+
+# ---------------------------------------------------------------- decoding
+
+
+def open_envelope(body: bytes) -> EncodedObject:
+    """The content of an envelope.
+
+    Raises:
+        ProtobufError: the bytes are no envelope.
+    """
+    if not body.startswith(MAGIC):
+        raise ProtobufError("no protobuf message of Kubernetes")
+    version = kind = ""
+    raw = b""
+    for number, value in _members(body[len(MAGIC) :]):
+        if number == 1 and isinstance(value, bytes):
+            for inner, text in _members(value):
+                if isinstance(text, bytes):
+                    version, kind = (
+                        (text.decode(), kind) if inner == 1 else (version, text.decode())
+                    )
+        elif number == 2 and isinstance(value, bytes):
+            raw = value
+    return EncodedObject(version, kind, raw)
+
+
+def decode_message(raw: bytes, struct: StructType) -> Json:
+    """A message as JSON.
+
+    Raises:
+        ProtobufError: the bytes are malformed.
+    """
+    try:
+        return _message(raw, _numbered(struct))
+    except (IndexError, UnicodeDecodeError, packing.error, OverflowError) as error:
+        raise ProtobufError(str(error)) from error
+
+
+_Table = dict[int, Any]
+
+
+@cache
+def _numbered(struct: StructType) -> _Table:
+    """Fields by number; an embedded message is a table of its own."""
+    table: _Table = {}
+    for field in struct.fields.values():
+        if not field.numbers:
+            continue
+        place = table
+        for number in field.numbers[:-1]:
+            place = place.setdefault(number, {})
+        place[field.numbers[-1]] = field
+    return table
+
+
+def _message(raw: bytes, table: _Table) -> Json:
+    found: Json = {}
+    for number, value in _members(raw):
+        field = table.get(number)
+        if isinstance(field, dict) and isinstance(value, bytes):
+            found |= _message(value, field)
+        elif isinstance(field, FieldType):
+            _store(found, field, value)
+    return found
+
+
+def _store(found: Json, field: FieldType, value: Any) -> None:
+    kind = field.type
+    if kind.form is Form.LIST and kind.item is not None:
+        items = found.setdefault(field.name, [])
+        if isinstance(value, bytes) and kind.item.form in _INTEGERS:
+            items += [_signed(each) for each in _packed(value)]
+        else:
+            items.append(_value(value, kind.item))
+    elif kind.form is Form.MAP and kind.item is not None:
+        entry = dict(_members(value))
+        key = entry.get(1, b"").decode()
+        inner = entry.get(2)
+        found.setdefault(field.name, {})[key] = (
+            _value(inner, kind.item) if inner is not None else _empty(kind.item)
+        )
+    else:
+        found[field.name] = _value(value, kind)
+
+
+def _empty(kind: ValueType) -> Any:
+    return {Form.STRING: "", Form.BYTES: "", Form.QUANTITY: "0", Form.LIST: []}.get(kind.form, {})
+
+
+def _value(value: Any, kind: ValueType) -> Any:
+    form = kind.form
+    if form is Form.STRUCT:
+        return _message(value, _numbered(kind.struct))
+    if form is Form.STRING:
+        return value.decode()
+    if form is Form.BOOL:
+        return bool(value)
+    if form in _INTEGERS:
+        return _signed(value)
+    if form is Form.BYTES:
+        return base64.b64encode(value).decode()
+    if form is Form.DOUBLE:
+        return packing.unpack("<d", value)[0]
+    if form is Form.LIST and kind.item is not None:
+        return [_value(each, kind.item) for _, each in _members(value)]
+    return _special(dict(_members(value)), form)
+
+
+def _special(parts: dict[int, Any], form: Form) -> Any:
+    """Values that Go encodes as messages of their own."""
+    if form in (Form.TIME, Form.MICRO_TIME):
+        return _time(_signed(parts.get(1, 0)), _signed(parts.get(2, 0)), form)
+    if form is Form.QUANTITY:
+        return parts.get(1, b"0").decode()
+    if form is Form.DURATION:
+        return f"{_signed(parts.get(1, 0)) / _NANOS:g}s"
+    if form is Form.INT_OR_STRING:
+        if parts.get(1):
+            return parts.get(3, b"").decode()
+        return _signed(parts.get(2, 0))
+    raw = parts.get(1, b"")
+    return msgspec.json.decode(raw) if raw else None
+
+
+def _time(seconds: int, nanos: int, form: Form) -> str | None:
+    if not seconds and not nanos:
+        return None
+    time = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
+    if form is Form.MICRO_TIME:
+        return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _members(raw: bytes) -> Iterator[tuple[int, Any]]:
+    """Numbers and values of the fields of a message."""
+    at, end = 0, len(raw)
+    while at < end:
+        tag, at = _varint(raw, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            value, at = _varint(raw, at)
+            yield number, value
+            continue
+        if wire == _BYTES:
+            size, at = _varint(raw, at)
+        elif wire in (_FIXED64, _FIXED32):
+            size = 8 if wire == _FIXED64 else 4
+        else:
+            raise ProtobufError(f"wire type {wire}")
+        if at + size > end:
+            raise ProtobufError("a field is cut off")
+        yield number, raw[at : at + size]
+        at += size
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    for place in range(at, at + _MAX_VARINT):
+        byte = raw[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place + 1
+        shift += 7
+    raise ProtobufError("a number is too long")
+
+
+def _packed(raw: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(raw):
+        value, at = _varint(raw, at)
+        yield value
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+# ---------------------------------------------------------------- encoding
+
+
+def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
+    """An encoded object in its envelope."""
+    meta = _field(1, api_version.encode()) + _field(2, kind.encode())
+    return MAGIC + _field(1, meta) + _field(2, raw) + _field(3, b"") + _field(4, b"")
+
+
+def encode_message(item: Json, struct: StructType) -> bytes:
+    """An object as a message; members without a number are left out."""
+    return _encoded(item, _numbered(struct))
+
+
+def encode_list(metadata: Json, items: list[bytes]) -> bytes:
+    """A list of encoded objects."""
+    meta = _field(2, str(metadata.get("resourceVersion", "")).encode())
+    meta += _field(3, str(metadata.get("continue", "")).encode())
+    if "remainingItemCount" in metadata:
+        meta += _number(4, metadata["remainingItemCount"])
+    return _field(1, meta) + b"".join(_field(2, each) for each in items)
+
+
+def encode_event(word: str, item: bytes) -> bytes:
+    """An event of a watch with its frame."""
+    event = _field(1, word.encode()) + _field(2, _field(1, item))
+    return len(event).to_bytes(4, "big") + event
+
+
+def _encoded(item: Json, table: _Table) -> bytes:
+    found = bytearray()
+    for number, field in sorted(table.items()):
+        if isinstance(field, dict):
+            inner = _encoded(item, field)
+            if inner:
+                found += _field(number, inner)
+        elif item.get(field.name) is not None:
+            found += _member(number, item[field.name], field.type)
+    return bytes(found)
+
+
+def _member(number: int, value: Any, kind: ValueType) -> bytes:
+    if kind.form is Form.LIST and kind.item is not None:
+        return b"".join(_member(number, each, kind.item) for each in value if each is not None)
+    if kind.form is Form.MAP and kind.item is not None:
+        found = bytearray()
+        for key in sorted(value):
+            inner = value[key]
+            if kind.item.form is Form.LIST and kind.item.item is not None:
+                body = b"".join(_member(1, each, kind.item.item) for each in inner)
+                entry = _field(2, body)
+            else:
+                entry = _member(2, inner, kind.item)
+            found += _field(number, _field(1, key.encode()) + entry)
+        return bytes(found)
+    if kind.form in _INTEGERS:
+        return _number(number, int(value))
+    if kind.form is Form.DOUBLE:
+        return _tag(number, _FIXED64) + packing.pack("<d", value)
+    return _field(number, _content(value, kind))
+
+
+def _content(value: Any, kind: ValueType) -> bytes:
+    form = kind.form
+    if form is Form.STRUCT:
+        return _encoded(value, _numbered(kind.struct))
+    if form is Form.STRING:
+        return str(value).encode()
+    if form is Form.BYTES:
+        return base64.b64decode(value)
+    if form in (Form.TIME, Form.MICRO_TIME):
+        return _encoded_time(value)
+    if form is Form.QUANTITY:
+        return _field(1, str(value).encode())
+    if form is Form.DURATION:
+        return _number(1, round(float(str(value).rstrip("s") or 0) * _NANOS))
+    if form is Form.INT_OR_STRING:
+        if isinstance(value, str):
+            return _number(1, 1) + _number(2, 0) + _field(3, value.encode())
+        return _number(1, 0) + _number(2, value) + _field(3, b"")
+    return _field(1, msgspec.json.encode(value))
+
+
+def _encoded_time(text: str) -> bytes:
+    time = datetime.fromisoformat(text)
+    since = time - _EPOCH
+    seconds = since.days * 86400 + since.seconds
+    nanos = since.microseconds * 1000
+    return _number(1, seconds) + (_number(2, nanos) if nanos else b"")
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _tag(number, _BYTES) + _varint_of(len(content)) + content
+
+
+def _number(number: int, value: int) -> bytes:
+    return _tag(number, _VARINT) + _varint_of(value & ((1 << 64) - 1))
+
+
+def _tag(number: int, wire: int) -> bytes:
+    return _varint_of(number << 3 | wire)
+
+
+def _varint_of(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

@@ -1,0 +1,61 @@
+"""Documents in the media types that are served: JSON, YAML and the protobuf form of Kubernetes."""
+
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.edit.yaml_text import dump_document
+from stretto.api.schema.kubernetes import kind_versions, struct
+from stretto.api.schema.protobuf import encode_event, encode_list, encode_message, envelope
+from stretto.api.schema.types import StructType
+
+Json = dict[str, Any]
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+SERVED: Final = (JSON, YAML, PROTOBUF)
+"""Media types of kinds of Kubernetes."""
+_STATUS: Final = "meta/v1.Status"
+
+
+def dumped(value: Any, media: str) -> bytes:
+    """A document in a media type."""
+    if media == YAML:
+        return dump_document(value).encode()
+    if media == PROTOBUF and isinstance(value, dict):
+        return protobuf(value)
+    return msgspec.json.encode(value) + b"\n"
+
+
+def event(word: str, item: Json, media: str) -> bytes:
+    """An event of a watch in a media type."""
+    if media == PROTOBUF:
+        return encode_event(word, protobuf(item))
+    return msgspec.json.encode({"type": word, "object": item}) + b"\n"
+
+
+def protobuf(item: Json) -> bytes:
+    """A document in its envelope."""
+    kind, version = str(item.get("kind", "")), str(item.get("apiVersion", ""))
+    if kind.startswith("PartialObjectMetadata"):
+        return envelope(version, kind, _partial(item))
+    if "items" in item and kind.endswith("List"):
+        found = _struct(version, kind.removesuffix("List"))
+        items = [encode_message(each, found) for each in item["items"]]
+        return envelope(version, kind, encode_list(item["metadata"], items))
+    return envelope(version, kind, encode_message(item, _struct(version, kind)))
+
+
+def _partial(item: Json) -> bytes:
+    if "items" in item:
+        return encode_list(item["metadata"], [_partial(each) for each in item["items"]])
+    holder = struct("core/v1.ConfigMap")
+    return encode_message({"metadata": item["metadata"]}, holder)
+
+
+def _struct(version: str, kind: str) -> StructType:
+    if kind == "Status":
+        return struct(_STATUS)
+    group, _, last = version.rpartition("/")
+    return struct(kind_versions()[group, last, kind])

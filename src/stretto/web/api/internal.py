@@ -1,0 +1,79 @@
+"""Writes of the server's own components, without HTTP."""
+
+from typing import Any
+
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.authn.users import User
+from stretto.web.api.call import Call, WriteOptions
+from stretto.web.api.failures import not_found
+from stretto.web.api.message import ApiRequest
+from stretto.web.api.objects.reading import read_object
+from stretto.web.api.resources import ServedResource
+from stretto.web.api.routes import Route
+from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.delete import DeleteOptions, remove
+from stretto.web.api.writes import create_object, default_object
+
+Json = dict[str, Any]
+
+
+class ApiClient:
+    """Creates and deletes objects on behalf of a component."""
+
+    def __init__(self, state: ApiState, manager: str) -> None:
+        """For a component of the server.
+
+        Args:
+            state: the server.
+            manager: name of the component in owners of fields.
+        """
+        self._state = state
+        self._manager = manager
+        self._user = User(f"system:{manager}", "", ("system:masters",))
+
+    def serves(self, kind: Kind) -> bool:
+        """Whether the API serves a kind."""
+        return self._resource(kind) is not None
+
+    def create(self, kind: Kind, item: Json) -> Json:
+        """Create an object; returns it as stored.
+
+        Raises:
+            ApiError: it is refused.
+        """
+        resource = self._served(kind)
+        namespace = (item.get("metadata") or {}).get("namespace", "")
+        if kind.namespaced and not namespace:
+            namespace = "default"
+        call = self._call(resource, "create", namespace, "")
+        read, _ = read_object(item, [], resource, "Ignore")
+        if kind.namespaced:
+            read["metadata"]["namespace"] = namespace
+        return create_object(self._state, call, default_object(call, read))
+
+    def delete(self, kind: Kind, namespace: str, name: str, grace: int | None = None) -> None:
+        """Delete an object; ``grace`` replaces its own seconds.
+
+        Raises:
+            ApiError: there is none, or it is refused.
+        """
+        resource = self._served(kind)
+        found = self._state.storage.get(resource, namespace, name)
+        call = self._call(resource, "delete", namespace, name)
+        options = DeleteOptions(grace_period_seconds=grace, propagation_policy="Background")
+        remove(self._state, call, found, options)
+
+    def _resource(self, kind: Kind) -> ServedResource | None:
+        return self._state.resources.find(kind.group, kind.version, kind.plural)
+
+    def _served(self, kind: Kind) -> ServedResource:
+        found = self._resource(kind)
+        if found is None:
+            raise not_found(kind.group, kind.plural, "")
+        return found
+
+    def _call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:
+        kind = resource.kind
+        route = Route(kind.group, kind.version, kind.plural, namespace, name)
+        options = WriteOptions(manager=self._manager)
+        return Call(ApiRequest("", ""), route, resource, verb, self._user, options)

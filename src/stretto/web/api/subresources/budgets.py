@@ -1,0 +1,109 @@
+"""Disruption budgets that evictions consume."""
+
+from typing import Any, Final
+
+from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
+from stretto.web.api import failures
+from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError, internal
+from stretto.web.api.state import ApiState
+from stretto.web.api.storage import StoredItem
+from stretto.web.api.tables.values import condition
+
+Json = dict[str, Any]
+
+_TEXT: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_RETRY: Final = 10
+
+
+def is_free(item: Json) -> bool:
+    """Whether no budget protects a pod: it has ended, waits, or is being deleted."""
+    phase = (item.get("status") or {}).get("phase")
+    deleting = bool(item["metadata"].get("deletionTimestamp"))
+    return deleting or phase in ("Succeeded", "Failed", "Pending")
+
+
+def charge(state: ApiState, call: Call, found: StoredItem) -> None:
+    """Take one disruption from the budget of a pod.
+
+    Raises:
+        ApiError: the budget allows none, or several budgets select the pod.
+    """
+    labels = found.item["metadata"].get("labels") or {}
+    budgets = [
+        each
+        for each in state.storage.items(POD_DISRUPTION_BUDGET, call.route.namespace)
+        if _selects((each.get("spec") or {}).get("selector"), labels)
+    ]
+    if len(budgets) > 1:
+        text = (
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+            "not support."
+        )
+        raise internal(text)
+    if not budgets:
+        return
+    budget = budgets[0]
+    status = budget.get("status") or {}
+    ready = (condition(found.item, "Ready") or {}).get("status") == "True"
+    policy = (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy")
+    if not ready:
+        healthy = status.get("currentHealthy", 0) >= status.get("desiredHealthy", 0)
+        if policy == "AlwaysAllow":
+            return
+        if healthy and status.get("desiredHealthy", 0) > 0:
+            return
+    _decrement(state, call, budget, found.record.name)
+
+
+def _decrement(state: ApiState, call: Call, budget: Json, pod: str) -> None:
+    metadata, status = budget["metadata"], budget.get("status") or {}
+    name = metadata["name"]
+    if status.get("observedGeneration", 0) < metadata.get("generation", 0):
+        text = f"The disruption budget {name} is still being processed by the server."
+        raise _refused(text, _RETRY)
+    allowed = status.get("disruptionsAllowed", 0)
+    if allowed < 0:
+        raise failures.forbidden(
+            "policy", "poddisruptionbudgets", name, "pdb disruptions allowed is negative"
+        )
+    if allowed == 0:
+        desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        text = f"The disruption budget {name} needs {desired} healthy pods and has {current} "
+        raise _refused(text + "currently", 0)
+    if call.options.dry_run:
+        return
+    resource = state.resources.find("policy", "v1", "poddisruptionbudgets")
+    stored = state.storage.find(POD_DISRUPTION_BUDGET, metadata.get("namespace", ""), name)
+    if resource is None or stored is None:
+        return
+    disrupted = {**(status.get("disruptedPods") or {}), pod: state.now}
+    changed = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
+    state.storage.replace(resource, stored.record, {**stored.item, "status": changed})
+
+
+def _refused(text: str, seconds: int) -> ApiError:
+    details: Json = {"causes": [{"reason": "DisruptionBudget", "message": text}]}
+    if seconds:
+        details["retryAfterSeconds"] = seconds
+    return ApiError(429, "TooManyRequests", _TEXT, details)
+
+
+def _selects(selector: Json | None, labels: dict[str, str]) -> bool:
+    """Whether a selector of a budget selects labels; an empty one selects all."""
+    if selector is None:
+        return False
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if labels.get(key) != value:
+            return False
+    return all(_holds(each, labels) for each in selector.get("matchExpressions") or ())
+
+
+def _holds(rule: Json, labels: dict[str, str]) -> bool:
+    value, operator = labels.get(rule.get("key", "")), rule.get("operator")
+    values = rule.get("values") or ()
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value is None or value not in values
+    return (value is not None) is (operator == "Exists")

@@ -1,0 +1,108 @@
+"""The replicas of a workload as an object of autoscaling/v1, and where the workload has them."""
+
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import invalid
+from stretto.api.wire.kinds import Kind
+from stretto.web.api import failures
+from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError
+from stretto.web.api.objects.ownership import own
+from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.storage import StoredItem
+from stretto.web.api.tables.values import selector_text
+from stretto.web.api.writes import check_version, prepared_change, restore, store_changed
+
+Json = dict[str, Any]
+
+SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
+"""The kind of a scale."""
+_KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(call: Call, item: Json) -> Json:
+    """The scale of an object."""
+    spec_path, status_path, selector_path = replica_paths(call)
+    metadata = {name: item["metadata"][name] for name in _KEPT if name in item["metadata"]}
+    spec: Json = {}
+    replicas = _at(item, spec_path) or 0
+    if replicas:
+        spec["replicas"] = replicas
+    found: Json = {"replicas": _at(item, status_path) or 0}
+    selector = _selector(call, item, selector_path)
+    if selector:
+        found["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": spec,
+        "status": found,
+    }
+
+
+def replica_paths(call: Call) -> tuple[str, str, str]:
+    """Paths of the wanted replicas, of the present ones and of the selector."""
+    custom = call.resource.version.get("scale")
+    if custom:
+        return (
+            custom.get("specReplicasPath", ""),
+            custom.get("statusReplicasPath", ""),
+            custom.get("labelSelectorPath", ""),
+        )
+    return ".spec.replicas", ".status.replicas", ".spec.selector"
+
+
+def _selector(call: Call, item: Json, path: str) -> str:
+    found = _at(item, path) if path else None
+    if call.resource.key == ("", "ReplicationController"):
+        return ",".join(f"{key}={value}" for key, value in sorted((found or {}).items()))
+    if isinstance(found, str):
+        return found
+    return selector_text(found) if isinstance(found, dict) else ""
+
+
+def _at(item: Json, path: str) -> Any:
+    value: Any = item
+    for part in path.strip(".").split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def with_value(item: Json, path: list[str], value: Any) -> Json:
+    """A copy of an object with another value at a path."""
+    if not path:
+        raise ApiError(500, "InternalError", "the definition has no path of replicas")
+    inner = item.get(path[0])
+    if len(path) == 1:
+        return {**item, path[0]: value}
+    below = inner if isinstance(inner, dict) else {}
+    return {**item, path[0]: with_value(below, path[1:], value)}
+
+
+def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json) -> Json:
+    """Store an object with the replicas of a scale; returns it as stored.
+
+    Raises:
+        ApiError: it is refused.
+    """
+    replicas = (wanted.get("spec") or {}).get("replicas") or 0
+    if replicas < 0:
+        error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        cause = (error.reason, error.message, error.field)
+        raise failures.invalid(SCALE, old.record.name, [cause])
+    item = with_value(old.item, replica_paths(call)[0].strip(".").split("."), replicas)
+    item["metadata"] = dict(item["metadata"])
+    stated = wanted.get("metadata") or {}
+    for name in ("uid", "resourceVersion"):
+        item["metadata"].pop(name, None)
+        if stated.get(name):
+            item["metadata"][name] = stated[name]
+    check_version(call, item, old, needs=False)
+    restore(item, old.item)
+    own(state, call, old.item, item)
+    admission = Admission(call, "UPDATE", item, old.item, "scale")
+    for admit in state.mutating:
+        admit(state, admission)
+    prepared_change(state, call, item, old.item)
+    return store_changed(state, admission, old)

@@ -1,0 +1,97 @@
+"""A local cluster: its parts, and the step that moves controllers and scheduler."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from stretto.api.wire.kinds import NAMESPACE, NODE
+from stretto.base.clock import Clock
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
+from stretto.reconcile.loop import ReconcileLoop
+from stretto.stores.store import Store
+from stretto.web.api.internal import ApiClient
+from stretto.web.api.server import ApiServer
+from stretto.web.local.endings import NamespaceEndController, PodEndController
+from stretto.web.local.store import AdmittingStore
+from stretto.workloads.assembly import workload_controllers
+from stretto.workloads.cluster import LocalCluster
+
+_NAME = "local"
+_STEPS = 64
+"""Steps of the scheduler between two looks at the network."""
+
+
+@dataclass(frozen=True)
+class LocalParts:
+    """Which parts a local cluster runs besides the API."""
+
+    #: Simulated nodes, as JSON.
+    nodes: Sequence[bytes] = ()
+    #: Whether the controllers of workloads run here.
+    controllers: bool = True
+    #: Configuration of the scheduler; ``None`` runs none.
+    plane: PlaneConfig | None = None
+
+
+class LocalClusterProcess:
+    """Controllers and scheduler over the store of an API server."""
+
+    def __init__(self, server: ApiServer, store: Store, clock: Clock, parts: LocalParts) -> None:
+        """Create the nodes that do not exist yet and start the parts."""
+        self._server = server
+        self._clock = clock
+        client = ApiClient(server.state, "kube-controller-manager")
+        admitting = AdmittingStore(store, client)
+        self._create_nodes(store, parts.nodes)
+        self._loop = ReconcileLoop(clock)
+        if parts.controllers:
+            self._add_controllers(admitting, client)
+        #: The scheduler; ``None`` without one.
+        self.plane = None if parts.plane is None else Plane(parts.plane, store, clock)
+
+    def _create_nodes(self, store: Store, bodies: Sequence[bytes]) -> None:
+        if bodies:
+            store.create(NODE, bodies)
+
+    def _add_controllers(self, store: Store, client: ApiClient) -> None:
+        cache = self._loop.add_store(_NAME, store)
+        cache.follow(NAMESPACE)
+        cluster = LocalCluster(cache, self._clock)
+        self._loop.add_controllers(
+            [
+                *workload_controllers(cluster),
+                PodEndController(cluster, client),
+                NamespaceEndController(_NAME, self._server.state, client),
+            ]
+        )
+
+    def step(self) -> bool:
+        """Move all parts a little; whether there may be more to do at once."""
+        self._server.tick()
+        moved = self._loop.step() > 0
+        if self.plane is not None:
+            for _ in range(_STEPS):
+                if not self.plane.step():
+                    break
+                moved = True
+        return moved
+
+    def next_due(self) -> float:
+        """Seconds until a part has work although nothing changes; at most one."""
+        now = self._clock.monotonic()
+        times = [now + 1.0]
+        due = self._loop.next_due()
+        if due is not None:
+            times.append(due)
+        if self.plane is not None:
+            times.append(self.plane.next_due())
+        return max(0.0, min(times) - now)
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call a function whenever the store has changed."""
+        self._server.state.storage.store.subscribe(lambda _: callback())
+
+    def close(self) -> None:
+        """Stop the scheduler."""
+        if self.plane is not None:
+            self.plane.close()

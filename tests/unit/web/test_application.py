@@ -1,0 +1,57 @@
+"""The HTTP application: bodies, hosts, streams."""
+
+import asyncio
+from typing import Any
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.web.api.authn.users import TokenTable, User
+from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.application import MAX_BODY, api_routes, application
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def send(path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+    """One request to the application; returns status and body."""
+    clock = ManualClock(1_790_000_000.0)
+    tokens = TokenTable({"secret": User("admin", "admin", ("system:masters",))})
+    server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2), tokens))
+    given = {"host": "127.0.0.1:80", "authorization": "Bearer secret"} | headers
+    path, _, query = path.partition("?")
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST" if body else "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+    }
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def keep(message: Any) -> None:
+        sent.append(message)
+
+    app: Any = application(api_routes(server.handle))
+    asyncio.run(app(scope, receive, keep))
+    return sent[0]["status"], b"".join(each.get("body", b"") for each in sent)
+
+
+def test_a_request_with_the_token_is_answered() -> None:
+    assert b"ConfigMapList" in send(MAPS)[1]
+
+
+def test_a_request_with_another_token_is_unauthorized() -> None:
+    assert send(MAPS, authorization="Bearer guess")[0] == 401
+
+
+def test_a_request_for_another_host_is_refused() -> None:
+    assert send(MAPS, host="evil.example")[0] == 421
+
+
+def test_a_body_beyond_the_limit_is_refused() -> None:
+    assert send(MAPS, b" " * (MAX_BODY + 1))[0] == 413
