@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Admission:
+class AdmittedWrite:
     """What admission needs of a write."""
 
     #: The request.
@@ -35,7 +35,7 @@ class Admission:
         return self.call.resource
 
 
-Admit = Callable[["ApiState", Admission], None]
+Admit = Callable[["ApiState", AdmittedWrite], None]
 """Changes or refuses a write."""
 Check = Callable[[ServedResource, Json, Json | None], Errors]
 """The refused fields of a new or changed object."""
@@ -53,9 +53,9 @@ class ApiState:
     clock: Clock
     #: Names and identities.
     rng: Rng
-    #: Admission that changes objects, in order.
+    #: AdmittedWrite that changes objects, in order.
     mutating: Sequence[Admit] = ()
-    #: Admission that only refuses, in order.
+    #: AdmittedWrite that only refuses, in order.
     validating: Sequence[Admit] = ()
     #: Runs after each stored write.
     after_write: Sequence[Admit] = ()

@@ -18,7 +18,7 @@ from stretto.web.api.objects.strategies import (
     reset_status,
     strategy_of,
 )
-from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
@@ -55,7 +55,7 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
     resource, metadata = call.resource, item["metadata"]
     strategy = strategy_of(resource)
     _drop_assigned(metadata)
-    admission = Admission(call, "CREATE", item, None)
+    admission = AdmittedWrite(call, "CREATE", item, None)
     for admit in state.mutating:
         admit(state, admission)
     if resource.has_status and not strategy.keeps_status:
@@ -77,7 +77,7 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         return _dry(state, item)
     stored = state.storage.create(resource, item)
     for after in state.after_write:
-        after(state, Admission(call, "CREATE", stored.item, None))
+        after(state, AdmittedWrite(call, "CREATE", stored.item, None))
     return shape(call, stored.item)
 
 
@@ -101,7 +101,7 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     strategy = strategy_of(resource)
     check_version(call, item, old, needs=strategy.needs_version)
     restore(item, old.item)
-    admission = Admission(call, "UPDATE", item, old.item)
+    admission = AdmittedWrite(call, "UPDATE", item, old.item)
     for admit in state.mutating:
         admit(state, admission)
     if resource.has_status:
@@ -116,7 +116,7 @@ def prepared_change(state: ApiState, call: Call, item: Json, old: Json) -> None:
     count_generation(item, old, strategy_of(call.resource), call.resource)
 
 
-def store_changed(state: ApiState, admission: Admission, old: StoredItem) -> Json:
+def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) -> Json:
     """Check and store an object that is complete.
 
     Raises:
@@ -137,7 +137,7 @@ def store_changed(state: ApiState, admission: Admission, old: StoredItem) -> Jso
     else:
         stored = state.storage.replace(call.resource, old.record, item)
     for after in state.after_write:
-        after(state, Admission(call, "UPDATE", stored.item, old.item))
+        after(state, AdmittedWrite(call, "UPDATE", stored.item, old.item))
     return shape(call, stored.item)
 
 

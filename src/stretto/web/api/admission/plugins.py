@@ -15,14 +15,14 @@ from stretto.base.errors import InputError
 from stretto.web.api import failures
 from stretto.web.api.admission.view import StorageView
 from stretto.web.api.call import Call
-from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
 
 _CHARGED: Final = frozenset({POD, PERSISTENT_VOLUME_CLAIM})
 
 
-def namespace_exists(state: ApiState, admission: Admission) -> None:
+def namespace_exists(state: ApiState, admission: AdmittedWrite) -> None:
     """Refuse new objects in a namespace that does not exist or that is being deleted."""
     call, route = admission.call, admission.call.route
     if admission.operation != "CREATE" or not call.resource.kind.namespaced:
@@ -47,7 +47,7 @@ def namespace_exists(state: ApiState, admission: Admission) -> None:
         raise failures.ApiError(403, "Forbidden", error.message, details)
 
 
-def change_pod(state: ApiState, admission: Admission) -> None:
+def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
     """Limits, priority, tolerations and runtime class of a new pod."""
     item = admission.item
     if admission.resource.stored != POD or admission.operation != "CREATE" or item is None:
@@ -61,7 +61,7 @@ def change_pod(state: ApiState, admission: Admission) -> None:
         runtime.apply_runtime_class(request, item, view)
 
 
-def change_claim(state: ApiState, admission: Admission) -> None:
+def change_claim(state: ApiState, admission: AdmittedWrite) -> None:
     """The default StorageClass of a new PVC."""
     item = admission.item
     if (
@@ -73,7 +73,7 @@ def change_claim(state: ApiState, admission: Admission) -> None:
             pvcs.default_class(_request(admission), item, StorageView(state.storage))
 
 
-def check_class(state: ApiState, admission: Admission) -> None:
+def check_class(state: ApiState, admission: AdmittedWrite) -> None:
     """Refuse a second default PriorityClass."""
     item = admission.item
     if admission.resource.stored == PRIORITY_CLASS and item is not None:
@@ -81,7 +81,7 @@ def check_class(state: ApiState, admission: Admission) -> None:
             priority.check_class(_request(admission), item, StorageView(state.storage))
 
 
-def check_limits(state: ApiState, admission: Admission) -> None:
+def check_limits(state: ApiState, admission: AdmittedWrite) -> None:
     """Refuse a pod or a PVC outside the bounds of its namespace."""
     item = admission.item
     if admission.resource.stored in _CHARGED and item is not None and not admission.subresource:
@@ -91,7 +91,7 @@ def check_limits(state: ApiState, admission: Admission) -> None:
             limits.check_bounds(_request(admission), item, StorageView(state.storage))
 
 
-def _request(admission: Admission) -> AdmissionRequest:
+def _request(admission: AdmittedWrite) -> AdmissionRequest:
     operation = Operation.CREATE if admission.operation == "CREATE" else Operation.UPDATE
     item = admission.item or {}
     return AdmissionRequest(
@@ -120,13 +120,13 @@ class _Refusals:
             ) from error
 
 
-MUTATING: Final[tuple[Callable[[ApiState, Admission], None], ...]] = (
+MUTATING: Final[tuple[Callable[[ApiState, AdmittedWrite], None], ...]] = (
     namespace_exists,
     change_pod,
     change_claim,
 )
 """Admission that changes objects."""
-VALIDATING: Final[tuple[Callable[[ApiState, Admission], None], ...]] = (
+VALIDATING: Final[tuple[Callable[[ApiState, AdmittedWrite], None], ...]] = (
     check_class,
     check_limits,
 )

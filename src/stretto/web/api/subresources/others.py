@@ -6,7 +6,7 @@ from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import ApiError, bad_request, no_method, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.ownership import own
-from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.subresources.bodies import object_body
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.patch import changed_item, patch_type
@@ -33,7 +33,9 @@ def finalize(state: ApiState, call: Call) -> ApiResponse:
     if "deletionTimestamp" in metadata and not finalizers and not metadata.get("finalizers"):
         state.storage.remove_whole(call.resource, found.record, changed)
         return answer(state, call, changed)
-    stored = store_changed(state, Admission(call, "UPDATE", changed, found.item, "finalize"), found)
+    stored = store_changed(
+        state, AdmittedWrite(call, "UPDATE", changed, found.item, "finalize"), found
+    )
     return answer(state, call, stored)
 
 
@@ -54,7 +56,7 @@ def approval(state: ApiState, call: Call) -> ApiResponse:
     changed = {**found.item, "metadata": dict(item["metadata"]), "status": status}
     restore(changed, found.item)
     own(state, call, found.item, changed)
-    admission = Admission(call, "UPDATE", changed, found.item, "approval")
+    admission = AdmittedWrite(call, "UPDATE", changed, found.item, "approval")
     return answer(state, call, store_changed(state, admission, found))
 
 
@@ -82,7 +84,7 @@ def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
     own(state, call, found.item, changed)
     if changed["spec"] != found.item["spec"] and changed["metadata"].get("generation"):
         changed["metadata"]["generation"] += 1
-    admission = Admission(call, "UPDATE", changed, found.item, call.route.subresource)
+    admission = AdmittedWrite(call, "UPDATE", changed, found.item, call.route.subresource)
     return answer(state, call, store_changed(state, admission, found))
 
 

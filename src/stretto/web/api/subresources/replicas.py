@@ -8,7 +8,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
 from stretto.web.api.objects.ownership import own
-from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.tables.values import selector_text
 from stretto.web.api.writes import check_version, prepared_change, restore, store_changed
@@ -101,7 +101,7 @@ def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json) -> Json
     check_version(call, item, old, needs=False)
     restore(item, old.item)
     own(state, call, old.item, item)
-    admission = Admission(call, "UPDATE", item, old.item, "scale")
+    admission = AdmittedWrite(call, "UPDATE", item, old.item, "scale")
     for admit in state.mutating:
         admit(state, admission)
     prepared_change(state, call, item, old.item)

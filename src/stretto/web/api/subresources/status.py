@@ -6,7 +6,7 @@ from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.ownership import own
-from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.subresources.bodies import object_body
 from stretto.web.api.verbs.answers import answer
@@ -53,7 +53,7 @@ def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: b
     _keep_all_else(call, item, old.item)
     if not owned:
         own(state, call, old.item, item)
-    admission = Admission(call, "UPDATE", item, old.item, "status")
+    admission = AdmittedWrite(call, "UPDATE", item, old.item, "status")
     for admit in state.mutating:
         admit(state, admission)
     return store_changed(state, admission, old)

@@ -13,7 +13,7 @@ from stretto.web.api.negotiation import encoded
 from stretto.web.api.objects.reading import parse_body
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.selection.options import selection_of
-from stretto.web.api.state import Admission, ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.verbs.answers import accept, answer
 from stretto.web.api.writes import shape
@@ -161,7 +161,7 @@ def remove(
     """
     resource = call.resource
     _check_preconditions(call, found, options)
-    admission = Admission(call, "DELETE", None, found.item)
+    admission = AdmittedWrite(call, "DELETE", None, found.item)
     for admit in (*state.mutating, *state.validating):
         admit(state, admission)
     item = {**found.item, "metadata": dict(found.item["metadata"])}
@@ -203,7 +203,7 @@ def remove(
 
 def _after(state: ApiState, call: Call, old: Json) -> None:
     for after in state.after_write:
-        after(state, Admission(call, "DELETE", None, old))
+        after(state, AdmittedWrite(call, "DELETE", None, old))
 
 
 def _check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -> None:
