@@ -53,9 +53,9 @@ class ApiState:
     clock: Clock
     #: Names and identities.
     rng: Rng
-    #: AdmittedWrite that changes objects, in order.
+    #: Admission that changes objects, in order.
     mutating: Sequence[Admit] = ()
-    #: AdmittedWrite that only refuses, in order.
+    #: Admission that only refuses, in order.
     validating: Sequence[Admit] = ()
     #: Runs after each stored write.
     after_write: Sequence[Admit] = ()

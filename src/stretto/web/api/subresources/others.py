@@ -30,7 +30,8 @@ def finalize(state: ApiState, call: Call) -> ApiResponse:
     restore(changed, found.item)
     own(state, call, found.item, changed)
     metadata = changed["metadata"]
-    if "deletionTimestamp" in metadata and not finalizers and not metadata.get("finalizers"):
+    is_ending = "deletionTimestamp" in metadata and not metadata.get("finalizers")
+    if is_ending and not finalizers:
         state.storage.remove_whole(call.resource, found.record, changed)
         return answer(state, call, changed)
     stored = store_changed(
