@@ -1,0 +1,268 @@
+"""Agents: their totals, what is used on them, and those that are unreachable or gone."""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+from stretto.offers.master.resources import formats
+from stretto.offers.master.resources.items import ItemKind, ResourceList
+from stretto.offers.master.state.tasks import Task
+from stretto.offers.messages.schema import Message
+
+
+class DrainState(Enum):
+    """How far the drain of an agent is."""
+
+    #: Tasks are being killed.
+    DRAINING = "DRAINING"
+    #: No task is left.
+    DRAINED = "DRAINED"
+
+
+class Drain:
+    """A drain that an operator started."""
+
+    def __init__(self, config: Message, at: float) -> None:
+        """Take the DrainConfig and the time of the start."""
+        #: The DrainConfig.
+        self.config: Final = config
+        #: Time of the start.
+        self.started_at: Final = at
+        #: State.
+        self.state = DrainState.DRAINING
+
+    def finish(self) -> None:
+        """No task is left."""
+        self.state = DrainState.DRAINED
+
+
+class Agent:
+    """A registered agent."""
+
+    def __init__(self, info: Message, pid: str, details: Message, at: float) -> None:
+        """Take an AgentInfo with its id, and the registration message as ``details``."""
+        #: Id.
+        self.id: Final[str] = info["id"]["value"]
+        #: The AgentInfo.
+        self.info = info
+        #: Address, such as ``slave(1)@10.0.0.1:5051``.
+        self.pid = pid
+        #: Version of the agent's software.
+        self.version: str = details.get("version", "")
+        #: Names of its capabilities, in their given order.
+        self.capabilities: list[str] = [
+            each["type"] for each in details.get("agent_capabilities", ()) if "type" in each
+        ]
+        #: Everything it has, in Mesos' order.
+        self.total = formats.read(info.get("resources", ()))
+        #: Whether its connection is up.
+        self.connected = True
+        #: Whether an operator has deactivated it.
+        self.deactivated = False
+        #: The drain, if there is one.
+        self.drain: Drain | None = None
+        #: Time of the registration.
+        self.registered_at: Final = at
+        #: Time of the last reregistration; 0 before.
+        self.reregistered_at = 0.0
+        #: Tasks by framework and id, in launch order.
+        self.tasks: dict[str, dict[str, Task]] = {}
+        #: Executors by framework and id.
+        self.executors: dict[str, dict[str, Message]] = {}
+        #: What tasks and executors use, by framework.
+        self.used: dict[str, ResourceList] = {}
+        for resource in details.get("checkpointed_resources", ()):
+            self._restore(resource)
+
+    @property
+    def hostname(self) -> str:
+        """Host name."""
+        name: str = self.info["hostname"]
+        return name
+
+    @property
+    def ip(self) -> str:
+        """The address in its pid."""
+        return self.pid.rpartition("@")[2].rpartition(":")[0]
+
+    @property
+    def port(self) -> int:
+        """The port in its pid; 0 without one."""
+        port = self.pid.rpartition(":")[2]
+        return int(port) if port.isdigit() else 0
+
+    @property
+    def machine(self) -> tuple[str, str]:
+        """Host name and address: the machine of maintenance."""
+        return self.hostname, self.ip
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is offered."""
+        return self.connected and not self.deactivated
+
+    @property
+    def checkpointed(self) -> ResourceList:
+        """Dynamic reservations and persistent volumes, which the agent stores."""
+        return self.total.where(
+            lambda kind: not kind.provider and (kind.dynamic or kind.persistent)
+        )
+
+    @property
+    def task_count(self) -> int:
+        """Number of tasks, ended ones that wait for an acknowledgement included."""
+        return sum(map(len, self.tasks.values()))
+
+    def has(self, capability: str) -> bool:
+        """Whether it has a capability."""
+        return capability in self.capabilities
+
+    def task(self, framework_id: str, task_id: str) -> Task | None:
+        """A task, or None."""
+        return self.tasks.get(framework_id, {}).get(task_id)
+
+    def executor(self, framework_id: str, executor_id: str) -> Message | None:
+        """The ExecutorInfo, or None."""
+        return self.executors.get(framework_id, {}).get(executor_id)
+
+    def executor_ids(self, framework_id: str) -> list[str]:
+        """Executors of a framework, newest first."""
+        return list(reversed(self.executors.get(framework_id, {})))
+
+    def convert(self, before: ResourceList, after: ResourceList) -> None:
+        """An operation changes the form of resources."""
+        self.total = self.total - before + after
+
+    def resize(self, total: ResourceList) -> None:
+        """Take a new total."""
+        self.total = total
+
+    def reconnect(self, info: Message, pid: str, details: Message, at: float) -> None:
+        """The agent has registered again."""
+        self.info, self.pid, self.reregistered_at, self.connected = info, pid, at, True
+        self.version = details.get("version", self.version)
+        names = [each["type"] for each in details.get("agent_capabilities", ()) if "type" in each]
+        self.capabilities = names or self.capabilities
+
+    def disconnect(self) -> None:
+        """The connection is lost."""
+        self.connected = False
+
+    def deactivate(self, drain: Drain | None = None) -> None:
+        """An operator deactivates it, and may drain it."""
+        self.deactivated, self.drain = True, drain or self.drain
+
+    def reactivate(self) -> None:
+        """An operator makes it available again."""
+        self.deactivated, self.drain = False, None
+
+    def add_task(self, task: Task) -> None:
+        """Add a task."""
+        self.tasks.setdefault(task.framework_id, {})[task.id] = task
+        if task.is_active:
+            self.use(task.framework_id, task.resources)
+
+    def remove_task(self, task: Task) -> None:
+        """Forget a task."""
+        found = self.tasks.get(task.framework_id, {})
+        found.pop(task.id, None)
+        if not found:
+            self.tasks.pop(task.framework_id, None)
+
+    def add_executor(self, framework_id: str, info: Message, resources: ResourceList) -> None:
+        """Add an executor."""
+        self.executors.setdefault(framework_id, {})[info["executor_id"]["value"]] = info
+        self.use(framework_id, resources)
+
+    def remove_executor(self, framework_id: str, executor_id: str) -> ResourceList:
+        """Forget an executor; return what it used."""
+        found = self.executors.get(framework_id, {})
+        info = found.pop(executor_id, None)
+        if not found:
+            self.executors.pop(framework_id, None)
+        resources = formats.read(info.get("resources", ())) if info else ResourceList()
+        self.release(framework_id, resources)
+        return resources
+
+    def use(self, framework_id: str, resources: ResourceList) -> None:
+        """Count resources as used by a framework."""
+        self.used[framework_id] = self.used.get(framework_id, ResourceList()) + resources
+
+    def release(self, framework_id: str, resources: ResourceList) -> None:
+        """Count resources as free."""
+        left = self.used.get(framework_id, ResourceList()) - resources
+        if left:
+            self.used[framework_id] = left
+        else:
+            self.used.pop(framework_id, None)
+
+    def _restore(self, resource: Message) -> None:
+        """Apply a reservation or a volume that the agent has stored."""
+        stored = formats.read([resource])
+        plain = formats.read([_before(resource)])
+        if self.total.contains(plain) and not self.total.contains(stored):
+            self.convert(plain, stored)
+
+
+def _before(resource: Message) -> Message:
+    """A stored resource without its dynamic reservations and its volume."""
+    resource = formats.upgraded(resource)
+    static = [each for each in resource.get("reservations", ()) if each.get("type") == "STATIC"]
+    plain = {key: value for key, value in resource.items() if key not in ("reservations", "shared")}
+    if static:
+        plain["reservations"] = static
+    source = plain.pop("disk", {}).get("source")
+    return plain | ({"disk": {"source": source}} if source else {})
+
+
+class AgentTable:
+    """Agents by id, in the order of their registration."""
+
+    def __init__(self) -> None:
+        self._registered: dict[str, Agent] = {}
+        #: AgentInfos by id of agents that a restarted master waits for.
+        self.recovered: dict[str, Message] = {}
+        #: Since when agents are unreachable, by id.
+        self.unreachable: dict[str, float] = {}
+        #: Since when agents are gone, by id.
+        self.gone: dict[str, float] = {}
+        self._removed: set[str] = set()
+
+    def add(self, agent: Agent) -> None:
+        """Add an agent."""
+        self._registered[agent.id] = agent
+        self.recovered.pop(agent.id, None)
+        self.unreachable.pop(agent.id, None)
+
+    def remove(self, agent: Agent) -> None:
+        """Forget an agent."""
+        self._registered.pop(agent.id, None)
+        self._removed.add(agent.id)
+
+    def get(self, agent_id: str) -> Agent | None:
+        """The registered agent, or None."""
+        return self._registered.get(agent_id)
+
+    def by_pid(self, pid: str) -> Agent | None:
+        """The registered agent at an address, or None."""
+        return next((each for each in self._registered.values() if each.pid == pid), None)
+
+    def was_removed(self, agent_id: str) -> bool:
+        """Whether an agent with this id was removed."""
+        return agent_id in self._removed
+
+    def on_machine(self, machine: tuple[str, str]) -> list[Agent]:
+        """Agents of a machine."""
+        return [each for each in self if each.machine == machine]
+
+    def __iter__(self) -> Iterator[Agent]:
+        """Agents, newest first: the order in which Mesos walks its tables."""
+        return iter(list(reversed(self._registered.values())))
+
+    def __len__(self) -> int:
+        return len(self._registered)
+
+
+def is_stored(kind: ItemKind) -> bool:
+    """Whether an agent stores resources of this kind."""
+    return not kind.provider and (kind.dynamic or kind.persistent)

@@ -1,0 +1,105 @@
+"""Outstanding offers and inverse offers."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Final
+
+from stretto.offers.master.resources.items import ResourceList
+from stretto.offers.messages.schema import Message
+
+
+class Offer:
+    """Capacity of one agent that is charged to a framework until it answers."""
+
+    def __init__(
+        self, offer_id: str, framework_id: str, agent_id: str, resources: ResourceList
+    ) -> None:
+        """Take resources that are allocated to the role of the offer."""
+        #: Id.
+        self.id: Final = offer_id
+        #: The framework.
+        self.framework_id: Final = framework_id
+        #: The agent.
+        self.agent_id: Final = agent_id
+        #: The capacity.
+        self.resources: Final = resources
+
+    @property
+    def role(self) -> str:
+        """The charged role."""
+        return self.resources.items[0].kind.allocated or "*"
+
+
+class InverseOfferSent:
+    """A request to release an agent."""
+
+    def __init__(
+        self, offer_id: str, framework_id: str, agent_id: str, unavailability: Message
+    ) -> None:
+        """Take the planned maintenance as a message."""
+        #: Id, of the same sequence as offers.
+        self.id: Final = offer_id
+        #: The framework.
+        self.framework_id: Final = framework_id
+        #: The agent.
+        self.agent_id: Final = agent_id
+        #: The planned maintenance.
+        self.unavailability: Final = unavailability
+
+
+class OfferTable:
+    """All outstanding offers."""
+
+    def __init__(self, prefix: str, first: int = 0) -> None:
+        """Number offers from ``first``; ``prefix`` is the id of the master."""
+        self._prefix = prefix
+        self._numbers = count(first)
+        self._offers: dict[str, Offer] = {}
+        self._inverse: dict[str, InverseOfferSent] = {}
+
+    def next_id(self) -> str:
+        """A new id."""
+        return f"{self._prefix}-O{next(self._numbers)}"
+
+    def add(self, offer: Offer) -> None:
+        """Add an offer."""
+        self._offers[offer.id] = offer
+
+    def add_inverse(self, offer: InverseOfferSent) -> None:
+        """Add an inverse offer."""
+        self._inverse[offer.id] = offer
+
+    def get(self, offer_id: str) -> Offer | None:
+        """The outstanding offer, or None."""
+        return self._offers.get(offer_id)
+
+    def inverse(self, offer_id: str) -> InverseOfferSent | None:
+        """The outstanding inverse offer, or None."""
+        return self._inverse.get(offer_id)
+
+    def remove(self, offer_id: str) -> None:
+        """Forget an offer or an inverse offer."""
+        self._offers.pop(offer_id, None)
+        self._inverse.pop(offer_id, None)
+
+    def of_framework(self, framework_id: str) -> list[Offer]:
+        """Offers of a framework, oldest first."""
+        return [each for each in self._offers.values() if each.framework_id == framework_id]
+
+    def of_agent(self, agent_id: str) -> list[Offer]:
+        """Offers of an agent, oldest first."""
+        return [each for each in self._offers.values() if each.agent_id == agent_id]
+
+    def inverse_where(self, framework_id: str = "", agent_id: str = "") -> list[InverseOfferSent]:
+        """Inverse offers of a framework, of an agent, or of both."""
+        return [
+            each
+            for each in self._inverse.values()
+            if framework_id in ("", each.framework_id) and agent_id in ("", each.agent_id)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._offers)
+
+    def __iter__(self) -> Iterator[Offer]:
+        return iter(list(self._offers.values()))

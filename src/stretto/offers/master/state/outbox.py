@@ -1,0 +1,84 @@
+"""What a step of the master leaves to be sent: events on streams, and messages to agents."""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import TypeAlias
+
+import msgspec
+
+from stretto.offers.messages.schema import Message
+
+
+class EventKind(Enum):
+    """Which events a stream carries."""
+
+    #: Events of a framework.
+    SCHEDULER = "scheduler.Event"
+    #: Events of an operator.
+    OPERATOR = "operator.Event"
+
+
+class EventStream(msgspec.Struct, frozen=True):
+    """An open answer to SUBSCRIBE."""
+
+    #: Unique id; frameworks send it as Mesos-Stream-Id.
+    id: str
+    #: What it carries.
+    kind: EventKind
+    #: Whether records are protobuf; otherwise JSON.
+    protobuf: bool = False
+
+
+class StreamEvent(msgspec.Struct, frozen=True):
+    """An event on a stream."""
+
+    #: The stream.
+    stream: EventStream
+    #: The Event message.
+    event: Message
+
+
+class StreamEnd(msgspec.Struct, frozen=True):
+    """The master closes a stream."""
+
+    #: The stream.
+    stream: EventStream
+
+
+class AgentMessage(msgspec.Struct, frozen=True):
+    """A message to an agent."""
+
+    #: Address of the agent, such as ``slave(1)@10.0.0.1:5051``.
+    pid: str
+    #: Name of the message, such as ``RunTaskMessage``.
+    name: str
+    #: The message.
+    message: Message
+
+
+Effect: TypeAlias = StreamEvent | StreamEnd | AgentMessage
+"""One thing to send."""
+
+
+class Outbox:
+    """Effects in the order in which they are due."""
+
+    def __init__(self) -> None:
+        self._effects: list[Effect] = []
+
+    def event(self, stream: EventStream, event: Message) -> None:
+        """Send an event."""
+        self._effects.append(StreamEvent(stream, event))
+
+    def end(self, stream: EventStream) -> None:
+        """Close a stream after its events."""
+        self._effects.append(StreamEnd(stream))
+
+    def agent(self, pid: str, name: str, message: Message) -> None:
+        """Send a message to an agent."""
+        self._effects.append(AgentMessage(pid, name, message))
+
+    def drain(self) -> Iterator[Effect]:
+        """Take all effects."""
+        effects, self._effects = self._effects, []
+        yield from effects

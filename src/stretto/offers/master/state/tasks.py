@@ -1,0 +1,147 @@
+"""Tasks as the master follows them, and the status updates that it writes itself."""
+
+from typing import Final
+
+from stretto.offers.master.resources import formats
+from stretto.offers.master.resources.items import ResourceList
+from stretto.offers.messages.schema import Message
+
+TERMINAL: Final = frozenset(
+    {
+        "TASK_FINISHED",
+        "TASK_FAILED",
+        "TASK_KILLED",
+        "TASK_LOST",
+        "TASK_ERROR",
+        "TASK_DROPPED",
+        "TASK_GONE",
+        "TASK_GONE_BY_OPERATOR",
+    }
+)
+"""States in which a task never changes again."""
+UNREACHABLE: Final = "TASK_UNREACHABLE"
+PARTITION_STATES: Final = frozenset(
+    {"TASK_UNREACHABLE", "TASK_DROPPED", "TASK_GONE", "TASK_GONE_BY_OPERATOR", "TASK_UNKNOWN"}
+)
+"""States that frameworks without PARTITION_AWARE see as TASK_LOST."""
+_COPIED: Final = (
+    "labels",
+    "discovery",
+    "container",
+    "health_check",
+    "kill_policy",
+    "max_completion_time",
+    "limits",
+)
+
+
+class Task:
+    """One task that was launched."""
+
+    def __init__(self, message: Message, seen: int) -> None:
+        """Take a Task message; ``seen`` orders tasks by their launch."""
+        #: The Task message without ``state``, ``statuses`` and the last update.
+        self._message = message
+        #: Position in the order of launches.
+        self.seen: Final = seen
+        #: Id.
+        self.id: Final[str] = message["task_id"]["value"]
+        #: Id of its framework.
+        self.framework_id: Final[str] = message["framework_id"]["value"]
+        #: Id of its agent.
+        self.agent_id: Final[str] = message["agent_id"]["value"]
+        #: Id of its executor; empty for a command task.
+        self.executor_id: Final[str] = message.get("executor_id", {}).get("value", "")
+        #: What it uses, with the role that it is allocated to.
+        self.resources: Final[ResourceList] = formats.read(message.get("resources", ()))
+        #: Latest state.
+        self.state: str = message["state"]
+        #: Status updates, with one per run of equal states.
+        self.statuses: list[Message] = list(message.get("statuses", ()))
+        self._update: tuple[str, str] | None = None
+        if "status_update_state" in message:
+            self._update = (message["status_update_state"], message.get("status_update_uuid", ""))
+
+    @property
+    def role(self) -> str:
+        """The role that its resources are allocated to."""
+        first = next(iter(self.resources.items), None)
+        return (first.kind.allocated or "*") if first else "*"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it uses its resources: it is neither terminal nor unreachable."""
+        return self.state not in TERMINAL and self.state != UNREACHABLE
+
+    @property
+    def update_state(self) -> str:
+        """State of the last forwarded update, or else its state."""
+        return self._update[0] if self._update else self.state
+
+    @property
+    def update_uuid(self) -> str:
+        """Id of the last forwarded update; empty if there is none."""
+        return self._update[1] if self._update else ""
+
+    def forwarded(self, state: str, uuid: str) -> None:
+        """Remember the update that the framework has to acknowledge."""
+        self._update = (state, uuid)
+
+    def record(self, status: Message, state: str) -> bool:
+        """Take a status update; whether subscribers of events learn about it."""
+        if self.state not in TERMINAL:
+            self.state = state
+        changed = status.get("reason") in (
+            "REASON_TASK_CHECK_STATUS_UPDATED",
+            "REASON_TASK_HEALTH_CHECK_STATUS_UPDATED",
+        )
+        if self.statuses and self.statuses[-1]["state"] == status["state"]:
+            self.statuses.pop()
+        else:
+            changed = True
+        self.statuses.append({key: value for key, value in status.items() if key != "data"})
+        return changed
+
+    def message(self) -> Message:
+        """The Task message."""
+        message = self._message | {"state": self.state}
+        if self.statuses:
+            message["statuses"] = list(self.statuses)
+        if self._update:
+            message["status_update_state"], message["status_update_uuid"] = self._update
+        return message
+
+
+def task_message(info: Message, framework_id: str) -> Message:
+    """The Task message of a TaskInfo that is launched."""
+    message: Message = {
+        "name": info["name"],
+        "task_id": info["task_id"],
+        "framework_id": {"value": framework_id},
+        "agent_id": info["agent_id"],
+        "state": "TASK_STAGING",
+        "resources": info.get("resources", []),
+    }
+    if "executor" in info:
+        message["executor_id"] = info["executor"]["executor_id"]
+    message |= {key: info[key] for key in _COPIED if key in info}
+    command = info.get("command") or info.get("executor", {}).get("command", {})
+    if "user" in command:
+        message["user"] = command["user"]
+    return message
+
+
+def master_status(
+    task_id: str, agent_id: str | None, state: str, message: str, reason: str
+) -> Message:
+    """A status that the master itself reports; its time is added when it is sent."""
+    status: Message = {
+        "task_id": {"value": task_id},
+        "state": state,
+        "message": message,
+        "source": "SOURCE_MASTER",
+        "reason": reason,
+    }
+    if agent_id is not None:
+        status["agent_id"] = {"value": agent_id}
+    return status
