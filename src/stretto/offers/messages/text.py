@@ -10,6 +10,7 @@ import json
 import math
 import string
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -68,6 +69,59 @@ def read(name: str, value: object) -> Message:
 def missing_fields(name: str, message: Message) -> list[str]:
     """Paths of the required fields that are unset."""
     return list(_missing(name, message, ""))
+
+
+def with_defaults(name: str, message: Message) -> Message:
+    """The message with the written defaults of unset fields, as Mesos shows them in JSON.
+
+    The deprecated ``role`` of resources and frameworks is left out.
+    """
+    if name not in _with_defaults():
+        return message
+    shown = dict(message)
+    for field in message_type(name).fields.values():
+        value = message.get(field.name)
+        if value is None:
+            if field.default is not None and field.name != "role":
+                shown[field.name] = _default(field)
+        elif field.type in _with_defaults():
+            if field.label is Label.REPEATED:
+                shown[field.name] = [with_defaults(field.type, each) for each in value]
+            elif field.label is Label.MAP:
+                pairs = value.items()
+                shown[field.name] = {key: with_defaults(field.type, each) for key, each in pairs}
+            else:
+                shown[field.name] = with_defaults(field.type, value)
+    return shown
+
+
+@cache
+def _with_defaults() -> frozenset[str]:
+    """Messages that have a field with a default, or a part that has one."""
+    messages = schema().messages
+    found = {
+        name
+        for name, message in messages.items()
+        if any(each.default is not None and each.name != "role" for each in message.fields.values())
+    }
+    while True:
+        more = {
+            name
+            for name, message in messages.items()
+            if name not in found and any(each.type in found for each in message.fields.values())
+        }
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _default(field: Field) -> Any:
+    assert field.default is not None
+    if field.type == "bool":
+        return field.default == "true"
+    if field.type in FLOATS:
+        return float(field.default)
+    return int(field.default) if field.type in INTEGERS else field.default
 
 
 def write(message: object) -> bytes:

@@ -1,6 +1,7 @@
 """Checks of operations on resources: reservations and volumes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from stretto.offers.master.checks import resources as checks
 from stretto.offers.master.resources import formats
@@ -10,9 +11,18 @@ from stretto.offers.master.state.frameworks import Framework
 from stretto.offers.messages.schema import Message
 
 
-def reserve_error(
-    reserve: Message, agent: Agent, framework: Framework | None, principal: str | None
-) -> str | None:
+class OperationContext(NamedTuple):
+    """Where an operation is applied, and by which client."""
+
+    #: The agent.
+    agent: Agent
+    #: The framework; None for an operator.
+    framework: Framework | None = None
+    #: The principal of the client; None without authentication.
+    principal: str | None = None
+
+
+def reserve_error(reserve: Message, on: OperationContext) -> str | None:
     """Why a RESERVE is invalid; without a framework it is an operator's."""
     messages = reserve.get("resources", [])
     error = _common_error(messages)
@@ -21,20 +31,21 @@ def reserve_error(
     for message in messages:
         error = (
             _dynamic_error(message)
-            or _agent_error(message, agent)
-            or _principal_error(message, principal)
-            or _role_error(message, framework)
+            or _agent_error(message, on.agent)
+            or _principal_error(message, on.principal)
+            or _role_error(message, on.framework)
         )
         if error:
             return error
-    if framework is not None:
+    if on.framework is not None:
         error = checks.single_role_error(messages)
         return f"Invalid reservation resources: {error}" if error else None
     return None
 
 
-def unreserve_error(unreserve: Message) -> str | None:
+def unreserve_error(unreserve: Message, on: OperationContext) -> str | None:
     """Why an UNRESERVE is invalid."""
+    del on
     messages = unreserve.get("resources", [])
     error = _common_error(messages)
     if error:
@@ -52,9 +63,7 @@ def unreserve_error(unreserve: Message) -> str | None:
     return None
 
 
-def create_error(
-    create: Message, agent: Agent, framework: Framework | None, principal: str | None
-) -> str | None:
+def create_error(create: Message, on: OperationContext) -> str | None:
     """Why a CREATE is invalid."""
     volumes = create.get("volumes", [])
     error = _common_error(volumes)
@@ -64,20 +73,20 @@ def create_error(
     if error:
         return f"Not a persistent volume: {error}"
     wanted = formats.read(volumes).allocated(None)
-    error = checks.unique_volumes_error(agent.checkpointed + wanted)
+    error = checks.unique_volumes_error(on.agent.checkpointed + wanted)
     if error:
         return error
     for volume in volumes:
-        error = _shared_error(volume, framework) or _volume_principal_error(volume, principal)
+        error = _shared_error(volume, on.framework) or _volume_principal_error(volume, on.principal)
         if error:
             return error
-    if framework is not None:
+    if on.framework is not None:
         error = checks.single_role_error(volumes)
         return f"Invalid volume resources: {error}" if error else None
     return None
 
 
-def destroy_error(destroy: Message, agent: Agent) -> str | None:
+def destroy_error(destroy: Message, on: OperationContext) -> str | None:
     """Why a DESTROY is invalid."""
     volumes = destroy.get("volumes", [])
     error = _common_error(volumes)
@@ -88,15 +97,17 @@ def destroy_error(destroy: Message, agent: Agent) -> str | None:
         return f"Not a persistent volume: {error}"
     wanted = formats.read(volumes).allocated(None)
     single = [ResourceList((item,)) for item in wanted]
-    if not all(item.items[0].kind.provider or agent.checkpointed.contains(item) for item in single):
+    if not all(
+        item.items[0].kind.provider or on.agent.checkpointed.contains(item) for item in single
+    ):
         return "Persistent volumes not found"
-    used = [each.allocated(None) for each in agent.used.values()]
+    used = [each.allocated(None) for each in on.agent.used.values()]
     if any(each.contains(item) for each in used for item in single):
         return "Persistent volumes in use"
     return None
 
 
-def grow_error(grow: Message, agent: Agent) -> str | None:
+def grow_error(grow: Message, on: OperationContext) -> str | None:
     """Why a GROW_VOLUME is invalid."""
     volume, addition = grow["volume"], grow["addition"]
     for name, message in (("volume", volume), ("addition", addition)):
@@ -111,10 +122,10 @@ def grow_error(grow: Message, agent: Agent) -> str | None:
     plain = formats.read([_stripped(volume)]) + formats.read([addition])
     if len(plain.items) != 1:
         return "Incompatible resources in the 'GrowVolume.volume' and 'GrowVolume.addition' fields"
-    return _capability_error(volume, agent, "grown")
+    return _capability_error(volume, on.agent, "grown")
 
 
-def shrink_error(shrink: Message, agent: Agent) -> str | None:
+def shrink_error(shrink: Message, on: OperationContext) -> str | None:
     """Why a SHRINK_VOLUME is invalid."""
     volume = shrink["volume"]
     error = checks.resource_error(volume)
@@ -131,7 +142,7 @@ def shrink_error(shrink: Message, agent: Agent) -> str | None:
     if volume.get("disk", {}).get("source", {}).get("type") == "MOUNT":
         return "Shrinking a volume on a MOUNT disk is not supported"
     return _resize_error(volume, "Shrink", "Shrinking") or _capability_error(
-        volume, agent, "shrunk"
+        volume, on.agent, "shrunk"
     )
 
 
@@ -260,3 +271,14 @@ def _stripped(volume: Message) -> Message:
     plain = {key: value for key, value in volume.items() if key != "disk"}
     source = volume["disk"].get("source")
     return plain | ({"disk": {"source": source}} if source else {})
+
+
+OPERATION_CHECKS: Final[Mapping[str, Callable[[Message, OperationContext], str | None]]] = {
+    "RESERVE": reserve_error,
+    "UNRESERVE": unreserve_error,
+    "CREATE": create_error,
+    "DESTROY": destroy_error,
+    "GROW_VOLUME": grow_error,
+    "SHRINK_VOLUME": shrink_error,
+}
+"""Checks of operations on resources, by type."""

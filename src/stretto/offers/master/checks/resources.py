@@ -1,6 +1,8 @@
 """Checks of resources in messages."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from stretto.offers.master.resources import formats
@@ -152,7 +154,7 @@ def _value_error(resource: Message) -> str | None:
         return f"Invalid {expected} resource"
     if kind == "SCALAR":
         value = resource["scalar"]["value"]
-        if value != value or (value != 0 and formats.milli(value) <= 0):
+        if math.isnan(value) or (value != 0 and formats.milli(value) <= 0):
             return "Invalid scalar resource: value <= 0"
         return None
     if kind == "SET":
@@ -232,7 +234,7 @@ def _reservation_error(reservation: Message) -> str | None:
 
 
 def _refinement_errors(stack: list[Message]) -> Iterator[str]:
-    for outer, inner in zip(stack, stack[1:], strict=False):
+    for outer, inner in pairwise(stack):
         if inner["type"] == "STATIC":
             yield "Invalid refined reservation: A refined reservation cannot be STATIC"
         if not is_below(inner["role"], outer["role"]):

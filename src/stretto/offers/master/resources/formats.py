@@ -4,9 +4,10 @@ The older format has ``role`` and ``reservation``, the newer one a stack of ``re
 operator's interfaces show both. The texts are those in Mesos' errors.
 """
 
+import math
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +22,8 @@ from stretto.offers.master.resources.items import (
 )
 from stretto.offers.messages.schema import Message
 
+LARGEST: Final = 10**18
+"""Thousandths that stand for an infinite scalar."""
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -103,6 +106,8 @@ def quantities_text(quantities: dict[str, int]) -> str:
 
 def milli(number: float) -> int:
     """Thousandths of a scalar, rounded to the nearest, away from zero on ties."""
+    if not math.isfinite(number):
+        return 0 if math.isnan(number) else LARGEST if number > 0 else -LARGEST
     scaled = abs(number) * MILLI
     return int(scaled + 0.5) if number >= 0 else -int(scaled + 0.5)
 

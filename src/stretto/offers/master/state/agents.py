@@ -5,7 +5,8 @@ from enum import Enum
 from typing import Final
 
 from stretto.offers.master.resources import formats
-from stretto.offers.master.resources.items import ItemKind, ResourceList
+from stretto.offers.master.resources.items import ResourceList
+from stretto.offers.master.state.changes import EntityKind
 from stretto.offers.master.state.tasks import Task
 from stretto.offers.messages.schema import Message
 
@@ -71,8 +72,17 @@ class Agent:
         self.executors: dict[str, dict[str, Message]] = {}
         #: What tasks and executors use, by framework.
         self.used: dict[str, ResourceList] = {}
+        #: Pings since the last answer.
+        self.missed_pings = 0
+        #: What offers, tasks and executors hold, in Mesos' order.
+        self.held = ResourceList()
         for resource in details.get("checkpointed_resources", ()):
             self._restore(resource)
+
+    @property
+    def entity(self) -> tuple[EntityKind, str]:
+        """Kind and key in storage."""
+        return EntityKind.AGENT, self.id
 
     @property
     def hostname(self) -> str:
@@ -129,6 +139,19 @@ class Agent:
         """Executors of a framework, newest first."""
         return list(reversed(self.executors.get(framework_id, {})))
 
+    @property
+    def available(self) -> ResourceList:
+        """What nothing holds, in Mesos' order."""
+        return self.total - self.held.allocated(None)
+
+    def hold(self, resources: ResourceList) -> None:
+        """Count resources as offered or used."""
+        self.held = self.held + resources
+
+    def free(self, resources: ResourceList) -> None:
+        """Count resources as neither offered nor used."""
+        self.held = self.held - resources
+
     def convert(self, before: ResourceList, after: ResourceList) -> None:
         """An operation changes the form of resources."""
         self.total = self.total - before + after
@@ -143,6 +166,14 @@ class Agent:
         self.version = details.get("version", self.version)
         names = [each["type"] for each in details.get("agent_capabilities", ()) if "type" in each]
         self.capabilities = names or self.capabilities
+
+    def ping(self) -> None:
+        """A ping is sent."""
+        self.missed_pings += 1
+
+    def pong(self) -> None:
+        """The agent answers a ping."""
+        self.missed_pings = 0
 
     def disconnect(self) -> None:
         """The connection is lost."""
@@ -215,7 +246,7 @@ def _before(resource: Message) -> Message:
     return plain | ({"disk": {"source": source}} if source else {})
 
 
-class AgentTable:
+class RegisteredAgents:
     """Agents by id, in the order of their registration."""
 
     def __init__(self) -> None:
@@ -239,6 +270,17 @@ class AgentTable:
         self._registered.pop(agent.id, None)
         self._removed.add(agent.id)
 
+    def mark_gone(self, agent_id: str, at: float) -> None:
+        """An operator gives an agent up."""
+        self.gone[agent_id] = at
+        self.recovered.pop(agent_id, None)
+        self.unreachable.pop(agent_id, None)
+
+    def mark_unreachable(self, agent_id: str, at: float) -> None:
+        """An agent did not return in time."""
+        self.unreachable[agent_id] = at
+        self.recovered.pop(agent_id, None)
+
     def get(self, agent_id: str) -> Agent | None:
         """The registered agent, or None."""
         return self._registered.get(agent_id)
@@ -261,8 +303,3 @@ class AgentTable:
 
     def __len__(self) -> int:
         return len(self._registered)
-
-
-def is_stored(kind: ItemKind) -> bool:
-    """Whether an agent stores resources of this kind."""
-    return not kind.provider and (kind.dynamic or kind.persistent)

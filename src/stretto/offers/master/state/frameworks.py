@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stretto.offers.master.resources.items import ResourceList
+from stretto.offers.master.state.changes import EntityKind
 from stretto.offers.master.state.outbox import EventStream
 from stretto.offers.master.state.tasks import Task
 from stretto.offers.messages.schema import Message
@@ -66,6 +67,11 @@ class Framework:
         self.used = ResourceList()
         #: Counts by metric suffix, such as ``calls/accept``.
         self.counts: dict[str, int] = {}
+
+    @property
+    def entity(self) -> tuple[EntityKind, str]:
+        """Kind and key in storage."""
+        return EntityKind.FRAMEWORK, self.id
 
     @property
     def connected(self) -> bool:

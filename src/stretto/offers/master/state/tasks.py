@@ -4,6 +4,7 @@ from typing import Final
 
 from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.items import ResourceList
+from stretto.offers.master.state.changes import EntityKind, task_key
 from stretto.offers.messages.schema import Message
 
 TERMINAL: Final = frozenset(
@@ -61,6 +62,11 @@ class Task:
         self._update: tuple[str, str] | None = None
         if "status_update_state" in message:
             self._update = (message["status_update_state"], message.get("status_update_uuid", ""))
+
+    @property
+    def entity(self) -> tuple[EntityKind, str]:
+        """Kind and key in storage."""
+        return EntityKind.TASK, task_key(self.framework_id, self.id)
 
     @property
     def role(self) -> str:

@@ -1,0 +1,247 @@
+"""``stretto master``: a Mesos master for frameworks."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from stretto.base.errors import InputError
+from stretto.cli import options
+from stretto.cli.options import INPUT_FILE, CommandContext
+
+if TYPE_CHECKING:
+    from stretto.base.clock import Clock
+    from stretto.base.rng import Rng
+    from stretto.offers.master.core.settings import MasterSettings
+    from stretto.offers.master.server.host import MasterHost
+    from stretto.offers.master.server.serve import ServerSettings
+    from stretto.offers.master.storage.journal import MasterFile
+
+FILE: Final = "master.db"
+"""Name of the file with the state, in the work directory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MasterOptions:
+    """Options of ``master``."""
+
+    #: Address to listen on.
+    ip: str
+    #: Port to listen on.
+    port: int
+    #: Announced host name.
+    hostname: str
+    #: Directory of the state.
+    work_dir: Path | None
+    #: Credentials file.
+    credentials: Path | None
+    #: Certificate chain.
+    tls_cert: Path | None
+    #: Private key.
+    tls_key: Path | None
+    #: Region and zone.
+    domain: str
+    #: Seconds between batch cycles.
+    allocation_interval: float
+    #: Seconds of an unanswered offer.
+    offer_timeout: float | None
+    #: Seconds for a disconnected agent.
+    agent_reregister_timeout: float
+    #: Requests per second and principal.
+    rate_limit: float
+    #: Largest body in megabytes.
+    max_body: int
+    #: Whether Mesos' allocator is reproduced exactly.
+    mesos: bool
+
+
+@options.command(
+    "master",
+    MasterOptions,
+    example="""
+        stretto master --work-dir /var/lib/stretto
+        stretto master --ip 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --credentials users.json
+    """,
+    result=False,
+)
+@click.option("--ip", default="127.0.0.1", metavar="ADDRESS", help="Listen here [127.0.0.1].")
+@click.option(
+    "--port", default=5050, type=options.WholeRange(1, 65535), metavar="PORT", help="Port [5050]."
+)
+@click.option("--hostname", default="localhost", metavar="NAME", help="Announced name [localhost].")
+@click.option(
+    "--work-dir",
+    "--work_dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep frameworks, tasks, quota and reservations here; without it nothing survives.",
+)
+@click.option("--credentials", type=INPUT_FILE, help="Require these principals and secrets.")
+@click.option("--tls-cert", type=INPUT_FILE, help="Certificate chain; serves HTTPS.")
+@click.option("--tls-key", type=INPUT_FILE, help="Private key of the certificate.")
+@click.option("--domain", default="", metavar="REGION/ZONE", help="Fault domain of the master.")
+@click.option(
+    "--allocation-interval",
+    "--allocation_interval",
+    default=1.0,
+    type=options.FiniteRange(0.01, 3600),
+    metavar="SECONDS",
+    help="Time between two cycles over all agents [1].",
+)
+@click.option(
+    "--offer-timeout",
+    "--offer_timeout",
+    default=None,
+    type=options.FiniteRange(0.1, 86_400),
+    metavar="SECONDS",
+    help="Rescind offers without an answer after this time [60; never with --mesos].",
+)
+@click.option(
+    "--agent-reregister-timeout",
+    "--agent_reregister_timeout",
+    default=600.0,
+    type=options.FiniteRange(1, 86_400),
+    metavar="SECONDS",
+    help="Time for a disconnected agent to return [600].",
+)
+@click.option(
+    "--rate-limit",
+    default=0.0,
+    type=options.FiniteRange(0, 1_000_000),
+    metavar="N",
+    help="Requests per second of one principal; 0 for any number [0].",
+)
+@click.option(
+    "--max-body",
+    default=8,
+    type=options.WholeRange(1, 1024),
+    metavar="MB",
+    help="Largest body of a request [8].",
+)
+@click.option(
+    "--mesos",
+    is_flag=True,
+    help="Offer exactly as Mesos 1.11 does, without Stretto's improvements.",
+)
+def master(common: CommandContext, opts: MasterOptions) -> None:
+    """Offer the capacity of agents to Mesos frameworks, over Mesos' HTTP API.
+
+    Frameworks, agents and operators cannot distinguish it from a Mesos 1.11 master: v1 scheduler
+    and operator API in JSON and protobuf, the older endpoints, metrics under Mesos' names. It
+    listens on the loopback address; any other address needs TLS and credentials. With --work-dir a
+    master that was killed continues where it stopped. SIGTERM or Ctrl-C stops it.
+    """
+    from stretto.base.clock import WallClock
+    from stretto.base.rng import Rng
+    from stretto.offers.master.server.serve import serve
+
+    clock = WallClock()
+    rng = Rng(common.seed).child(f"{clock.now():.6f}")
+    server = _server(opts)
+    server.check()
+    file = _file(opts)
+    known = file.identity() if file is not None else None
+    settings = _settings(opts, known[0] if known else rng.uid())
+    scheme = "http" if opts.tls_cert is None else "https"
+    common.console.note(f"master {settings.id} at {scheme}://{opts.ip}:{opts.port}")
+
+    async def run() -> None:
+        await serve(_host(opts, settings, file, (clock, rng)), server, clock)
+
+    try:
+        asyncio.run(run())
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _server(opts: MasterOptions) -> "ServerSettings":
+    from stretto.offers.master.server.credentials import read_credentials
+    from stretto.offers.master.server.limits import RequestLimits
+    from stretto.offers.master.server.serve import ServerSettings
+
+    if (opts.tls_cert is None) != (opts.tls_key is None):
+        raise InputError("--tls-cert", str(opts.tls_cert), "both --tls-cert and --tls-key")
+    credentials = () if opts.credentials is None else read_credentials(opts.credentials)
+    return ServerSettings(
+        ip=opts.ip,
+        port=opts.port,
+        certificate=opts.tls_cert,
+        key=opts.tls_key,
+        credentials=credentials,
+        limits=RequestLimits(body=opts.max_body << 20, rate=opts.rate_limit),
+    )
+
+
+def _file(opts: MasterOptions) -> "MasterFile | None":
+    from stretto.offers.master.storage.journal import MasterFile
+
+    if opts.work_dir is None:
+        return None
+    try:
+        opts.work_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("--work-dir", str(opts.work_dir), f"a directory: {error}") from error
+    return MasterFile(opts.work_dir / FILE)
+
+
+def _settings(opts: MasterOptions, master_id: str) -> "MasterSettings":
+    from stretto.offers.allocator.subjects.settings import DEFAULTS
+    from stretto.offers.master.core.flags import master_flags
+    from stretto.offers.master.core.settings import MasterSettings
+
+    region, slash, zone = opts.domain.partition("/")
+    if opts.domain and not (region and slash and zone):
+        raise InputError("--domain", opts.domain, "REGION/ZONE, such as eu-1/a")
+    changed = {
+        "allocation_interval": f"{opts.allocation_interval:g}secs",
+        "agent_reregister_timeout": f"{opts.agent_reregister_timeout:g}secs",
+        "port": f"{opts.port}",
+        "registry": "in_memory" if opts.work_dir is None else "sqlite",
+        "work_dir": "" if opts.work_dir is None else str(opts.work_dir),
+    }
+    timeout = opts.offer_timeout
+    if timeout is None and not opts.mesos:
+        timeout = DEFAULTS.offer_timeout
+    return MasterSettings(
+        id=master_id,
+        ip=opts.ip,
+        port=opts.port,
+        hostname=opts.hostname,
+        region=region,
+        zone=zone,
+        allocation_interval=opts.allocation_interval,
+        offer_timeout=timeout,
+        agent_reregister_timeout=opts.agent_reregister_timeout,
+        flags=master_flags(changed, region, zone),
+    )
+
+
+def _host(
+    opts: MasterOptions,
+    settings: "MasterSettings",
+    file: "MasterFile | None",
+    means: "tuple[Clock, Rng]",
+) -> "MasterHost":
+    import msgspec
+
+    from stretto.offers.allocator.build import make_allocator
+    from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
+    from stretto.offers.master.master import Master
+    from stretto.offers.master.server.host import MasterHost
+    from stretto.offers.master.storage.journal import MasterJournal
+    from stretto.offers.master.storage.recovery import recover
+
+    clock, rng = means
+    allocation = msgspec.structs.replace(
+        MESOS if opts.mesos else DEFAULTS,
+        interval=settings.allocation_interval,
+        region=settings.region or None,
+    )
+    made = Master(settings, make_allocator(rng, allocation), clock, rng)
+    if file is None:
+        return MasterHost(made, clock)
+    recover(made.state, file)
+    return MasterHost(made, clock, MasterJournal(file, made.state))

@@ -1,0 +1,43 @@
+"""Which interface answers a path: with or without ``/master``, with or without a final slash.
+
+Paths below an interface belong to it, and the longest match wins, as in Mesos.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from stretto.offers.master.api import legacy, operator, scheduler
+from stretto.offers.master.api.http import HttpAnswer, MasterRequest, RequestError, plain
+from stretto.offers.master.api.legacy import Endpoint
+from stretto.offers.master.core import offering
+from stretto.offers.master.core.state import MasterState
+
+ROUTES: Final[Mapping[str, Endpoint]] = {
+    "/api/v1/scheduler": scheduler.handle,
+    "/api/v1": operator.handle,
+    **legacy.ENDPOINTS,
+}
+"""Interfaces by path."""
+
+
+def route(path: str) -> str | None:
+    """The path of the interface that answers; None if no interface does."""
+    path = path.removeprefix("/master").rstrip("/")
+    while path:
+        if path in ROUTES:
+            return path
+        path = path.rpartition("/")[0]
+    return None
+
+
+def answer(master: MasterState, request: MasterRequest) -> HttpAnswer:
+    """Answer a request, and run the cycles that it made due."""
+    found = route(request.path)
+    if found is None:
+        return plain(404)
+    try:
+        answered = ROUTES[found](master, request)
+    except RequestError as error:
+        return error.answer
+    offering.settle(master)
+    return answered

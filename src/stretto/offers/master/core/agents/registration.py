@@ -1,0 +1,99 @@
+"""Agents come, return, report and go."""
+
+from collections.abc import Mapping
+
+from stretto.offers.allocator.contract import Holding
+from stretto.offers.allocator.values.resources import Resources
+from stretto.offers.master.checks.resources import list_error
+from stretto.offers.master.core import subjects
+from stretto.offers.master.core.agents import departure, pinging, restoring
+from stretto.offers.master.core.documents import agent_message
+from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.state.agents import Agent
+from stretto.offers.master.state.machines import MachineMode
+from stretto.offers.messages.schema import Message
+
+
+def register(master: MasterState, pid: str, message: Message) -> None:
+    """An agent without an id registers; the same address again gets the same answer."""
+    master.counters["master/messages_register_slave"] += 1
+    info = message["slave"]
+    if _is_refused(master, pid, info):
+        return
+    agent = master.agents.by_pid(pid)
+    if agent is not None and agent.connected:
+        _welcome(master, agent, "SlaveRegisteredMessage")
+        return
+    if agent is not None:
+        departure.remove(master, agent, "a new agent registered at the same address")
+    new = Agent(info | {"id": {"value": master.next_agent_id()}}, pid, message, master.wall)
+    master.counters["master/slave_registrations"] += 1
+    add(master, new, {})
+    _welcome(master, new, "SlaveRegisteredMessage")
+
+
+def reregister(master: MasterState, pid: str, message: Message) -> None:
+    """An agent returns with its tasks: after a lost connection, or to a new master."""
+    master.counters["master/messages_reregister_slave"] += 1
+    info = message["slave"]
+    agent_id = info["id"]["value"]
+    if agent_id in master.agents.gone:
+        _shut_down(master, pid, "Agent has been marked gone")
+        return
+    if _is_refused(master, pid, info):
+        return
+    agent = master.agents.get(agent_id)
+    master.counters["master/slave_reregistrations"] += 1
+    if agent is None:
+        agent = Agent(info, pid, message, master.wall)
+        held = restoring.restore(master, agent, message)
+        add(master, agent, held)
+    else:
+        agent.reconnect(info, pid, message, master.wall)
+        master.changed(agent)
+        master.allocator.set_agent_active(agent.id, agent.is_active)
+        restoring.compare(master, agent, message)
+    _welcome(master, agent, "SlaveReregisteredMessage")
+    for framework_id, task_id in list(master.killed):
+        if agent.task(framework_id, task_id):
+            body = {"framework_id": {"value": framework_id}, "task_id": {"value": task_id}}
+            master.outbox.agent(agent.pid, "KillTaskMessage", body)
+
+
+def add(master: MasterState, agent: Agent, used: Mapping[Holding, Resources]) -> None:
+    """Add an agent with what its tasks use."""
+    master.agents.add(agent)
+    master.changed(agent)
+    master.changes.absent(agent.id)
+    master.allocator.add_agent(subjects.agent_info(agent), used)
+    pinging.watch(master, agent)
+    period = subjects.unavailability(master.machines.unavailability(agent.machine))
+    if period is not None:
+        master.allocator.set_unavailability(agent.id, period)
+    body = {"agent": agent_message(master, agent)}
+    master.publish({"type": "AGENT_ADDED", "agent_added": body})
+
+
+def _welcome(master: MasterState, agent: Agent, name: str) -> None:
+    message: Message = {
+        "slave_id": {"value": agent.id},
+        "connection": {"total_ping_timeout_seconds": 75.0},
+    }
+    master.outbox.agent(agent.pid, name, message)
+
+
+def _is_refused(master: MasterState, pid: str, info: Message) -> bool:
+    """Whether an agent may not register now."""
+    error = list_error(info.get("resources", ()))
+    if error:
+        _shut_down(master, pid, error)
+        return True
+    ip = pid.rpartition("@")[2].rpartition(":")[0]
+    if master.machines.mode((info["hostname"].lower(), ip)) is MachineMode.DOWN:
+        _shut_down(master, pid, "Machine is `DOWN`")
+        return True
+    return False
+
+
+def _shut_down(master: MasterState, pid: str, text: str) -> None:
+    master.outbox.agent(pid, "ShutdownMessage", {"message": text})

@@ -1,0 +1,21 @@
+"""Connections that end: streams of clients, and agents."""
+
+from stretto.offers.master.core.agents import departure
+from stretto.offers.master.core.frameworks import subscriptions
+from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.state.outbox import EventKind, EventStream
+
+
+def closed(master: MasterState, stream: EventStream) -> None:
+    """A client has closed its stream."""
+    if stream.kind is EventKind.OPERATOR:
+        master.subscribers.pop(stream.id, None)
+    else:
+        subscriptions.disconnected(master, stream)
+
+
+def agent_lost(master: MasterState, pid: str) -> None:
+    """The connection to an agent is lost."""
+    agent = master.agents.by_pid(pid)
+    if agent is not None and agent.connected:
+        departure.lost_connection(master, agent)

@@ -1,0 +1,47 @@
+"""Settings of a master, in Mesos' terms."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+VERSION: Final = "1.11.0"
+"""The version of Mesos whose interfaces the master has; clients decide by it."""
+
+
+class MasterSettings(msgspec.Struct, frozen=True):
+    """One master."""
+
+    #: Id: the prefix of all ids that it gives out.
+    id: str
+    #: Address that it announces.
+    ip: str = "127.0.0.1"
+    #: Port that it announces.
+    port: int = 5050
+    #: Host name that it announces.
+    hostname: str = "localhost"
+    #: Region; empty if it has no fault domain.
+    region: str = ""
+    #: Zone in the region.
+    zone: str = ""
+    #: Seconds between two batch cycles of the allocator.
+    allocation_interval: float = 1.0
+    #: Seconds between heartbeats on event streams.
+    heartbeat_interval: float = 15.0
+    #: Seconds after which an unanswered offer is rescinded; None for never.
+    offer_timeout: float | None = None
+    #: Seconds for which a disconnected agent may return.
+    agent_reregister_timeout: float = 600.0
+    #: Seconds between two pings of an agent.
+    agent_ping_timeout: float = 15.0
+    #: Unanswered pings after which an agent is unreachable.
+    max_agent_ping_timeouts: int = 5
+    #: Streams of operator events at a time.
+    max_subscribers: int = 1000
+    #: Flags as GET_FLAGS shows them.
+    flags: Mapping[str, str] = {}
+
+    @property
+    def pid(self) -> str:
+        """The address of the master as agents know it."""
+        return f"master@{self.ip}:{self.port}"

@@ -1,0 +1,108 @@
+"""Resources between the master's lists and the allocator's sums.
+
+A list keeps Mesos' order; a sum has none. An offer gets its order from what is available: first
+everything that is not an unreserved scalar, then the unreserved scalars.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from stretto.offers.allocator.values.kinds import (
+    DiskSource,
+    DiskSourceType,
+    DiskVolume,
+    Labels,
+    ReservationType,
+    ResourceIdentity,
+    RoleReservation,
+    kind_of,
+)
+from stretto.offers.allocator.values.resources import Resources, resources_of
+from stretto.offers.master.resources.items import Item, ResourceList
+from stretto.offers.messages.schema import Message
+
+
+def to_pool(resources: ResourceList) -> Resources:
+    """The allocator's sum; the roles that resources are allocated to are dropped."""
+    return resources_of(
+        (identity(item), 1 if item.kind.whole else item.value) for item in resources
+    )
+
+
+def offered(available: ResourceList, granted: Resources, role: str) -> ResourceList:
+    """A granted sum in the order of the available resources, allocated to a role."""
+    first = [item for item in available if not _is_plain_scalar(item)]
+    rest = [item for item in available if _is_plain_scalar(item)]
+    return ResourceList(tuple(_granted([*first, *rest], granted, role)))
+
+
+def identity(item: Item) -> ResourceIdentity:
+    """The allocator's identity of an item."""
+    kind = item.kind
+    disk = kind.disk_info
+    return ResourceIdentity(
+        name=kind.name,
+        reservations=tuple(_reservation(each) for each in kind.reservations),
+        source=_source(disk["source"]) if "source" in disk else None,
+        volume=_volume(disk) if "persistence" in disk else None,
+        revocable=kind.revocable,
+        shared=kind.shared,
+        provider=kind.provider or None,
+        whole=item.value if kind.whole and isinstance(item.value, int) else 0,
+    )
+
+
+def _granted(items: list[Item], granted: Resources, role: str) -> Iterator[Item]:
+    left = dict(granted.entries)
+    for item in items:
+        kind = kind_of(identity(item))
+        value = left.get(kind)
+        if not value:
+            continue
+        allocated = msgspec.structs.replace(item.kind, allocated=role)
+        if kind.whole and isinstance(value, int):
+            left[kind] = value - 1
+            yield Item(allocated, kind.whole)
+        else:
+            del left[kind]
+            yield Item(allocated, value)
+
+
+def _is_plain_scalar(item: Item) -> bool:
+    kind = item.kind
+    return isinstance(item.value, int) and not kind.reservations and not kind.revocable
+
+
+def _reservation(text: str) -> RoleReservation:
+    fields: Message = msgspec.json.decode(text)
+    kind = ReservationType(fields.get("type", "DYNAMIC"))
+    return RoleReservation(
+        kind, fields["role"], fields.get("principal"), _labels(fields.get("labels", {}))
+    )
+
+
+def _labels(labels: Message) -> Labels:
+    return tuple((each["key"], each.get("value")) for each in labels.get("labels", ()))
+
+
+def _source(source: Message) -> DiskSource:
+    kind = source.get("type", "PATH")
+    return DiskSource(
+        type=DiskSourceType(kind),
+        root=source.get(kind.lower(), {}).get("root"),
+        id=source.get("id"),
+        profile=source.get("profile"),
+        vendor=source.get("vendor"),
+        metadata=_labels(source.get("metadata", {})),
+    )
+
+
+def _volume(disk: Message) -> DiskVolume:
+    persistence, volume = disk["persistence"], disk.get("volume", {})
+    return DiskVolume(
+        id=persistence["id"],
+        principal=persistence.get("principal"),
+        container_path=volume.get("container_path", ""),
+        mode=volume.get("mode", "RW"),
+    )

@@ -1,0 +1,144 @@
+"""The ASGI application of a master."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from stretto.offers.master.api.http import HttpAnswer, MasterRequest
+from stretto.offers.master.server.credentials import CHALLENGE, Authenticator
+from stretto.offers.master.server.host import MasterHost
+from stretto.offers.master.server.limits import RateLimiter, RequestLimits
+from stretto.offers.messages import binary
+from stretto.offers.messages.text import MessageError, parse
+
+_AGENT: Final = re.compile(r"^/master/mesos\.internal\.(\w+)$")
+LINK: Final = "/api/v1/agent"
+"""Where an agent of this package opens its stream."""
+_OPEN: Final = frozenset({"/health", "/master/health", "/redirect", "/master/redirect"})
+
+
+class MasterApp:
+    """Reads requests within their limits, and writes answers and streams."""
+
+    def __init__(
+        self,
+        host: MasterHost,
+        authenticator: Authenticator,
+        limits: RequestLimits,
+        rates: RateLimiter,
+    ) -> None:
+        """Serve a master."""
+        self._host = host
+        self._authenticator = authenticator
+        self._limits = limits
+        self._rates = rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection of the ASGI protocol."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except ClientDisconnect:
+            return
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        principal = self._authenticator.principal(request.headers.get("authorization"))
+        path = request.url.path
+        if self._authenticator.required and principal is None and path not in _OPEN:
+            return _plain(401, "401 Unauthorized.", {"WWW-Authenticate": CHALLENGE})
+        if not self._rates.admits(principal or ""):
+            text = "Too many requests: wait, or raise --rate-limit"
+            return _plain(429, text, {"Retry-After": "1"})
+        body = await self._body(request)
+        if isinstance(body, Response):
+            return body
+        if path == LINK:
+            return self._link(request, body)
+        message = _AGENT.match(path)
+        if message is not None:
+            return self._from_agent(request, message.group(1), body)
+        answer = self._host.answer(
+            MasterRequest(
+                request.method,
+                path,
+                {key.lower(): value for key, value in request.headers.items()},
+                body,
+                dict(request.query_params),
+                principal,
+            )
+        )
+        return self._response(answer)
+
+    async def _body(self, request: Request) -> bytes | Response:
+        """The body within its limits, or the answer to a larger or slower one."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > self._limits.body:
+                        return _plain(413, f"The body is larger than {self._limits.body:,} bytes")
+                    parts.append(part)
+        except TimeoutError:
+            return _plain(408, f"The body is not complete after {self._limits.seconds:g} s")
+        return b"".join(parts)
+
+    def _response(self, answer: HttpAnswer) -> Response:
+        headers = dict(answer.headers)
+        if answer.content_type:
+            headers["Content-Type"] = answer.content_type
+        if answer.stream is None:
+            return Response(answer.body, answer.status, headers)
+        return StreamingResponse(self._host.records(answer.stream), answer.status, headers)
+
+    def _link(self, request: Request, body: bytes) -> Response:
+        """An agent opens its stream; the body is its registration."""
+        pid = request.headers.get("libprocess-from", "")
+        try:
+            opened = parse(body)
+            name, message = opened["name"], opened["message"]
+        except (MessageError, KeyError, TypeError):
+            return _plain(400, 'Expecting {"name": ..., "message": ...} with a registration')
+        queue = self._host.links.open(pid)
+        try:
+            known = self._host.receive(pid, name, message)
+        except MessageError as error:
+            self._host.links.closed(pid, queue)
+            return _plain(400, f"Failed to read {name}: {error}")
+        if not known:
+            self._host.links.closed(pid, queue)
+            return _plain(400, f"{name} is no message of an agent")
+
+        async def records() -> AsyncIterator[bytes]:
+            try:
+                async for record in queue.records():
+                    yield record
+            finally:
+                self._host.links.closed(pid, queue)
+
+        return StreamingResponse(records(), 200, {"Content-Type": "application/json"})
+
+    def _from_agent(self, request: Request, name: str, body: bytes) -> Response:
+        """A message of an agent: JSON if it says so, else protobuf."""
+        is_json = request.headers.get("content-type", "").startswith("application/json")
+        try:
+            value = parse(body) if is_json else binary.read(f"agent.{name}", body)
+            known = self._host.receive(request.headers.get("libprocess-from", ""), name, value)
+        except KeyError:
+            known = False
+        except MessageError as error:
+            return _plain(400, f"Failed to read {name}: {error}")
+        return Response(b"", 202) if known else _plain(404, "404 Not Found.")
+
+
+def _plain(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    return Response(text, status, headers, "text/plain; charset=utf-8")

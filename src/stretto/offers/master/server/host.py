@@ -1,0 +1,108 @@
+"""A running master: the state machine with its clock, streams and links to agents."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from stretto.base.clock import Clock
+from stretto.offers.master.api.http import HttpAnswer, MasterRequest
+from stretto.offers.master.master import Master
+from stretto.offers.master.server.links import AgentLinks
+from stretto.offers.master.server.streams import RecordQueue
+from stretto.offers.master.state.outbox import AgentMessage, EventStream, StreamEvent
+from stretto.offers.master.wire import event_record
+from stretto.offers.messages import text
+from stretto.offers.messages.schema import Message
+
+
+class StateJournal(Protocol):
+    """Where the state of a master survives its process."""
+
+    def save(self) -> None:
+        """Store what has changed; it is durable on return."""
+        ...
+
+
+class MasterHost:
+    """Runs the steps of a master on one event loop, and sends what they leave.
+
+    A step is stored before its effects are sent: what a client has seen survives a crash.
+    """
+
+    def __init__(self, master: Master, clock: Clock, journal: StateJournal | None = None) -> None:
+        """Host a master; without a journal nothing survives."""
+        #: The master.
+        self.master = master
+        self._clock = clock
+        self._journal = journal
+        self._streams: dict[str, RecordQueue] = {}
+        self._wake = asyncio.Event()
+        #: Links to agents.
+        self.links = AgentLinks(master.state.settings.pid, self._agent_lost)
+
+    def answer(self, request: MasterRequest) -> HttpAnswer:
+        """Answer a request."""
+        answered = self.master.answer(request)
+        if answered.stream is not None:
+            self._streams[answered.stream.id] = RecordQueue()
+        self._flush()
+        return answered
+
+    def receive(self, pid: str, name: str, body: Message) -> bool:
+        """Take a message of an agent; whether its name is known.
+
+        Raises:
+            MessageError: the body is no such message.
+        """
+        message = text.read(f"agent.{name}", body)
+        known = self.master.receive(pid, name, message)
+        self._flush()
+        return known
+
+    async def records(self, stream: EventStream) -> AsyncIterator[bytes]:
+        """Records of a stream until it ends; the master learns when the client closes it."""
+        queue = self._streams[stream.id]
+        try:
+            async for record in queue.records():
+                yield record
+        finally:
+            if self._streams.pop(stream.id, None) is not None:
+                self.master.closed(stream)
+                self._flush()
+
+    async def run_timers(self) -> None:
+        """Do what is due, for as long as the master runs."""
+        while True:
+            due = self.master.next_due
+            delay = None if due is None else max(0.0, due - self._clock.monotonic())
+            try:
+                async with asyncio.timeout(delay):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self.master.run_timers()
+            self._flush()
+            self._wake.clear()
+
+    def _agent_lost(self, pid: str) -> None:
+        self.master.agent_lost(pid)
+        self._flush()
+
+    def _flush(self) -> None:
+        """Store the step, then send its effects."""
+        effects = list(self.master.effects())
+        if self._journal is not None:
+            self._journal.save()
+        for effect in effects:
+            if isinstance(effect, AgentMessage):
+                self.links.send(effect)
+                continue
+            queue = self._streams.get(effect.stream.id)
+            if queue is None:
+                continue
+            if isinstance(effect, StreamEvent):
+                queue.put(event_record(effect.stream, effect.event))
+            else:
+                del self._streams[effect.stream.id]
+                queue.end()
+        self._wake.set()

@@ -1,0 +1,81 @@
+"""Serve a master over HTTP or HTTPS until the process is stopped."""
+
+import asyncio
+import ipaddress
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import uvicorn
+
+from stretto.base.clock import Clock
+from stretto.base.errors import InputError
+from stretto.offers.master.server.app import MasterApp
+from stretto.offers.master.server.credentials import Authenticator, Credential
+from stretto.offers.master.server.host import MasterHost
+from stretto.offers.master.server.limits import RateLimiter, RequestLimits
+
+
+class ServerSettings(msgspec.Struct, frozen=True):
+    """How a master listens."""
+
+    #: Address to listen on.
+    ip: str = "127.0.0.1"
+    #: Port to listen on.
+    port: int = 5050
+    #: Certificate chain; None for HTTP.
+    certificate: Path | None = None
+    #: Private key of the certificate.
+    key: Path | None = None
+    #: Accepted credentials; empty for no authentication.
+    credentials: tuple[Credential, ...] = ()
+    #: Limits of requests.
+    limits: RequestLimits = RequestLimits()
+
+    def check(self) -> None:
+        """Only the loopback address is served without TLS and credentials.
+
+        Raises:
+            InputError: the address is no IP address, or reachable without protection.
+        """
+        try:
+            address = ipaddress.ip_address(self.ip)
+        except ValueError as error:
+            raise InputError("--ip", self.ip, "an IP address") from error
+        if address.is_loopback:
+            return
+        if self.certificate is None or not self.credentials:
+            expected = "TLS and credentials for addresses that other machines reach"
+            hint = "add --tls-cert, --tls-key and --credentials, or listen on 127.0.0.1"
+            raise InputError("--ip", self.ip, expected, hint)
+
+
+async def serve(host: MasterHost, settings: ServerSettings, clock: Clock) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        InputError: the address is reachable without protection.
+    """
+    settings.check()
+    rates = RateLimiter(settings.limits, clock.monotonic)
+    app = MasterApp(host, Authenticator(settings.credentials), settings.limits, rates)
+    config = uvicorn.Config(
+        app,
+        host=settings.ip,
+        port=settings.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=2,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+    )
+    timers = asyncio.get_running_loop().create_task(host.run_timers())
+    try:
+        await uvicorn.Server(config).serve()
+    finally:
+        timers.cancel()
+        with suppress(asyncio.CancelledError):
+            await timers

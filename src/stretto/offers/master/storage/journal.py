@@ -1,0 +1,98 @@
+"""A SQLite file with one row per entity; every step of a master is one transaction.
+
+A row is durable against the end of the process as soon as a step is saved. Only a power cut may
+lose the last steps.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.state.changes import EntityKind
+from stretto.offers.master.storage.rows import row
+from stretto.offers.messages.schema import Message
+
+SCHEMA: Final = """
+    CREATE TABLE IF NOT EXISTS entity (kind TEXT, key TEXT, value BLOB, PRIMARY KEY (kind, key));
+    CREATE TABLE IF NOT EXISTS master (id TEXT, frameworks INTEGER, agents INTEGER, tasks INTEGER);
+"""
+
+
+class MasterFile:
+    """The file of one master; one process owns it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or create it.
+
+        Raises:
+            InputError: it cannot be opened, is no such file, or another process uses it.
+        """
+        self._path = path
+        try:
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.executescript(SCHEMA)
+        except sqlite3.Error as error:
+            expected = "a file of a master that no other process uses"
+            raise InputError("--work-dir", str(path), f"{expected}: {error}") from error
+
+    def identity(self) -> tuple[str, int, int, int] | None:
+        """Id of the master and numbers of issued ids; None for a new file."""
+        with closing(self._connection.execute("SELECT * FROM master")) as found:
+            first: tuple[str, int, int, int] | None = found.fetchone()
+        return first
+
+    def entities(self, kind: EntityKind) -> Iterator[tuple[str, Message]]:
+        """Keys and rows of a kind, in the order in which they were first stored."""
+        query = "SELECT key, value FROM entity WHERE kind = ? ORDER BY rowid"
+        with closing(self._connection.execute(query, (kind.value,))) as found:
+            for key, value in found.fetchall():
+                yield key, msgspec.json.decode(value)
+
+    def save(self, master: MasterState) -> None:
+        """Store what has changed since the last call, in one transaction."""
+        changes = list(master.changes.drain())
+        if not changes:
+            return
+        cursor = self._connection
+        cursor.execute("BEGIN")
+        for kind, key in changes:
+            value = row(master, kind, key)
+            if value is None:
+                cursor.execute("DELETE FROM entity WHERE kind = ? AND key = ?", (kind.value, key))
+                continue
+            cursor.execute(
+                "INSERT INTO entity VALUES (?, ?, ?)"
+                " ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
+                (kind.value, key, msgspec.json.encode(value)),
+            )
+        cursor.execute("DELETE FROM master")
+        cursor.execute(
+            "INSERT INTO master VALUES (?, ?, ?, ?)", (master.settings.id, *master.issued)
+        )
+        cursor.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+class MasterJournal:
+    """Stores one master in one file."""
+
+    def __init__(self, file: MasterFile, master: MasterState) -> None:
+        """Store ``master`` in ``file``."""
+        self._file = file
+        self._master = master
+
+    def save(self) -> None:
+        """Store what has changed; it is durable on return."""
+        self._file.save(self._master)

@@ -1,0 +1,64 @@
+"""A master continues where the last one stopped.
+
+Frameworks have their time-out, and at least the time-out of agents, to subscribe again. Agents are
+known with their tasks, disconnected, until they register again.
+"""
+
+from stretto.offers.master.core.frameworks import subscriptions
+from stretto.offers.master.core.operators import quota
+from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.state import machines
+from stretto.offers.master.state.changes import EntityKind
+from stretto.offers.master.state.frameworks import Framework
+from stretto.offers.master.storage.agents import keep_unreachable, recover_agent, tasks_by_agent
+from stretto.offers.master.storage.journal import MasterFile
+from stretto.offers.messages.schema import Message
+
+
+def recover(master: MasterState, file: MasterFile) -> None:
+    """Load a file into a master that is still empty."""
+    identity = file.identity()
+    if identity is None:
+        return
+    master.skip_ids(*identity[1:])
+    _roles(master, file)
+    _machines(master, file)
+    for _, row in file.entities(EntityKind.FRAMEWORK):
+        _framework(master, row)
+    for key, row in file.entities(EntityKind.ABSENT):
+        table = master.agents.gone if "gone" in row else master.agents.unreachable
+        table[key] = next(iter(row.values()))
+    tasks = tasks_by_agent(row for _, row in file.entities(EntityKind.TASK))
+    for key, row in file.entities(EntityKind.AGENT):
+        recover_agent(master, row, tasks.pop(key, []))
+    for left in tasks.values():
+        keep_unreachable(master, left)
+    list(master.changes.drain())
+
+
+def _roles(master: MasterState, file: MasterFile) -> None:
+    for role, row in file.entities(EntityKind.ROLE):
+        if "quota" in row:
+            quota.set_quota(master, row["quota"])
+        if "weight" in row:
+            master.weights[role] = row["weight"]
+            master.allocator.set_weights({role: row["weight"]})
+
+
+def _machines(master: MasterState, file: MasterFile) -> None:
+    for _, row in file.entities(EntityKind.MACHINES):
+        master.machines.schedule(row["windows"])
+        for machine in row["down"]:
+            master.machines.start(machines.machine_key(machine))
+
+
+def _framework(master: MasterState, row: Message) -> None:
+    if row["completed"]:
+        ended = Framework(row["info"], row["registered_at"])
+        ended.end(row["unregistered_at"])
+        master.frameworks.complete(ended)
+        return
+    framework = subscriptions.restore(master, row["info"], row["suppressed"])
+    framework.update(row["info"], row["suppressed"], row["constraints"])
+    seconds = max(framework.failover_timeout, master.settings.agent_reregister_timeout)
+    subscriptions.wait_for_return(master, framework, seconds)
