@@ -10,13 +10,18 @@ from stretto_lab.conformance.apiserver import sessions
 from stretto_lab.conformance.apiserver.cases import ExchangeCase
 from stretto_lab.conformance.family_cases import FamilyCase
 from stretto_lab.conformance.kube_cases import ConformanceCase
+from stretto_lab.conformance.mesos import cases as mesos_cases
+from stretto_lab.conformance.mesos.cases import SessionCase
+from stretto_lab.conformance.mesos.sessions import is_mesos
 from stretto_lab.conformance.offers import cases as offer_cases
 from stretto_lab.conformance.offers.cases import OfferCase
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, compare_all
 from stretto_lab.conformance.wire import cases as wire_cases
 from stretto_lab.conformance.wire.cases import OutcomeCase
 
-AnyCase: TypeAlias = ConformanceCase | FamilyCase | OfferCase | OutcomeCase | ExchangeCase
+AnyCase: TypeAlias = (
+    ConformanceCase | FamilyCase | OfferCase | OutcomeCase | ExchangeCase | SessionCase
+)
 
 
 def read(path: Path) -> Iterator[AnyCase]:
@@ -25,6 +30,8 @@ def read(path: Path) -> Iterator[AnyCase]:
     Raises:
         InputError: the file cannot be read, or a line is not a case; the message names the line.
     """
+    if is_mesos(path):
+        return mesos_cases.read(path)
     if sessions.is_sessions(path):
         return session_cases.read(path)
     if wire_cases.is_wire(path):
@@ -42,6 +49,8 @@ def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> Conformance
 
 
 def _compare(case: AnyCase) -> CaseComparison:
+    if isinstance(case, SessionCase):
+        return CaseComparison(*mesos_cases.compare(case))
     if isinstance(case, ExchangeCase):
         return session_cases.compare(case)
     if isinstance(case, OutcomeCase):

@@ -179,6 +179,14 @@ class Allocator:
         """Last answers of frameworks to inverse offers of an agent."""
         return maintenance.statuses(self.pool, agent)
 
+    def active_filters(self, now: float) -> Mapping[str, int]:
+        """Number of filters that still last, by role."""
+        counts: dict[str, int] = {}
+        for framework in self.pool.frameworks.values():
+            for each in framework.chosen(()):
+                counts[each.role.name] = counts.get(each.role.name, 0) + each.filters.active(now)
+        return counts
+
     # ------------------------------------------------------------ cycles
 
     def begin_recovery(self, expected_agents: int, now: float) -> None:

@@ -147,6 +147,9 @@ class OfferAllocator(Protocol):
     def inverse_statuses(self, agent: str) -> Mapping[str, InverseOfferStatus]:
         """Last answers of frameworks to inverse offers of an agent."""
 
+    def active_filters(self, now: float) -> Mapping[str, int]:
+        """Number of filters that still last, by role."""
+
     # ------------------------------------------------------------ cycles
 
     @property

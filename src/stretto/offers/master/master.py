@@ -11,7 +11,7 @@ from stretto.offers.master.core import connections, offering
 from stretto.offers.master.core.agents import reports
 from stretto.offers.master.core.settings import MasterSettings
 from stretto.offers.master.core.state import MasterState
-from stretto.offers.master.state.outbox import Effect, EventStream
+from stretto.offers.master.state.outbox import ClientStream, Effect
 from stretto.offers.messages.schema import Message
 
 
@@ -46,7 +46,7 @@ class Master:
         offering.settle(self.state)
         return known
 
-    def closed(self, stream: EventStream) -> None:
+    def closed(self, stream: ClientStream) -> None:
         """A client has closed its stream."""
         connections.closed(self.state, stream)
         offering.settle(self.state)

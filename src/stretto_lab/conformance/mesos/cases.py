@@ -10,8 +10,8 @@ import msgspec
 from stretto.offers.messages import binary
 from stretto_lab.conformance.mesos import sessions
 from stretto_lab.conformance.mesos.deviations import deviation_of
-from stretto_lab.conformance.mesos.matching import MISSING, UNORDERED, Bindings, differences
-from stretto_lab.conformance.mesos.replay import SessionReplay, StepOutcome
+from stretto_lab.conformance.mesos.matching import MISSING, UNORDERED, MesosBindings, differences
+from stretto_lab.conformance.mesos.replay import MasterReplay, StepOutcome
 from stretto_lab.conformance.mesos.sessions import WireRecord
 from stretto_lab.conformance.report import Disagreement
 
@@ -25,7 +25,7 @@ class SessionCase(msgspec.Struct, frozen=True):
     #: The record.
     record: WireRecord
     #: The replay after this record.
-    replay: SessionReplay
+    replay: MasterReplay
     #: What the master did.
     outcome: StepOutcome
 
@@ -42,7 +42,7 @@ def read(path: Path) -> Iterator[SessionCase]:
         InputError: the file cannot be read, or a line is no record.
     """
     for session in sessions.read(path):
-        replay = SessionReplay(session)
+        replay = MasterReplay(session)
         for record in session.records:
             yield SessionCase(record, replay, replay.step(record))
 
@@ -127,7 +127,7 @@ def _json(case: SessionCase, body: bytes) -> Iterator[Found]:
         yield f"json {field}", one, other
 
 
-def _metrics(document: Any, bound: Bindings) -> dict[str, Any] | None:
+def _metrics(document: Any, bound: MesosBindings) -> dict[str, Any] | None:
     """The metrics of a document that holds metrics, by name."""
     if isinstance(document, dict) and document.get("type") == "GET_METRICS":
         return {each["name"]: each["value"] for each in document["get_metrics"]["metrics"]}

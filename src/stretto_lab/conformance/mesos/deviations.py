@@ -4,7 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 
-class WireDeviation(NamedTuple):
+class MesosDeviation(NamedTuple):
     """A rule for fields that differ on purpose."""
 
     #: Name, as in the documentation.
@@ -14,7 +14,7 @@ class WireDeviation(NamedTuple):
 
 
 DEVIATIONS: Final = (
-    WireDeviation(
+    MesosDeviation(
         "internal-metrics",
         re.compile(
             r"metric (allocator/(mesos/)?event_queue\S*|allocator/mesos/allocation_run\S*"

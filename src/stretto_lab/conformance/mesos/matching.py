@@ -17,7 +17,7 @@ MISSING: Final = "(missing)"
 """Shown for a value that one side lacks."""
 
 
-class Bindings:
+class MesosBindings:
     """Values of placeholders."""
 
     def __init__(self, values: dict[str, str]) -> None:
@@ -82,7 +82,7 @@ Difference: TypeAlias = tuple[str, Any, Any]
 """A path, the recorded value and the value of the replay."""
 
 
-def differences(want: Any, got: Any, bound: Bindings, path: str = "") -> Iterator[Difference]:
+def differences(want: Any, got: Any, bound: MesosBindings, path: str = "") -> Iterator[Difference]:
     """Paths with the values in which a replay differs from the recording."""
     if isinstance(want, dict) and UNORDERED in want:
         if not isinstance(got, list) or not _same_items(want[UNORDERED], got, bound):
@@ -107,7 +107,7 @@ def differences(want: Any, got: Any, bound: Bindings, path: str = "") -> Iterato
         yield path, want, got
 
 
-def _same_items(want: list[Any], got: list[Any], bound: Bindings) -> bool:
+def _same_items(want: list[Any], got: list[Any], bound: MesosBindings) -> bool:
     left = list(got)
     for item in want:
         found = next(

@@ -10,19 +10,19 @@ from typing import Final
 
 from stretto.offers.allocator.pool.agents import AgentState
 from stretto.offers.allocator.subjects.grants import CycleStage
-from stretto_lab.conformance.mesos.matching import Bindings
+from stretto_lab.conformance.mesos.matching import MesosBindings
 from stretto_lab.conformance.mesos.sessions import WireRecord
 
 _NUMBER: Final = re.compile(r"-O(\d+)$")
 
 
-class RecordedOrder:
+class VisitOrder:
     """Visits agents in the recorded order; the others follow."""
 
     def __init__(self) -> None:
         self._expected: list[str] = []
 
-    def expect(self, record: WireRecord, bound: Bindings) -> None:
+    def expect(self, record: WireRecord, bound: MesosBindings) -> None:
         """Take the order that the events of a record show."""
         offers = [
             (_number(offer["id"]["value"], place), bound.fill(offer["agent_id"]["value"]))

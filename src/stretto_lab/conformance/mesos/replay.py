@@ -19,12 +19,12 @@ from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.core.flags import master_flags
 from stretto.offers.master.core.settings import MasterSettings
 from stretto.offers.master.master import Master
-from stretto.offers.master.state.outbox import AgentMessage, EventStream, StreamEnd, StreamEvent
+from stretto.offers.master.state.outbox import AgentMessage, ClientStream, StreamEnd, StreamEvent
 from stretto.offers.master.wire import event_value
 from stretto.offers.messages.schema import Message
 from stretto_lab.conformance.mesos import agents
-from stretto_lab.conformance.mesos.matching import Bindings
-from stretto_lab.conformance.mesos.order import RecordedOrder
+from stretto_lab.conformance.mesos.matching import MesosBindings
+from stretto_lab.conformance.mesos.order import VisitOrder
 from stretto_lab.conformance.mesos.sessions import WireRecord, WireRequest, WireSession
 
 START: Final = 1_795_258_985.0
@@ -57,7 +57,7 @@ class StepOutcome(msgspec.Struct):
     agent_received: list[str]
 
 
-class SessionReplay:
+class MasterReplay:
     """One session, step by step."""
 
     def __init__(self, session: WireSession) -> None:
@@ -66,12 +66,12 @@ class SessionReplay:
         identity = _identity(session)
         master_id, port = identity.get("id", MASTER_ID), identity.get("port", PORT)
         #: Values of placeholders.
-        self.bound = Bindings({"MASTER_ID": master_id, "MASTER_PORT": f"{port}"})
+        self.bound = MesosBindings({"MASTER_ID": master_id, "MASTER_PORT": f"{port}"})
         #: Whether the recording has the messages to agents.
         self.notes_agents = not identity
         #: Events on all streams so far.
         self.records = 0
-        self._order = RecordedOrder()
+        self._order = VisitOrder()
         self._clock = ManualClock(START)
         self._agent_port = identity.get("agent_port", agents.PORT)
         self.bound.bind("AGENT_PORT", f"{self._agent_port}")
@@ -88,7 +88,7 @@ class SessionReplay:
             self._clock,
             Rng(1),
         )
-        self._streams: dict[str, EventStream] = {}
+        self._streams: dict[str, ClientStream] = {}
         self._open: list[str] = []
         if identity:
             self._register("agent0.example", "slave(1)", f"{master_id}-S0")

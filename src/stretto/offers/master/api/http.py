@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from stretto.offers.master.core.operators.verdict import OperatorVerdict
-from stretto.offers.master.state.outbox import EventStream
+from stretto.offers.master.state.outbox import ClientStream
 from stretto.offers.messages import binary
 from stretto.offers.messages import text as json_text
 from stretto.offers.messages.schema import Message
@@ -60,7 +60,7 @@ class HttpAnswer(msgspec.Struct, frozen=True):
     #: Other headers.
     headers: Mapping[str, str] = {}
     #: The stream that follows; None for a single answer.
-    stream: EventStream | None = None
+    stream: ClientStream | None = None
 
 
 class RequestError(Exception):

@@ -173,6 +173,8 @@ def _roles(master: MasterState) -> Iterator[tuple[str, float]]:
             shares = [held.get(name, 0) / amount for name, amount in whole.items() if amount]
             weight = master.weights.get(role, 1.0)
             yield f"allocator/mesos/roles/{role}/shares/dominant", max(shares, default=0) / weight
+    for role, count in master.allocator.active_filters(master.now).items():
+        yield f"allocator/mesos/offer_filters/roles/{role}/active", float(count)
     for name, amount in whole_pool.items():
         yield f"allocator/mesos/quota/roles//resources/{name}/consumed", amount / MILLI
 

@@ -18,7 +18,7 @@ from stretto.offers.master.api.scheduler import stream_answer
 from stretto.offers.master.checks.resources import list_error
 from stretto.offers.master.core import documents
 from stretto.offers.master.core.state import MasterState
-from stretto.offers.master.state.outbox import EventKind, EventStream
+from stretto.offers.master.state.outbox import ClientStream, EventKind
 from stretto.offers.messages import binary, text
 from stretto.offers.messages.schema import Message
 
@@ -72,7 +72,7 @@ def call_error(call: Message) -> str | None:
     return None
 
 
-def ended(master: MasterState, stream: EventStream) -> None:
+def ended(master: MasterState, stream: ClientStream) -> None:
     """A subscriber has closed its stream."""
     master.subscribers.pop(stream.id, None)
 
@@ -93,7 +93,7 @@ def _subscribe(master: MasterState, protobuf: bool) -> HttpAnswer:
     return stream_answer(stream, {})
 
 
-def _beat(master: MasterState, stream: EventStream) -> None:
+def _beat(master: MasterState, stream: ClientStream) -> None:
     if stream.id in master.subscribers:
         master.outbox.event(stream, {"type": "HEARTBEAT"})
         due = master.now + master.settings.heartbeat_interval

@@ -18,7 +18,7 @@ from stretto.offers.master.core.accepting import accept as accepting
 from stretto.offers.master.core.frameworks import calls, subscriptions
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.frameworks import Framework
-from stretto.offers.master.state.outbox import EventKind, EventStream
+from stretto.offers.master.state.outbox import ClientStream, EventKind
 from stretto.offers.messages.schema import Message
 
 _BODILESS = frozenset({"TEARDOWN", "REVIVE", "SUPPRESS", "UNKNOWN"})
@@ -114,7 +114,7 @@ def _subscribe(master: MasterState, request: MasterRequest, call: Message) -> Ht
     return stream_answer(stream, {"Mesos-Stream-Id": stream.id})
 
 
-def stream_answer(stream: EventStream, headers: dict[str, str]) -> HttpAnswer:
+def stream_answer(stream: ClientStream, headers: dict[str, str]) -> HttpAnswer:
     """The answer that opens an event stream."""
     media = PROTOBUF if stream.protobuf else JSON
     return HttpAnswer(200, b"", media, headers, stream)

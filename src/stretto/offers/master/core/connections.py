@@ -3,10 +3,10 @@
 from stretto.offers.master.core.agents import departure
 from stretto.offers.master.core.frameworks import subscriptions
 from stretto.offers.master.core.state import MasterState
-from stretto.offers.master.state.outbox import EventKind, EventStream
+from stretto.offers.master.state.outbox import ClientStream, EventKind
 
 
-def closed(master: MasterState, stream: EventStream) -> None:
+def closed(master: MasterState, stream: ClientStream) -> None:
     """A client has closed its stream."""
     if stream.kind is EventKind.OPERATOR:
         master.subscribers.pop(stream.id, None)

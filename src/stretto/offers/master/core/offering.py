@@ -51,6 +51,9 @@ def discard(master: MasterState, offer: Offer, refuse: float | None = None) -> N
     if master.offers.get(offer.id) is None:
         return
     master.offers.remove(offer.id)
+    agent = master.agents.get(offer.agent_id)
+    if agent is not None and offer.contested:
+        agent.hold(offer.resources)
     ledger.recover(master, offer.framework_id, offer.agent_id, offer.resources, refuse)
 
 
@@ -104,9 +107,15 @@ def _newest_first(result: CycleResult) -> list[AgentOffer]:
         agents.setdefault((grant.framework, grant.role, grant.agent), number)
 
     def rank(offer: AgentOffer) -> tuple[int, int, int]:
+        """Contested offers have no grant of their own; they come first."""
         role = (offer.framework, offer.role)
-        agent = (*role, offer.agent)
-        return -frameworks[offer.framework], -roles[role], -agents[agent]
+        places = (
+            frameworks.get(offer.framework),
+            roles.get(role),
+            agents.get((*role, offer.agent)),
+        )
+        first, second, third = (len(result.grants) if each is None else each for each in places)
+        return -first, -second, -third
 
     return sorted(result.offers, key=rank)
 
@@ -130,9 +139,12 @@ def _send_to(master: MasterState, framework_id: str, offers: list[AgentOffer]) -
 def _offer(master: MasterState, framework: Framework, agent: Agent, granted: AgentOffer) -> Message:
     """Record an offer and write its message."""
     resources = offered(agent.available, granted.resources, granted.role)
-    offer = Offer(master.offers.next_id(), framework.id, agent.id, resources)
+    contested = granted.contested
+    number = master.offers.next_id()
+    offer = Offer(number, framework.id, agent.id, resources, contested=contested)
     master.offers.add(offer)
-    agent.hold(resources)
+    if not contested:
+        agent.hold(resources)
     timeout = master.settings.offer_timeout
     if timeout is not None:
         master.timers.at(master.now + timeout, lambda: _time_out(master, offer))

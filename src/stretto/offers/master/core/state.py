@@ -12,7 +12,7 @@ from stretto.offers.master.state.changes import ChangeSet, StoredEntity
 from stretto.offers.master.state.frameworks import Framework, FrameworkTable
 from stretto.offers.master.state.machines import Machines
 from stretto.offers.master.state.offers import OfferTable
-from stretto.offers.master.state.outbox import EventKind, EventStream, Outbox
+from stretto.offers.master.state.outbox import ClientStream, EventKind, Outbox
 from stretto.offers.master.state.timers import Timers
 from stretto.offers.messages.schema import Message
 
@@ -56,7 +56,7 @@ class MasterState:
         #: Weights by role, oldest first.
         self.weights: Final[dict[str, float]] = {}
         #: Streams of operator events by id.
-        self.subscribers: Final[dict[str, EventStream]] = {}
+        self.subscribers: Final[dict[str, ClientStream]] = {}
         #: Counters by the name of the metric.
         self.counters: Final[Counter[str]] = Counter()
         #: Start of this master.
@@ -115,9 +115,9 @@ class MasterState:
         """Remember a kill until the task ends."""
         self.killed.add((framework_id, task_id))
 
-    def new_stream(self, kind: EventKind, protobuf: bool) -> EventStream:
+    def new_stream(self, kind: EventKind, protobuf: bool) -> ClientStream:
         """A new event stream."""
-        return EventStream(self._rng.uid(), kind, protobuf)
+        return ClientStream(self._rng.uid(), kind, protobuf)
 
     def set_logging_level(self, level: int) -> None:
         """Set the verbosity of logs."""

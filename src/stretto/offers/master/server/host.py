@@ -9,7 +9,7 @@ from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.master import Master
 from stretto.offers.master.server.links import AgentLinks
 from stretto.offers.master.server.streams import RecordQueue
-from stretto.offers.master.state.outbox import AgentMessage, EventStream, StreamEvent
+from stretto.offers.master.state.outbox import AgentMessage, ClientStream, StreamEvent
 from stretto.offers.master.wire import event_record
 from stretto.offers.messages import text
 from stretto.offers.messages.schema import Message
@@ -59,7 +59,7 @@ class MasterHost:
         self._flush()
         return known
 
-    async def records(self, stream: EventStream) -> AsyncIterator[bytes]:
+    async def records(self, stream: ClientStream) -> AsyncIterator[bytes]:
         """Records of a stream until it ends; the master learns when the client closes it."""
         queue = self._streams[stream.id]
         try:

@@ -6,7 +6,7 @@ from typing import Final
 
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.state.changes import EntityKind
-from stretto.offers.master.state.outbox import EventStream
+from stretto.offers.master.state.outbox import ClientStream
 from stretto.offers.master.state.tasks import Task
 from stretto.offers.messages.schema import Message
 
@@ -42,7 +42,7 @@ class Framework:
         #: The OfferConstraints message.
         self.constraints: Message = {}
         #: The open stream; None while it is disconnected.
-        self.stream: EventStream | None = None
+        self.stream: ClientStream | None = None
         #: Whether it receives offers.
         self.active = False
         #: Whether it is known from storage or agents only and has not subscribed yet.
@@ -106,7 +106,7 @@ class Framework:
         """Take a new FrameworkInfo."""
         self.info, self.suppressed, self.constraints = info, suppressed, constraints
 
-    def connect(self, stream: EventStream, at: float) -> None:
+    def connect(self, stream: ClientStream, at: float) -> None:
         """Take a new stream; the framework is active."""
         self.stream, self.active, self.recovered = stream, True, False
         self.reregistered_at = at

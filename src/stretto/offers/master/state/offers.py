@@ -12,9 +12,17 @@ class Offer:
     """Capacity of one agent that is charged to a framework until it answers."""
 
     def __init__(
-        self, offer_id: str, framework_id: str, agent_id: str, resources: ResourceList
+        self,
+        offer_id: str,
+        framework_id: str,
+        agent_id: str,
+        resources: ResourceList,
+        *,
+        contested: bool = False,
     ) -> None:
         """Take resources that are allocated to the role of the offer."""
+        #: Whether others are offered the same capacity; the first ACCEPT wins.
+        self.contested: Final = contested
         #: Id.
         self.id: Final = offer_id
         #: The framework.

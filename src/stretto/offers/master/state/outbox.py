@@ -18,7 +18,7 @@ class EventKind(Enum):
     OPERATOR = "operator.Event"
 
 
-class EventStream(msgspec.Struct, frozen=True):
+class ClientStream(msgspec.Struct, frozen=True):
     """An open answer to SUBSCRIBE."""
 
     #: Unique id; frameworks send it as Mesos-Stream-Id.
@@ -33,7 +33,7 @@ class StreamEvent(msgspec.Struct, frozen=True):
     """An event on a stream."""
 
     #: The stream.
-    stream: EventStream
+    stream: ClientStream
     #: The Event message.
     event: Message
 
@@ -42,7 +42,7 @@ class StreamEnd(msgspec.Struct, frozen=True):
     """The master closes a stream."""
 
     #: The stream.
-    stream: EventStream
+    stream: ClientStream
 
 
 class AgentMessage(msgspec.Struct, frozen=True):
@@ -66,11 +66,11 @@ class Outbox:
     def __init__(self) -> None:
         self._effects: list[Effect] = []
 
-    def event(self, stream: EventStream, event: Message) -> None:
+    def event(self, stream: ClientStream, event: Message) -> None:
         """Send an event."""
         self._effects.append(StreamEvent(stream, event))
 
-    def end(self, stream: EventStream) -> None:
+    def end(self, stream: ClientStream) -> None:
         """Close a stream after its events."""
         self._effects.append(StreamEnd(stream))
 

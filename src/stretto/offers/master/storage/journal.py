@@ -33,7 +33,7 @@ class MasterFile:
         Raises:
             InputError: it cannot be opened, is no such file, or another process uses it.
         """
-        self._path = path
+        self._begun = False
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -60,8 +60,9 @@ class MasterFile:
     def save(self, master: MasterState) -> None:
         """Store what has changed since the last call, in one transaction."""
         changes = list(master.changes.drain())
-        if not changes:
+        if not changes and self._begun:
             return
+        self._begun = True
         cursor = self._connection
         cursor.execute("BEGIN")
         for kind, key in changes:

@@ -33,6 +33,8 @@ def accept(master: MasterState, framework: Framework, body: Message) -> None:
     ]
     for offer in offers:
         master.offers.remove(offer.id)
+        if offer.contested:
+            agent.hold(offer.resources)
         framework.count("offers/accepted")
     offered = total(offer.resources for offer in offers)
     held = ledger.holding(framework.id, agent.id, offered)

@@ -7,7 +7,7 @@ from stretto.offers.master.core import offering, subjects, updates
 from stretto.offers.master.core.documents import framework_event
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.frameworks import Framework
-from stretto.offers.master.state.outbox import EventStream
+from stretto.offers.master.state.outbox import ClientStream
 from stretto.offers.messages.schema import Message
 
 
@@ -29,7 +29,7 @@ def subscription_of(body: Message) -> SubscriptionTerms:
     )
 
 
-def subscribe(master: MasterState, wanted: SubscriptionTerms, stream: EventStream) -> None:
+def subscribe(master: MasterState, wanted: SubscriptionTerms, stream: ClientStream) -> None:
     """A framework subscribes; a refusal is an ERROR event and the end of the stream."""
     error = checks.subscription_error(wanted.info, wanted.suppressed, wanted.constraints)
     framework_id = wanted.info.get("id", {}).get("value", "")
@@ -43,7 +43,7 @@ def subscribe(master: MasterState, wanted: SubscriptionTerms, stream: EventStrea
         _register(master, wanted, stream)
 
 
-def refuse(master: MasterState, stream: EventStream, error: str) -> None:
+def refuse(master: MasterState, stream: ClientStream, error: str) -> None:
     """Answer a subscription with an error."""
     master.outbox.event(stream, {"type": "ERROR", "error": {"message": error}})
     master.outbox.end(stream)
@@ -69,7 +69,7 @@ def update(master: MasterState, framework: Framework, wanted: SubscriptionTerms)
     return None
 
 
-def disconnected(master: MasterState, stream: EventStream) -> None:
+def disconnected(master: MasterState, stream: ClientStream) -> None:
     """A stream was closed by its client; the framework may return within its time-out."""
     framework = next((each for each in master.frameworks if each.stream == stream), None)
     if framework is None:
@@ -137,7 +137,7 @@ def restore(master: MasterState, info: Message, suppressed: list[str]) -> Framew
     return framework
 
 
-def _register(master: MasterState, wanted: SubscriptionTerms, stream: EventStream) -> None:
+def _register(master: MasterState, wanted: SubscriptionTerms, stream: ClientStream) -> None:
     """A framework without an id."""
     info = wanted.info | {"id": {"value": master.next_framework_id()}}
     framework = Framework(info, master.wall)
@@ -152,7 +152,7 @@ def _register(master: MasterState, wanted: SubscriptionTerms, stream: EventStrea
     master.publish({"type": "FRAMEWORK_ADDED", "framework_added": {"framework": event}})
 
 
-def _return(master: MasterState, wanted: SubscriptionTerms, stream: EventStream) -> None:
+def _return(master: MasterState, wanted: SubscriptionTerms, stream: ClientStream) -> None:
     """A framework with an id: a fail-over, a reconnection, or one of an earlier master."""
     framework_id = wanted.info["id"]["value"]
     framework = master.frameworks.get(framework_id)

@@ -1,0 +1,139 @@
+"""The master: faults of frameworks and agents, and what survives its own end."""
+
+from pathlib import Path
+
+import pytest
+
+from stretto.offers.allocator.subjects.settings import DEFAULTS
+from tests.support.mesos import MesosBench, scalar, task
+
+
+def bench_with_task() -> tuple[MesosBench, str, str]:
+    bench = MesosBench()
+    agent = bench.agent()
+    framework = bench.subscribe(failover_timeout=60.0)
+    bench.launch(framework, task("t", agent))
+    return bench, framework, agent
+
+
+def test_a_second_accept_of_an_offer_loses_its_tasks() -> None:
+    bench, framework, agent = bench_with_task()
+    bench.launch(framework, task("again", agent))
+    assert bench.statuses() == [("again", "TASK_LOST")]
+
+
+def test_an_offer_of_another_framework_cannot_be_accepted() -> None:
+    bench = MesosBench()
+    agent = bench.agent()
+    bench.subscribe()
+    other = bench.subscribe()
+    bench.launch(other, task("t", agent))
+    assert bench.statuses() == [("t", "TASK_LOST")]
+    assert len(bench.master.state.offers) == 1
+
+
+def test_a_framework_that_disconnects_before_accept_loses_its_offers_only() -> None:
+    bench, framework, _ = bench_with_task()
+    stream = bench.streams[framework].stream
+    assert stream is not None
+    bench.master.closed(stream)
+    assert len(bench.master.state.offers) == 0
+    assert list(bench.master.state.frameworks.get(framework).tasks) == ["t"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("value", [float("nan"), -1.0, 1e300])
+def test_absurd_amounts_are_answered_with_task_error_or_refused(value: float) -> None:
+    bench = MesosBench()
+    agent = bench.agent()
+    framework = bench.subscribe()
+    bench.launch(framework, task("t", agent, cpus=value))
+    assert bench.statuses() in ([("t", "TASK_ERROR")], [])
+    assert bench.master.state.agents.get(agent).used == {}  # type: ignore[union-attr]
+
+
+def test_many_tasks_in_one_accept_are_launched_as_far_as_they_fit() -> None:
+    bench = MesosBench()
+    agent = bench.agent(cpus=10, mem=1_000_000)
+    framework = bench.subscribe()
+    bench.launch(framework, *(task(f"t{n}", agent, cpus=0.2) for n in range(100)))
+    started = [each for each in bench.sent if each.name == "RunTaskMessage"]
+    assert (len(started), len(bench.statuses())) == (50, 50)
+
+
+def test_an_agent_that_misses_pings_is_unreachable_and_returns_with_its_task() -> None:
+    bench, framework, agent = bench_with_task()
+    bench.report(framework, "t", "TASK_RUNNING")
+    for _ in range(6):
+        bench.advance(15.0)
+    assert bench.statuses()[-1] == ("t", "TASK_LOST")
+    bench.agent(id={"value": agent})
+    assert bench.master.state.agents.get(agent) is not None
+
+
+def test_a_kill_of_a_task_on_a_lost_agent_is_sent_when_it_returns() -> None:
+    bench, framework, agent = bench_with_task()
+    bench.master.agent_lost("slave(1)@127.0.0.1:5051")
+    bench.call(framework, "KILL", task_id={"value": "t"})
+    assert [each.name for each in bench.sent].count("KillTaskMessage") == 0
+    reported = {
+        "name": "t",
+        "task_id": {"value": "t"},
+        "framework_id": {"value": framework},
+        "agent_id": {"value": agent},
+        "state": "TASK_RUNNING",
+    }
+    message = {
+        "slave": {"hostname": "a1", "id": {"value": agent}, "resources": [scalar("cpus", 4)]},
+        "tasks": [reported],
+    }
+    bench.master.receive("slave(1)@127.0.0.1:5051", "ReregisterSlaveMessage", message)
+    bench.collect()
+    assert [each.name for each in bench.sent][-1] == "KillTaskMessage"
+
+
+def test_an_unanswered_offer_ends_after_its_time_out() -> None:
+    bench = MesosBench(offer_timeout=5.0)
+    bench.agent()
+    bench.subscribe()
+    bench.advance(5.0)
+    assert "RESCIND" in [event["type"] for event in bench.events]
+
+
+def test_the_first_accept_of_contested_capacity_wins_and_the_others_are_rescinded() -> None:
+    bench = MesosBench(DEFAULTS)
+    first, _ = bench.subscribe(name="a"), bench.subscribe(name="b")
+    agent = bench.agent()
+    offered = {offer["framework_id"]["value"] for offer in bench.offers()}
+    mine = next(o for o in bench.offers() if o["framework_id"]["value"] == first)
+    operations = [{"type": "LAUNCH", "launch": {"task_infos": [task("t", agent, cpus=4.0)]}}]
+    bench.call(first, "ACCEPT", offer_ids=[mine["id"]], operations=operations)
+    assert len(offered) == 2
+    assert "RESCIND" in [event["type"] for event in bench.events]
+
+
+def test_everything_survives_a_killed_master(tmp_path: Path) -> None:
+    bench = MesosBench(path=tmp_path / "master.db")
+    agent = bench.agent()
+    framework = bench.subscribe(role="web")
+    bench.launch(framework, task("t", agent))
+    quota = {"quota_configs": [{"role": "web", "limits": {"cpus": {"value": 3}}}]}
+    bench.post({"type": "UPDATE_QUOTA", "update_quota": quota}, "/api/v1")
+    bench.close()
+    again = MesosBench(path=tmp_path / "master.db")
+    state = again.master.state
+    assert list(state.frameworks.get(framework).tasks) == ["t"]  # type: ignore[union-attr]
+    assert state.quotas["web"]["limits"] == {"cpus": {"value": 3.0}}
+    assert not state.agents.get(agent).connected  # type: ignore[union-attr]
+    again.agent(id={"value": agent})
+    assert again.subscribe(id={"value": framework}, role="web") == framework
+    again.close()
+
+
+def test_a_framework_without_a_role_of_its_own_is_removed_after_its_time_out() -> None:
+    bench, framework, _ = bench_with_task()
+    stream = bench.streams[framework].stream
+    assert stream is not None
+    bench.master.closed(stream)
+    bench.advance(61.0)
+    assert bench.master.state.frameworks.is_completed(framework)
+    assert [each.name for each in bench.sent][-1] == "ShutdownFrameworkMessage"
