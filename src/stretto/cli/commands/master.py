@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,15 +12,8 @@ from stretto.cli import options
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
-    from stretto.base.clock import Clock
-    from stretto.base.rng import Rng
     from stretto.offers.master.core.settings import MasterSettings
-    from stretto.offers.master.server.host import MasterHost
     from stretto.offers.master.server.serve import ServerSettings
-    from stretto.offers.master.storage.journal import MasterFile
-
-FILE: Final = "master.db"
-"""Name of the file with the state, in the work directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,26 +128,23 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     """
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
+    from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
+    from stretto.offers.master.server.assembly import MasterHome
     from stretto.offers.master.server.serve import serve
 
     clock = WallClock()
     rng = Rng(common.seed).child(f"{clock.now():.6f}")
-    server = _server(opts)
+    server, allocation = _server(opts), MESOS if opts.mesos else DEFAULTS
     server.check()
-    file = _file(opts)
-    known = file.identity() if file is not None else None
-    settings = _settings(opts, known[0] if known else rng.uid())
-    scheme = "http" if opts.tls_cert is None else "https"
-    common.console.note(f"master {settings.id} at {scheme}://{opts.ip}:{opts.port}")
+    with MasterHome(opts.work_dir) as home:
+        settings = _settings(opts, home.master_id(rng), allocation.offer_timeout)
+        scheme = "http" if opts.tls_cert is None else "https"
+        common.console.note(f"master {settings.id} at {scheme}://{opts.ip}:{opts.port}")
 
-    async def run() -> None:
-        await serve(_host(opts, settings, file, (clock, rng)), server, clock)
+        async def run() -> None:
+            await serve(home.host(settings, allocation, clock, rng), server, clock)
 
-    try:
         asyncio.run(run())
-    finally:
-        if file is not None:
-            file.close()
 
 
 def _server(opts: MasterOptions) -> "ServerSettings":
@@ -175,20 +165,7 @@ def _server(opts: MasterOptions) -> "ServerSettings":
     )
 
 
-def _file(opts: MasterOptions) -> "MasterFile | None":
-    from stretto.offers.master.storage.journal import MasterFile
-
-    if opts.work_dir is None:
-        return None
-    try:
-        opts.work_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError("--work-dir", str(opts.work_dir), f"a directory: {error}") from error
-    return MasterFile(opts.work_dir / FILE)
-
-
-def _settings(opts: MasterOptions, master_id: str) -> "MasterSettings":
-    from stretto.offers.allocator.subjects.settings import DEFAULTS
+def _settings(opts: MasterOptions, master_id: str, offer_timeout: float | None) -> "MasterSettings":
     from stretto.offers.master.core.flags import master_flags
     from stretto.offers.master.core.settings import MasterSettings
 
@@ -202,9 +179,6 @@ def _settings(opts: MasterOptions, master_id: str) -> "MasterSettings":
         "registry": "in_memory" if opts.work_dir is None else "sqlite",
         "work_dir": "" if opts.work_dir is None else str(opts.work_dir),
     }
-    timeout = opts.offer_timeout
-    if timeout is None and not opts.mesos:
-        timeout = DEFAULTS.offer_timeout
     return MasterSettings(
         id=master_id,
         ip=opts.ip,
@@ -213,35 +187,7 @@ def _settings(opts: MasterOptions, master_id: str) -> "MasterSettings":
         region=region,
         zone=zone,
         allocation_interval=opts.allocation_interval,
-        offer_timeout=timeout,
+        offer_timeout=opts.offer_timeout or offer_timeout,
         agent_reregister_timeout=opts.agent_reregister_timeout,
         flags=master_flags(changed, region, zone),
     )
-
-
-def _host(
-    opts: MasterOptions,
-    settings: "MasterSettings",
-    file: "MasterFile | None",
-    means: "tuple[Clock, Rng]",
-) -> "MasterHost":
-    import msgspec
-
-    from stretto.offers.allocator.build import make_allocator
-    from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
-    from stretto.offers.master.master import Master
-    from stretto.offers.master.server.host import MasterHost
-    from stretto.offers.master.storage.journal import MasterJournal
-    from stretto.offers.master.storage.recovery import recover
-
-    clock, rng = means
-    allocation = msgspec.structs.replace(
-        MESOS if opts.mesos else DEFAULTS,
-        interval=settings.allocation_interval,
-        region=settings.region or None,
-    )
-    made = Master(settings, make_allocator(rng, allocation), clock, rng)
-    if file is None:
-        return MasterHost(made, clock)
-    recover(made.state, file)
-    return MasterHost(made, clock, MasterJournal(file, made.state))

@@ -13,37 +13,20 @@ import msgspec
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.offers.allocator.build import make_allocator
-from stretto.offers.allocator.subjects.settings import MESOS
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest
-from stretto.offers.master.core.flags import master_flags
-from stretto.offers.master.core.settings import MasterSettings
-from stretto.offers.master.master import Master
 from stretto.offers.master.state.outbox import AgentMessage, ClientStream, StreamEnd, StreamEvent
 from stretto.offers.master.wire import event_value
 from stretto.offers.messages.schema import Message
-from stretto_lab.conformance.mesos import agents
+from stretto_lab.conformance.mesos import agents, start
 from stretto_lab.conformance.mesos.matching import MesosBindings
 from stretto_lab.conformance.mesos.order import VisitOrder
 from stretto_lab.conformance.mesos.sessions import WireRecord, WireRequest, WireSession
 
-START: Final = 1_795_258_985.0
-"""Time of the first record, in seconds since the epoch."""
-MASTER_ID: Final = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
-"""Id of the master in sessions that do not name theirs."""
-PORT: Final = 5050
-"""Port of the master in sessions that do not name theirs."""
 _REPORT: Final = re.compile(r"agent reports (TASK_\w+) for task (\S+)")
 _EXIT: Final = re.compile(r"agent reports the exit of executor (\S+), status (\d+)")
 _TEXT: Final = re.compile(r"executor (\S+) sends a message \((.*)\)")
 _LEAVE: Final = re.compile(r"(agent\d+) unregisters")
 _CLOSE: Final = re.compile(r"connection of (\S+) closed")
-_FLAGS: Final = {
-    "agent_ping_timeout": "10mins",
-    "max_agent_ping_timeouts": "100000",
-    "registry": "in_memory",
-    "webui_dir": "/usr/share/mesos/webui",
-}
 
 
 class StepOutcome(msgspec.Struct):
@@ -63,35 +46,27 @@ class MasterReplay:
     def __init__(self, session: WireSession) -> None:
         """Start a master with the ids of the session."""
         self._session = session
-        identity = _identity(session)
-        master_id, port = identity.get("id", MASTER_ID), identity.get("port", PORT)
+        identity = start.identity(session)
         #: Values of placeholders.
-        self.bound = MesosBindings({"MASTER_ID": master_id, "MASTER_PORT": f"{port}"})
+        self.bound = MesosBindings(
+            {
+                "MASTER_ID": identity.master_id,
+                "MASTER_PORT": f"{identity.port}",
+                "AGENT_PORT": f"{identity.agent_port}",
+            }
+        )
         #: Whether the recording has the messages to agents.
-        self.notes_agents = not identity
+        self.notes_agents = not identity.is_named
         #: Events on all streams so far.
         self.records = 0
         self._order = VisitOrder()
-        self._clock = ManualClock(START)
-        self._agent_port = identity.get("agent_port", agents.PORT)
-        self.bound.bind("AGENT_PORT", f"{self._agent_port}")
-        self._master = Master(
-            MasterSettings(
-                id=master_id,
-                port=port,
-                region="r1",
-                zone="z1",
-                agent_ping_timeout=600.0,
-                flags=master_flags(_FLAGS, "r1", "z1"),
-            ),
-            make_allocator(Rng(1), msgspec.structs.replace(MESOS, region="r1"), self._order),
-            self._clock,
-            Rng(1),
-        )
+        self._clock = ManualClock(start.TIME)
+        self._agent_port = identity.agent_port
+        self._master = start.recorded_master(identity, self._order, self._clock)
         self._streams: dict[str, ClientStream] = {}
         self._open: list[str] = []
-        if identity:
-            self._register("agent0.example", "slave(1)", f"{master_id}-S0")
+        if identity.is_named:
+            self._register("agent0.example", "slave(1)", f"{identity.master_id}-S0")
             self._collect("")
 
     def step(self, record: WireRecord) -> StepOutcome:
@@ -230,23 +205,3 @@ class MasterReplay:
     def _close(self, name: str) -> None:
         self._open.remove(name)
         self._master.closed(self._streams[name])
-
-
-def _identity(session: WireSession) -> dict[str, Any]:
-    """Id and ports that a session names in its events, instead of placeholders."""
-    for record in session.records:
-        for events in record.events.values():
-            for event in events if isinstance(events, list) else ():
-                shown = event.get("json", {})
-                info = shown.get("subscribed", {}).get("master_info")
-                if info is not None:
-                    return {"id": info["id"], "port": info["port"], "agent_port": _port(session)}
-    return {}
-
-
-def _port(session: WireSession) -> int:
-    text = msgspec.json.encode(session).decode()
-    found = re.search(
-        r'"address":\{"hostname":"agent0.example","ip":"127.0.0.1","port":(\d+)', text
-    )
-    return int(found.group(1)) if found else agents.PORT
