@@ -14,17 +14,20 @@ from typing import Any, Final
 
 import msgspec
 import yaml
-from crd_rules import EXTRA, RULES
+from crd_rules import EXTRA
+from crd_rules import RULES as OWN_RULES
+from federation_rules import RULES as FEDERATION_RULES
 from msgspec import inspect
 
 from stretto.api.codec import struct_of
 from stretto.api.kinds.entry import Column
-from stretto.api.kinds.table import custom_kinds, entry_of
+from stretto.api.kinds.table import custom_kinds, entry_of, federation_kinds
 from stretto.api.types.pod import Container
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import ObjectMeta
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "deploy" / "crds"
+RULES: Final = {**OWN_RULES, **FEDERATION_RULES}
 HEADER: Final = (
     "# Made by scripts/crds.py from the structs of stretto.api: change those, then run it.\n"
 )
@@ -145,7 +148,7 @@ def _type(about: inspect.Type, path: str, above: tuple[type, ...]) -> dict[str, 
             "type": "object",
             "additionalProperties": {**values, **RULES.get(f"{path}{{}}", {})},
         }
-    if isinstance(about, inspect.RawType):
+    if isinstance(about, inspect.RawType | inspect.AnyType):
         return {"x-kubernetes-preserve-unknown-fields": True}
     return dict(_SCALARS[type(about)])
 
@@ -194,8 +197,10 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     check = parser.parse_args().check
     stale = []
-    for kind in custom_kinds():
-        path, text = FOLDER / f"{kind.plural}.yaml", text_of(kind)
+    folders = dict.fromkeys(custom_kinds(), FOLDER)
+    folders |= dict.fromkeys(federation_kinds(), FOLDER / "federation")
+    for kind, folder in folders.items():
+        path, text = folder / f"{kind.plural}.yaml", text_of(kind)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)
             if not check:
