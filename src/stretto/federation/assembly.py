@@ -55,7 +55,7 @@ class Federation:
                 NamespaceController(self.fleet),
                 ScheduleController(self.fleet, clock, webhooks),
                 FollowController(self.fleet),
-                OverrideController(self.fleet),
+                OverrideController(self.fleet, clock),
                 SyncController(self.fleet, FleetRollouts(self.fleet, clock)),
                 AutoMigrationController(self.fleet, clock),
                 FeedbackController(self.fleet),

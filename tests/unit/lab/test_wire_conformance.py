@@ -2,8 +2,8 @@
 
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
-from stretto_lab.conformance.wire.placeholders import equal, filled
-from stretto_lab.conformance.wire.shared import equal_nodes
+from stretto_lab.conformance.wire.placeholders import equal, filled, with_names
+from stretto_lab.conformance.wire.shared import busy_pods, equal_nodes
 
 
 def case(want: object, got: object, name: str = "Deployment/web") -> OutcomeCase:
@@ -58,3 +58,74 @@ def test_a_cluster_without_known_nodes_gets_equal_ones() -> None:
     resources = {"schedulableNodes": 2, "allocatable": {"cpu": "8", "memory": "16Gi"}}
     nodes = equal_nodes(resources)
     assert [each["allocatable"]["cpu"] for each in nodes] == ["4", "4"]
+
+
+PLACED = {"propagated": ["True", None], "synced": True}
+
+
+def placed(**replicas: int) -> dict[str, object]:
+    """A federated Deployment with divided replicas."""
+    patches = {
+        name: [{"op": "replace", "path": "/spec/replicas", "value": count}]
+        for name, count in replicas.items()
+    }
+    placements = {"global-scheduler": list(replicas)}
+    return {"placements": placements, "overrides": {"global-scheduler": patches}, **PLACED}
+
+
+def whole(want: object, got: object, *free: str, **parts: tuple[object, object]) -> OutcomeCase:
+    """A case whose federated Deployment ``web`` may differ."""
+    both: list[dict[str, object]] = [
+        {"federated": {"web-deployments.apps": x}, "members": {}, "source": {}} for x in (want, got)
+    ]
+    for part, values in parts.items():
+        for each, value in zip(both, values, strict=True):
+            each[part] = value
+    kinds = {"deployments.apps": "Deployment"}
+    return OutcomeCase("one-1", "status", both[0], both[1], kinds, frozenset(free))
+
+
+def test_placements_by_capacity_may_differ_in_all_but_the_total() -> None:
+    want, got = placed(alpha=2, beta=4), placed(alpha=3, gamma=3)
+    members = {"alpha": {"Deployment/web": 2}}, {"alpha": {"Deployment/web": 3}}
+    found, rules = compare(whole(want, got, "web-deployments.apps", members=members))
+    assert (found, rules) == ([], {"capacity-in-use"})
+
+
+def test_placements_by_weights_may_not_differ() -> None:
+    found, _ = compare(whole(placed(alpha=2, beta=4), placed(alpha=3, gamma=3)))
+    assert [each.field for each in found] == ["federated.web-deployments.apps"]
+
+
+def test_placements_by_capacity_have_the_recorded_total() -> None:
+    case_ = whole(placed(alpha=2, beta=4), placed(alpha=3), "web-deployments.apps")
+    assert compare(case_)[0]
+
+
+def test_objects_of_members_differ_only_with_their_federated_object() -> None:
+    want, got = placed(alpha=2), placed(beta=2)
+    members = {"alpha": {"Service/web": 1}}, {"alpha": {"Service/web": 2}}
+    found, _ = compare(whole(want, got, "web-deployments.apps", members=members))
+    assert [each.field for each in found] == ["members.alpha"]
+
+
+def test_an_object_whose_profile_appears_is_scheduled_at_once() -> None:
+    waits = {"pending": [["kubeadmiral.io/global-scheduler"]], "propagated": [None, None]}
+    found, rules = compare(whole({**waits, "synced": False}, placed(alpha=1)))
+    assert (found, rules) == ([], {"profile-appears"})
+
+
+def test_random_suffixes_have_the_recorded_names() -> None:
+    want = {"federated": {}, "members": {"a": {"EndpointSlice/web-<rand:1>": {}}}, "source": {}}
+    got = {"federated": {}, "members": {"a": {"EndpointSlice/web-x7k2p": {}}}, "source": {}}
+    assert with_names(want, got)["members"] == want["members"]
+
+
+def test_what_was_in_use_becomes_pods() -> None:
+    resources = {
+        "allocatable": {"cpu": "24", "memory": "48Gi"},
+        "available": {"cpu": "12", "memory": "48896Mi"},
+    }
+    pods = busy_pods(resources)
+    requests = pods[0]["spec"]["containers"][0]["resources"]["requests"]
+    assert (len(pods), requests) == (4, {"cpu": "3", "memory": "64Mi"})

@@ -21,7 +21,7 @@ from stretto.reconcile.cache import Change
 from stretto.reconcile.reconciler import Later
 
 POD_DELAY: Final = 10.0
-"""Seconds between a change of a pod and the next observation."""
+"""Seconds between a change and the next observation: pods of a change are scheduled meanwhile."""
 
 
 class AutoMigrationController:
@@ -36,14 +36,16 @@ class AutoMigrationController:
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated object, also that of a workload or of a pod in a member."""
-        if change.source == HOST:
-            if change.kind.kind in FEDERATED:
-                yield from key_of(self._fleet, change.object)
-        elif change.kind == POD:
-            for key in self._of_pod(change):
-                yield Later(key, POD_DELAY)
-        else:
-            yield from self._of_workload(change)
+        keys: Iterable[FederatedKey] = ()
+        if change.source != HOST:
+            keys = self._of_pod(change) if change.kind == POD else self._of_workload(change)
+        elif change.kind.kind in FEDERATED:
+            keys = key_of(self._fleet, change.object)
+            if names.UNSCHEDULABLE_FOR not in change.object.annotations:
+                yield from keys
+                return
+        for key in keys:
+            yield Later(key, POD_DELAY)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Observe one workload."""

@@ -11,7 +11,7 @@ from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects import placements
 from stretto.federation.objects.members.orphans import is_leftover, is_orphaned, setting
 from stretto.federation.objects.members.versions import digest, version_of
-from stretto.federation.objects.members.wanted import desired, merged
+from stretto.federation.objects.members.wanted import desired, is_malformed, merged
 from stretto.federation.types import FederatedType
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Fields, StoreCache, StoredObject
@@ -55,12 +55,13 @@ class MemberWriter:
             return Status.CLUSTER_NOT_READY
         try:
             patches = placements.patches_for(federated.spec, name, type_)
-            wanted = course or desired(federated, patches)
+            wanted = course or desired(federated.spec["template"], patches)
         except InputError:
             return Status.APPLY_OVERRIDES_FAILED
+        is_broken = bool(patches) and is_malformed(type_.kind, wanted)
         present = _present(member, type_, federated)
         if present is None:
-            return self._create(member, type_, wanted)
+            return Status.CREATION_FAILED if is_broken else self._create(member, type_, wanted)
         if present.is_terminating:
             return Status.PENDING_CREATE
         if not _is_managed(present):
@@ -69,6 +70,8 @@ class MemberWriter:
             metadata = wanted["metadata"]
             notes = {**metadata["annotations"], names.ADOPTED: _TRUE}
             wanted = {**wanted, "metadata": {**metadata, "annotations": notes}}
+        if is_broken:
+            return Status.UPDATE_FAILED
         return self._update(member, type_, federated, (wanted, present))
 
     def _create(self, member: StoreCache, type_: FederatedType, wanted: Fields) -> Status:

@@ -1,11 +1,8 @@
 """Computes the differences between clusters from override policies."""
 
 from collections.abc import Hashable, Iterable
-from typing import Final
 
-from stretto.api.kinds.federation import CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY
-from stretto.api.types.federation.policies import OverridePolicy, OverrideRule
-from stretto.base.errors import InputError
+from stretto.base.clock import Clock
 from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
@@ -14,17 +11,13 @@ from stretto.federation.controllers.keys import (
     key_of,
     labelled,
 )
+from stretto.federation.controllers.placing.differences import OVERRIDE_LABELS, DifferenceFinder
+from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.fleet import HOST, ClusterFleet
-from stretto.federation.objects import overriding, pending, placements
+from stretto.federation.objects import pending
+from stretto.federation.problems import ObjectProblemError
 from stretto.reconcile import writes
-from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.reconcile.reconciler import RetryError
-
-_POLICIES: Final = {
-    CLUSTER_OVERRIDE_POLICY.kind.kind: names.CLUSTER_OVERRIDE_POLICY,
-    OVERRIDE_POLICY.kind.kind: names.OVERRIDE_POLICY,
-}
-"""Kinds of policies and the labels that name them, in the order in which they apply."""
+from stretto.reconcile.cache import Change
 
 
 class OverrideController:
@@ -32,13 +25,11 @@ class OverrideController:
 
     name = "override"
 
-    def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
+        """For the federated objects of a fleet; ``clock`` gives the times of conditions."""
         self._fleet = fleet
-        self._caches = {
-            names.CLUSTER_OVERRIDE_POLICY: fleet.host.follow(CLUSTER_OVERRIDE_POLICY.kind),
-            names.OVERRIDE_POLICY: fleet.host.follow(OVERRIDE_POLICY.kind),
-        }
+        self._reporter = ObjectReporter(fleet, clock)
+        self._differences = DifferenceFinder(fleet)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated object, those of a policy, or all after a change of a cluster."""
@@ -47,11 +38,11 @@ class OverrideController:
             return
         if kind in FEDERATED:
             yield from key_of(self._fleet, change.object)
-        elif label := _POLICIES.get(kind):
+        elif label := OVERRIDE_LABELS.get(kind):
             yield from labelled(self._fleet, label, change.object.record.name)
         elif kind == "FederatedCluster":
             for item in everything(self._fleet):
-                if any(label in item.federated.labels for label in _POLICIES.values()):
+                if any(label in item.federated.labels for label in OVERRIDE_LABELS.values()):
                     yield item.key
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
@@ -60,7 +51,11 @@ class OverrideController:
         if item is None:
             return None
         federated = item.federated
-        spec = self._overridden(federated)
+        try:
+            spec, condition = self._differences.overridden(item)
+        except ObjectProblemError as error:
+            self._reporter.write_problem(federated, error)
+            raise
         changed = spec != federated.spec
         notes = dict(federated.annotations)
         notes[names.PENDING] = pending.after(
@@ -70,46 +65,5 @@ class OverrideController:
             metadata = {**federated.metadata, "annotations": notes}
             fields = {**federated.fields, "metadata": metadata, "spec": spec}
             writes.update(self._fleet.host.store, federated, fields)
+        self._reporter.write(federated, [condition])
         return None
-
-    def _overridden(self, federated: StoredObject) -> Fields:
-        """The spec with the differences of all policies.
-
-        An overrider that does not apply keeps the differences of the last good version.
-
-        Raises:
-            RetryError: a policy does not exist.
-        """
-        rules = self._rules(federated)
-        template = federated.spec["template"]
-        try:
-            patches = {
-                name: overriding.operations(rules, template, cluster)
-                for name in sorted(placements.placement(federated.spec))
-                if (cluster := self._fleet.cluster(name)) is not None
-            }
-        except InputError:
-            return federated.spec
-        return placements.with_overrides(federated.spec, names.OVERRIDES, patches)
-
-    def _rules(self, federated: StoredObject) -> list[OverrideRule]:
-        """The rules of the policies that the labels of an object name.
-
-        A policy that was deleted has none.
-
-        Raises:
-            RetryError: a policy does not exist yet.
-        """
-        rules: list[OverrideRule] = []
-        for label, cache in self._caches.items():
-            name = federated.labels.get(label)
-            if name is None:
-                continue
-            namespace = federated.record.namespace if label == names.OVERRIDE_POLICY else ""
-            policy = cache.get(namespace, name)
-            if policy is None and pending.pending(federated.annotations):
-                hint = f"create it or change the label {label}"
-                raise RetryError(f"override policy {name} does not exist: {hint}")
-            if policy is not None:
-                rules += policy.read(OverridePolicy).spec.override_rules
-        return rules

@@ -14,8 +14,9 @@ from stretto.base.errors import InputError
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.report import Disagreement
 from stretto_lab.conformance.wire import scenario
-from stretto_lab.conformance.wire.deviations import deviation_of
-from stretto_lab.conformance.wire.placeholders import equal, without_hashes
+from stretto_lab.conformance.wire.capacity import by_capacity
+from stretto_lab.conformance.wire.deviations import Difference, deviation_of, source_of
+from stretto_lab.conformance.wire.placeholders import equal, with_names, without_hashes
 from stretto_lab.conformance.wire.replay import WireReplay
 
 PARTS: Final = ("federated", "members", "source")
@@ -35,6 +36,10 @@ class OutcomeCase(msgspec.Struct, frozen=True):
     want: Fields
     #: The parts of the replay.
     got: Fields
+    #: Kinds by the name of their configuration, with which names of federated objects end.
+    kinds: dict[str, str] = {}
+    #: Federated objects whose placement has depended on the free capacity of clusters.
+    by_capacity: frozenset[str] = frozenset()
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -65,27 +70,36 @@ def read(path: Path) -> Iterator[OutcomeCase]:
         InputError: the file, or what its scenarios share, cannot be read.
     """
     recorded = scenario.read(path)
-    replay = WireReplay(recorded, _common(path, recorded.recording))
+    common = _common(path, recorded.recording)
+    kinds = {each["name"]: each["kind"] for each in common["typeConfigs"]}
+    replay = WireReplay(recorded, common)
+    free: frozenset[str] = frozenset()
     for number, (want, got) in enumerate(replay.outcomes(), 1):
         parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
-        yield OutcomeCase(f"{recorded.id}-{number}", recorded.family, parts, got)
+        free |= by_capacity(replay.fleet.federation.fleet)
+        case = f"{recorded.id}-{number}"
+        yield OutcomeCase(case, recorded.family, parts, with_names(parts, got), kinds, free)
 
 
 def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
     """The fields that differ, and the rules of those that differ on purpose."""
     found: list[Disagreement] = []
     rules: set[str] = set()
+    explained: dict[str, str] = {}
     for part in PARTS:
         want, got = case.want[part], case.got[part]
         for name in sorted(want.keys() | got.keys()):
             if equal(without_hashes(want.get(name)), without_hashes(got.get(name))):
                 continue
-            rule = deviation_of(part, name, want.get(name), got.get(name))
+            item = Difference(part, name, want.get(name), got.get(name), case, explained)
+            rule = deviation_of(item)
             if rule is None:
                 field = f"{part}.{name}"
                 found.append(Disagreement(case.id, field, want.get(name), got.get(name)))
-            else:
-                rules.add(rule)
+                continue
+            rules.add(rule)
+            if part == "federated" and (source := source_of(name, case.kinds)):
+                explained[source] = rule
     return found, rules
 
 

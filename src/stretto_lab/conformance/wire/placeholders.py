@@ -17,6 +17,8 @@ _RELATIVE: Final = re.compile(r"<time:([+-]\d+)s>")
 _SECRET: Final = re.compile(r"<secret:([^>]+)>")
 _ENDPOINT: Final = re.compile(r"<endpoint:([^>]+)>")
 
+_RANDOM: Final = re.compile(r"<rand:\d+>")
+
 
 def filled(value: Any, start: float) -> Any:
     """A value with its placeholders filled in, for a scenario that starts at ``start``.
@@ -56,3 +58,27 @@ def without_hashes(value: Any) -> Any:
         key: str(each).rpartition("-")[0] if key in _REVISIONS else each
         for key, each in value.items()
     }
+
+
+def with_names(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a replay under the recorded names, in which ``<rand:N>`` is any suffix."""
+    named = {part: _renamed(want[part], value) for part, value in got.items()}
+    members = {
+        name: _renamed(want["members"].get(name) or {}, value)
+        for name, value in (got.get("members") or {}).items()
+    }
+    return {**named, "members": members}
+
+
+def _renamed(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
+    """Values under those keys of ``want`` that match their keys."""
+    patterns = {key: _pattern(key) for key in want if _RANDOM.search(key)}
+    made: dict[str, Any] = {}
+    for key, value in got.items():
+        free = (x for x, pattern in patterns.items() if x not in made and pattern.fullmatch(key))
+        made[next(free, key)] = value
+    return made
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    return re.compile("[a-z0-9]+".join(map(re.escape, _RANDOM.split(key))))

@@ -12,7 +12,6 @@ import msgspec
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.api.wire.kinds import NAMESPACE, POD, Kind
-from stretto.api.wire.quantity import amounts, format_amount
 from stretto.federation import names
 from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, SECRET
 from stretto.federation.settings import KUBEADMIRAL, FederationSettings
@@ -21,7 +20,13 @@ from stretto.sim.fleet.kinds import BUILTIN, DEFINITION
 from stretto.stores.store import Patch, Store
 from stretto_lab.conformance.wire.placeholders import secret_value
 from stretto_lab.conformance.wire.scenario import RecordedCluster
-from stretto_lab.conformance.wire.shared import api_resource, equal_nodes, node_body, type_config
+from stretto_lab.conformance.wire.shared import (
+    api_resource,
+    busy_pods,
+    equal_nodes,
+    node_body,
+    type_config,
+)
 
 Fields = dict[str, Any]
 
@@ -88,8 +93,8 @@ def _add_member(
     notes = {names.CLUSTER_UID: uid}
     metadata = {"name": names.SYSTEM_NAMESPACE, "annotations": notes}
     _create(member.store, NAMESPACE, {"metadata": metadata})
-    if requests := dict(_in_use(cluster.resources)):
-        _create(member.store, POD, _ballast(requests))
+    for body in busy_pods(cluster.resources):
+        _create(member.store, POD, body)
 
 
 def _join(host: Store, common: Fields, cluster: RecordedCluster) -> str:
@@ -120,23 +125,6 @@ def _join(host: Store, common: Fields, cluster: RecordedCluster) -> str:
     record = host.get(kind, "", cluster.name)
     assert record is not None
     return record.uid
-
-
-def _in_use(resources: Fields) -> Iterator[tuple[str, str]]:
-    """What pods of other scenarios requested in a cluster when the scenario began."""
-    available = amounts(resources.get("available") or {}, "available")
-    for name, total in amounts(resources.get("allocatable") or {}, "allocatable").items():
-        if (used := total - available.get(name, total)) > 0:
-            yield name, format_amount(name, used)
-
-
-def _ballast(requests: Fields) -> Fields:
-    """A pod that counts as capacity in use and that no scheduler places."""
-    container = {"name": "main", "image": "none", "resources": {"requests": requests}}
-    return {
-        "metadata": {"name": "in-use", "namespace": "kube-system"},
-        "spec": {"schedulerName": "none", "containers": [container]},
-    }
 
 
 def _definitions(common: Fields) -> Iterator[Fields]:

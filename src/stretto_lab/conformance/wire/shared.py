@@ -1,6 +1,6 @@
 """Objects from what the scenarios of one recording share: kinds, nodes, the course of pods."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -11,6 +11,8 @@ from stretto.workloads.kubelet import PodCourse
 from stretto_lab.conformance.wire.protection import ProtectionController
 
 Fields = dict[str, Any]
+_POD_MEMORY: Final = 64 << 20
+"""Memory that each recorded pod requested."""
 
 
 def type_config(config: Fields) -> Fields:
@@ -69,6 +71,26 @@ def equal_nodes(resources: Fields) -> list[Fields]:
         }
         for number in range(count)
     ]
+
+
+def busy_pods(resources: Fields) -> list[Fields]:
+    """Pods that use what pods of other scenarios used in a cluster when a scenario began.
+
+    Every recorded pod requested 64Mi of memory, so the used memory gives their number.
+    """
+    total, free = (amounts(resources.get(x) or {}, x) for x in ("allocatable", "available"))
+    used = {name: n - free.get(name, n) for name, n in total.items() if n > free.get(name, n)}
+    count = max(used.get("memory", 0) // _POD_MEMORY, 1) if used else 0
+    share = {name: amount // count for name, amount in used.items() if count}
+    first = {name: amount - share[name] * (count - 1) for name, amount in used.items()}
+    return [_busy_pod(number, share if number else first) for number in range(count)]
+
+
+def _busy_pod(number: int, requests: dict[str, int]) -> Fields:
+    texts = {name: format_amount(name, amount) for name, amount in requests.items()}
+    container = {"name": "main", "image": "none", "resources": {"requests": texts}}
+    metadata = {"name": f"in-use-{number}", "namespace": "kube-system"}
+    return {"metadata": metadata, "spec": {"containers": [container]}}
 
 
 def course(pod: StoredObject) -> PodCourse:

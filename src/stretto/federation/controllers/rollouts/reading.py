@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 
 from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
+from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet, is_ready
 from stretto.federation.objects import placements
-from stretto.federation.objects.members.wanted import desired
+from stretto.federation.objects.members.wanted import desired, is_malformed
 from stretto.federation.objects.rollouts import members
 from stretto.federation.objects.rollouts.members import WrittenSpec
 from stretto.federation.planner.rollout.member import MemberSpec, RolloutMember
@@ -52,7 +53,9 @@ class MemberDeployments:
             name = cluster.record.name
             wanted = None
             if name in placed:
-                wanted = desired(federated, placements.patches_for(federated.spec, name, type_))
+                wanted = _wanted(type_, federated, name)
+                if wanted is None:
+                    continue  # overrides break the object there; nothing is written
             item = self._member(name, federated, revision, wanted)
             if item is not None:
                 reachable = is_ready(cluster) and self._fleet.member(name) is not None
@@ -103,6 +106,16 @@ def _with_replicas(written: WrittenSpec, count: int) -> WrittenSpec:
 def _is_owned(replica_set: StoredObject, owner: StoredObject) -> bool:
     references = replica_set.metadata.get("ownerReferences") or ()
     return any(each.get("uid") == owner.record.uid for each in references)
+
+
+def _wanted(type_: FederatedType, federated: StoredObject, cluster: str) -> Fields | None:
+    """The object for a cluster; ``None`` if overrides break it."""
+    patches = placements.patches_for(federated.spec, cluster, type_)
+    try:
+        wanted = desired(federated.spec["template"], patches)
+    except InputError:
+        return None
+    return None if patches and is_malformed(type_.kind, wanted) else wanted
 
 
 def _recreates(template: Fields) -> bool:

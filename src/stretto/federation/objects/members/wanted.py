@@ -3,7 +3,9 @@
 import copy
 from collections.abc import Mapping
 
+from stretto.api.admission.schema import check_fields
 from stretto.api.edit.patch import json_patch
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.objects.members.retention import retain
@@ -14,13 +16,13 @@ FORBIDDEN = ("/metadata/name", "/metadata/namespace", "/metadata/generateName", 
 """Fields that no difference may change: the object would become another."""
 
 
-def desired(federated: StoredObject, patches: Patches) -> Fields:
+def desired(template: Fields, patches: Patches) -> Fields:
     """The object for one cluster, before what the member keeps.
 
     Raises:
         InputError: a difference does not apply.
     """
-    made: Fields = copy.deepcopy(federated.spec["template"])
+    made: Fields = copy.deepcopy(template)
     name = made["metadata"]["name"]
     operations = [_operation(each, name) for each in patches]
     made = json_patch(made, operations, name)
@@ -35,6 +37,24 @@ def desired(federated: StoredObject, patches: Patches) -> Fields:
         sorted(notes.keys() - {names.PROPAGATED_LABELS, names.PROPAGATED_ANNOTATIONS})
     )
     return {**made, "metadata": {**metadata, "labels": labels, "annotations": notes}}
+
+
+def check(kind: Kind, wanted: Fields) -> None:
+    """Check the types of an object's fields, which overrides may have changed.
+
+    Raises:
+        InputError: a value has another type than its field.
+    """
+    check_fields(kind, wanted, wanted["metadata"]["name"], lambda _: None)
+
+
+def is_malformed(kind: Kind, wanted: Fields) -> bool:
+    """Whether a value has another type than its field."""
+    try:
+        check(kind, wanted)
+    except InputError:
+        return True
+    return False
 
 
 def merged(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields:

@@ -1,0 +1,95 @@
+"""The differences between clusters that override policies make of one object."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from stretto.api.kinds.federation import CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY
+from stretto.api.types.federation.policies import OverridePolicy, OverrideRule
+from stretto.base.errors import InputError
+from stretto.federation import names
+from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects import overriding, pending, placements
+from stretto.federation.objects.members.wanted import check, desired
+from stretto.federation.problems import OVERRIDDEN, ObjectCondition, ObjectProblemError
+from stretto.reconcile.cache import Fields, StoredObject
+
+OVERRIDE_LABELS: Final = {
+    CLUSTER_OVERRIDE_POLICY.kind.kind: names.CLUSTER_OVERRIDE_POLICY,
+    OVERRIDE_POLICY.kind.kind: names.OVERRIDE_POLICY,
+}
+"""Kinds of policies and the labels that name them, in the order in which they apply."""
+
+
+class DifferenceFinder:
+    """Finds the differences of federated objects."""
+
+    def __init__(self, fleet: ClusterFleet) -> None:
+        """For the federated objects of a fleet."""
+        self._fleet = fleet
+        self._caches = {
+            names.CLUSTER_OVERRIDE_POLICY: fleet.host.follow(CLUSTER_OVERRIDE_POLICY.kind),
+            names.OVERRIDE_POLICY: fleet.host.follow(OVERRIDE_POLICY.kind),
+        }
+
+    def overridden(self, item: FederatedItem) -> tuple[Fields, ObjectCondition]:
+        """The spec with the differences of all policies, and whether they apply.
+
+        An overrider that does not apply keeps the differences of the last good version.
+
+        Raises:
+            ObjectProblemError: a policy does not exist.
+        """
+        federated = item.federated
+        rules = self._rules(federated)
+        template = federated.spec["template"]
+        placed = sorted(placements.placement(federated.spec))
+        try:
+            patches = {
+                name: overriding.operations(rules, template, cluster)
+                for name in placed
+                if (cluster := self._fleet.cluster(name)) is not None
+            }
+        except InputError as error:
+            text = f"{error}; the last differences stay: correct the override policy"
+            return federated.spec, ObjectCondition(OVERRIDDEN, "InvalidOverride", text)
+        spec = placements.with_overrides(federated.spec, names.OVERRIDES, patches)
+        return spec, _condition(item, spec, [name for name in placed if patches.get(name)])
+
+    def _rules(self, federated: StoredObject) -> list[OverrideRule]:
+        """The rules of the policies that the labels of an object name.
+
+        A policy that was deleted has none.
+
+        Raises:
+            ObjectProblemError: a policy does not exist yet.
+        """
+        rules: list[OverrideRule] = []
+        for label, cache in self._caches.items():
+            name = federated.labels.get(label)
+            if name is None:
+                continue
+            namespace = federated.record.namespace if label == names.OVERRIDE_POLICY else ""
+            policy = cache.get(namespace, name)
+            if policy is None and pending.pending(federated.annotations):
+                hint = f"create it or change the label {label}"
+                text = f"override policy {name} does not exist: {hint}"
+                raise ObjectProblemError(ObjectCondition(OVERRIDDEN, "PolicyMissing", text))
+            if policy is not None:
+                rules += policy.read(OverridePolicy).spec.override_rules
+        return rules
+
+
+def _condition(item: FederatedItem, spec: Fields, clusters: Iterable[str]) -> ObjectCondition:
+    """Whether the object is well-formed in some clusters."""
+    broken = []
+    for name in clusters:
+        try:
+            patches = placements.patches_for(spec, name, item.type)
+            check(item.type.kind, desired(spec["template"], patches))
+        except InputError as error:
+            broken.append(f"{name}: {error}")
+    if not broken:
+        return ObjectCondition(OVERRIDDEN)
+    text = f"{'; '.join(broken)}: correct the override policy; other clusters continue"
+    return ObjectCondition(OVERRIDDEN, "BreaksObject", text)
