@@ -77,7 +77,7 @@ def test_a_webhook_reads_the_workload_and_the_cluster() -> None:
     unit, cluster = server.calls[0][1]["schedulingUnit"], server.calls[0][1]["cluster"]
     assert (unit["name"], unit["desiredReplicas"], unit["currentClusters"]) == ("web", 6, [])
     assert unit["resourceRequest"]["cpu"] == "100m"
-    assert cluster["status"]["resources"]["allocatable"] == {"cpu": "8"}
+    assert cluster["status"]["resources"]["allocatable"]["cpu"] == "8"
 
 
 def test_a_webhook_scores_and_another_stage_selects() -> None:
