@@ -124,8 +124,7 @@ class Allocator:
     def set_quota(self, role: str, quota: RoleQuota) -> None:
         """Set or remove guarantee and limit of a role."""
         membership.check_quota(self.pool, role, quota)
-        self.pool.roles.set_quota(role, quota)
-        self.pool.reopen()
+        self.pool.set_quota(role, quota)
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Set the weights of roles."""

@@ -113,8 +113,11 @@ class HoldingLedger:
         """Install a filter for a period: its start, and its length in seconds.
 
         A filter lasts at least one interval. One that lasts exactly an interval still holds in the
-        batch cycle at its end, as in Mesos, where the timer of the cycle fires first.
+        batch cycle at its end, as in Mesos, where the timer of the cycle fires first. A framework
+        that refuses all that it holds on the agent comes after its siblings meanwhile; one that
+        returns the rest of an ACCEPT does not.
         """
+        key = (holding.framework, holding.role)
         framework = self._pool.frameworks.get(holding.framework)
         subscription = framework.subscriptions.get(holding.role) if framework else None
         if framework is None or not framework.is_active or subscription is None:
@@ -126,5 +129,5 @@ class HoldingLedger:
         end = self._last_end = self._last_end if self._last_end == end else end
         agent.filters.purge(start, self._pool.revives)
         agent.filters.add(subscription.filters, refused, end)
-        if self._pool.settings.decliners_yield:
+        if self._pool.settings.decliners_yield and agent.held.get(key) == refused:
             self.lateness.note(subscription, end)

@@ -1,18 +1,19 @@
 """A master in virtual time: outstanding offers and running tasks over an allocator.
 
 It does what Mesos' master does with the allocator, without wires and processes: an offer is held
-until it is answered, an ACCEPT starts tasks and returns the rest, a task ends when it is told to.
+until it is answered, an ACCEPT starts tasks and returns the rest, a task ends when the caller says
+so.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from stretto.offers.allocator.allocator import Allocator
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.allocator.rescinds import QuotaRescinds
 from stretto.offers.allocator.subjects.frameworks import FrameworkInfo
-from stretto.offers.allocator.subjects.grants import CycleResult
+from stretto.offers.allocator.subjects.grants import AgentOffer, CycleResult
 from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.values.resources import NOTHING, Resources
 
@@ -49,6 +50,15 @@ class VirtualTask:
     started: float
 
 
+class AcceptedOffer(NamedTuple):
+    """The effect of an ACCEPT."""
+
+    #: The new tasks.
+    started: tuple[VirtualTask, ...]
+    #: Offers of the same capacity that other frameworks held.
+    ended: tuple[VirtualOffer, ...]
+
+
 class VirtualMaster:
     """Offers and tasks; the caller advances the time."""
 
@@ -75,12 +85,19 @@ class VirtualMaster:
         """Run a cycle and send its offers."""
         result = self.allocator.cycle(self.now, batch)
         for each in result.offers:
-            holding = Holding(each.framework, each.role, each.agent)
-            self.offers[self._numbers] = VirtualOffer(
-                self._numbers, holding, each.resources, self.now
-            )
-            self._numbers += 1
+            self._send(each)
         return result
+
+    def send(self, batch: bool = False) -> list[VirtualOffer]:
+        """Run a cycle; return the offers that it sends."""
+        return [self._send(each) for each in self.allocator.cycle(self.now, batch).offers]
+
+    def _send(self, offer: AgentOffer) -> VirtualOffer:
+        holding = Holding(offer.framework, offer.role, offer.agent)
+        sent = VirtualOffer(self._numbers, holding, offer.resources, self.now)
+        self.offers[self._numbers] = sent
+        self._numbers += 1
+        return sent
 
     # ------------------------------------------------------------ answers
 
@@ -91,20 +108,21 @@ class VirtualMaster:
 
     def accept(
         self, offer: VirtualOffer, tasks: Sequence[Resources], refuse: float | None
-    ) -> list[VirtualOffer]:
-        """A framework starts tasks on an offer; the offers that this ends are returned."""
+    ) -> AcceptedOffer:
+        """A framework starts tasks on an offer; the rest is returned with a filter."""
         del self.offers[offer.number]
         lost = self.allocator.claim(offer.holding, offer.resources)
         used = NOTHING
+        started = []
         for resources in tasks:
             used += resources
-            self.tasks[self._started] = VirtualTask(
-                self._started, offer.holding, resources, self.now
-            )
+            task = VirtualTask(self._started, offer.holding, resources, self.now)
+            self.tasks[self._started] = task
+            started.append(task)
             self._started += 1
         self.allocator.use(offer.holding, used)
         self.allocator.recover(offer.holding, offer.resources - used, self.now, refuse)
-        return self._end(lost, offer.resources)
+        return AcceptedOffer(tuple(started), tuple(self._end(lost, offer.resources)))
 
     def convert(self, offer: VirtualOffer, before: Resources, after: Resources) -> None:
         """A framework converts a part of an offer, such as by RESERVE, and returns all of it."""
@@ -116,10 +134,12 @@ class VirtualMaster:
     def _end(self, holders: Iterable[Holding], resources: Resources) -> list[VirtualOffer]:
         """End the offers of the same capacity that other frameworks hold."""
         wanted = set(holders)
+        if not wanted:
+            return []
         ended = [
             offer
             for offer in self.offers.values()
-            if wanted and offer.holding in wanted and offer.resources == resources
+            if offer.holding in wanted and offer.resources == resources
         ]
         for offer in ended:
             del self.offers[offer.number]

@@ -41,7 +41,6 @@ class Visitor:
         self._settings = pool.settings
         self._now = now if batch else nextafter(now, inf)
         self._offered_shared: dict[str, Resources] = {}
-        self._measured: tuple[Resources, object, bool] = (NOTHING, None, False)
         #: Grants in their order.
         self.grants: list[OfferGrant] = []
         #: First end of a filter that prevented an offer of the present agent.
@@ -59,20 +58,23 @@ class Visitor:
     def visit(self, agent: AgentState, role: RoleNode, portion: Portion) -> None:
         """Offer to the frameworks of a role, the next one first, until nothing is left."""
         assert role.sorter is not None
+        is_special, filters = agent.is_special, agent.filters
         for subscription in role.sorter.order():
-            if (agent.is_special or subscription.accepts is not None) and not self._may_see(
+            if (is_special or subscription.accepts is not None) and not self._may_see(
                 subscription, agent
             ):
                 continue
-            available = self._available(agent, role)
-            if not available:
+            available = agent.available
+            if self._offered_shared or not available.is_plain:
+                available = self._available(agent, role)
+            if not available.entries:
                 break
-            if self._is_blocked(agent, subscription, available):
+            if filters.refusals and self._is_blocked(agent, subscription, available):
                 continue
-            if not self._is_useful(subscription.min_allocatable, available):
+            if not available.meets(subscription.min_allocatable):
                 continue
             offered = self._offer_of(agent, subscription, available, portion)
-            if offered:
+            if offered.entries:
                 self._grant(agent, subscription, offered, portion)
 
     def _offer_of(
@@ -85,8 +87,7 @@ class Visitor:
         readable = subscription.framework.readable(available)
         offered = portion.of(subscription.role, readable) if readable else NOTHING
         if offered is not available:
-            least = subscription.min_allocatable
-            if not offered or not self._is_useful(least, offered):
+            if not offered or not offered.meets(subscription.min_allocatable):
                 return NOTHING
             if self._is_blocked(agent, subscription, offered):
                 return NOTHING
@@ -114,7 +115,7 @@ class Visitor:
         return (
             self._may_see(subscription, agent)
             and subscription.framework.readable(offer) is offer
-            and self._is_useful(subscription.min_allocatable, offer)
+            and offer.meets(subscription.min_allocatable)
             and not self._is_blocked(agent, subscription, offer)
             and self._is_wanted(subscription, agent, offer)
         )
@@ -141,14 +142,6 @@ class Visitor:
         available = agent.available.allocatable_to(role.name)
         shared = self._offered_shared.get(agent.info.id)
         return available if shared is None else available - shared
-
-    def _is_useful(self, least: tuple[Quantities, ...], resources: Resources) -> bool:
-        measured, by, answer = self._measured
-        if measured is resources and by is least:
-            return answer
-        answer = is_useful(least, dict(resources.quantities))
-        self._measured = (resources, least, answer)
-        return answer
 
     def _is_blocked(
         self, agent: AgentState, subscription: Subscription, offered: Resources

@@ -101,19 +101,20 @@ class RefusedOffers:
 class AgentFilters:
     """All filters of one agent."""
 
-    __slots__ = ("_covering", "_for", "_refusals")
+    __slots__ = ("_covering", "_for", "refusals")
 
     def __init__(self) -> None:
         """Start without filters."""
-        self._refusals: dict[Resources, RefusedOffers] = {}
+        #: Filters by refused resources.
+        self.refusals: dict[Resources, RefusedOffers] = {}
         self._for: Resources | None = None
         self._covering: list[RefusedOffers] = []
 
     def add(self, owner: FilterOwner, refused: Resources, end: float) -> None:
         """Add a filter."""
-        found = self._refusals.get(refused)
+        found = self.refusals.get(refused)
         if found is None:
-            found = self._refusals[refused] = RefusedOffers(refused)
+            found = self.refusals[refused] = RefusedOffers(refused)
             self._for = None
         if found.ends.get(owner, 0.0) < end:
             found.ends[owner] = end
@@ -122,17 +123,17 @@ class AgentFilters:
 
     def purge(self, now: float, revives: int) -> None:
         """Remove ended filters if there are many records."""
-        if len(self._refusals) > CROWDED:
-            for refusal in self._refusals.values():
+        if len(self.refusals) > CROWDED:
+            for refusal in self.refusals.values():
                 refusal.purge(now, revives)
-            self._refusals = {key: each for key, each in self._refusals.items() if each.ends}
+            self.refusals = {key: each for key, each in self.refusals.items() if each.ends}
             self._for = None
 
     def covering(self, offered: Resources) -> list[RefusedOffers]:
         """The records whose refused resources contain an offer."""
         if self._for is not offered:
             self._covering = [
-                each for each in self._refusals.values() if each.resources.contains(offered)
+                each for each in self.refusals.values() if each.resources.contains(offered)
             ]
             self._for = offered
         return self._covering
@@ -140,11 +141,11 @@ class AgentFilters:
     def discard(self, owners: Iterable[FilterOwner] | None = None) -> None:
         """Remove the filters of these owners, or all."""
         chosen = None if owners is None else set(owners)
-        for refusal in self._refusals.values():
+        for refusal in self.refusals.values():
             for owner in [each for each in refusal.ends if chosen is None or each in chosen]:
                 owner.discard(refusal.ends.pop(owner))
 
     def __iter__(self) -> Iterator[tuple[FilterOwner, float]]:
         """Owners and ends of all filters that are not void."""
-        for refusal in self._refusals.values():
+        for refusal in self.refusals.values():
             yield from (each for each in refusal.ends.items() if not each[0].is_void)

@@ -49,7 +49,8 @@ class RoleNode:
         self.row: int = -1
         #: Reserved scalars of all agents for the subtree, held or not.
         self.reserved: dict[str, int] = {}
-        #: Unreserved, non-revocable scalars that the subtree is offered or uses.
+        #: Unreserved, non-revocable scalars that the subtree is offered or uses; counted only while
+        #: the role has a quota.
         self.held: dict[str, int] = {}
         #: Unreserved, non-revocable scalars that the subtree uses.
         self.used: dict[str, int] = {}
@@ -71,9 +72,16 @@ class RoleNode:
         """Start or end the order of its frameworks."""
         self.sorter = sorter
 
-    def set_quota(self, quota: RoleQuota, row: int) -> None:
-        """Replace its quota; ``row`` is -1 for none."""
-        self.quota, self.row = quota, row
+    def set_quota(self, quota: RoleQuota, row: int, held: dict[str, int]) -> None:
+        """Replace its quota; ``row`` is -1 for none; ``held`` is what its subtree holds."""
+        self.quota, self.row, self.held = quota, row, held
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether no framework in the subtree holds anything."""
+        return not any(each.agents for each in self.frameworks.values()) and all(
+            child.holds_nothing for child in self.children.values()
+        )
 
     @property
     def is_needed(self) -> bool:

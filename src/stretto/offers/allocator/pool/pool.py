@@ -13,8 +13,10 @@ from stretto.offers.allocator.pool.members import FrameworkState, RoleNode, Subs
 from stretto.offers.allocator.pool.roles import RoleTree
 from stretto.offers.allocator.sorting.sorter import ClientSorter, PoolTotals
 from stretto.offers.allocator.subjects.agents import AgentInfo
+from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.subjects.settings import AllocatorSettings
 from stretto.offers.allocator.values.resources import Resources
+from stretto.offers.allocator.values.scalars import add_to
 
 NO_WEIGHTS: Mapping[str, float] = {}
 
@@ -217,6 +219,17 @@ class OfferPool:
             self.roles.hold(node, resources, sign)
             self.role_sorter.adjust(node.name, agent, resources, sign)
             node.sorter.adjust(path, agent, resources, sign)
+
+    def set_quota(self, role: str, quota: RoleQuota) -> None:
+        """Set or remove the quota of a role, and count what its subtree holds."""
+        node = self.roles.get(role)
+        held: dict[str, int] = {}
+        for agent in () if node.holds_nothing else self.agents:
+            for key, resources in agent.held.items():
+                if key not in agent.unknown and (key[1] + "/").startswith(role + "/"):
+                    add_to(held, resources.free)
+        self.roles.set_quota(role, quota, held)
+        self.opened += 1
 
     # ------------------------------------------------------------ agents
 

@@ -43,16 +43,16 @@ class RoleTree:
             del self._nodes[node.name], node.parent.children[node.name]
             node = node.parent
 
-    def set_quota(self, role: str, quota: RoleQuota) -> None:
-        """Set or remove the quota of a role."""
+    def set_quota(self, role: str, quota: RoleQuota, held: dict[str, int]) -> None:
+        """Set or remove the quota of a role; ``held`` is what its subtree holds."""
         node = self.get(role)
         if quota.is_default:
             if node.row >= 0:
                 self.table.remove(node.row)
-            node.set_quota(quota, -1)
+            node.set_quota(quota, -1, {})
         else:
             known = len(self.table.names)
-            node.set_quota(quota, self.table.put(node.row, quota))
+            node.set_quota(quota, self.table.put(node.row, quota), held)
             is_wider = len(self.table.names) > known
             for each in self if is_wider else (node,):
                 self._count_again(each)
@@ -81,11 +81,13 @@ class RoleTree:
                 self.get(kind.reserved_to)
 
     def hold(self, node: RoleNode, resources: Resources, sign: int) -> None:
-        """Add (+1) or remove (-1) what a framework of a role is offered or uses."""
+        """Add (+1) or remove (-1) what a role is offered or uses, where a quota counts it."""
+        if not self.table:
+            return
         free = resources.free
         for each in node.path:
-            add_to(each.held, free, sign)
             if each.row >= 0:
+                add_to(each.held, free, sign)
                 self.table.add(each.row, free, sign)
 
     def use(self, node: RoleNode, resources: Resources, sign: int) -> None:

@@ -17,8 +17,10 @@ from stretto.offers.allocator.sorting.nodes import (
 )
 from stretto.offers.allocator.subjects.settings import SorterKind
 from stretto.offers.allocator.values.resources import Resources
-from stretto.offers.allocator.values.scalars import add_to, from_milli
+from stretto.offers.allocator.values.scalars import MILLI, add_to, from_milli
 
+FEW = 8
+"""So many moved nodes are always placed one by one."""
 MANY = 4
 """When more than one node in so many has moved, sorting the whole tree is cheaper."""
 
@@ -60,6 +62,7 @@ class ClientSorter:
         self._tree = ClientTree(lambda path: weights.get(path, 1.0))
         self._weights = weights
         self._moved: set[SorterNode] = set()
+        self._lineages: dict[str, tuple[SorterNode, ...]] = {}
         self._epoch = -1
 
     # ------------------------------------------------------------ clients
@@ -73,11 +76,13 @@ class ClientSorter:
     def add(self, path: str, client: object) -> None:
         """Add a client; it is inactive."""
         self._tree.add(path, client)
+        self._lineages.clear()
         self._epoch = -1
 
     def remove(self, path: str) -> None:
         """Remove a client that holds nothing."""
         self._tree.remove(path)
+        self._lineages.clear()
         self._epoch = -1
 
     def set_active(self, path: str, active: bool) -> None:
@@ -105,16 +110,23 @@ class ClientSorter:
 
     def allocate(self, path: str, agent: str, resources: Resources) -> None:
         """Count a grant."""
-        for node in self._tree.path_of(path):
+        for node in self._lineage(path):
             node.charge(agent, resources, 1)
             node.count += 1
             self._moved.add(node)
 
     def adjust(self, path: str, agent: str, resources: Resources, sign: int) -> None:
         """Add (+1) or remove (-1) an allocation without counting a grant."""
-        for node in self._tree.path_of(path):
+        for node in self._lineage(path):
             node.charge(agent, resources, sign)
             self._moved.add(node)
+
+    def _lineage(self, path: str) -> tuple[SorterNode, ...]:
+        """The leaf of a client and its ancestors below the root."""
+        found = self._lineages.get(path)
+        if found is None:
+            found = self._lineages[path] = tuple(self._tree.path_of(path))
+        return found
 
     def share(self, path: str) -> float:
         """Dominant share of a client, divided by its weight."""
@@ -150,18 +162,22 @@ class ClientSorter:
 
     def settle(self) -> None:
         """Move the nodes whose keys have changed to their places."""
-        if self._epoch != self._totals.epoch or len(self._moved) * MANY > len(self):
+        moved = self._moved
+        is_stale = self._epoch != self._totals.epoch
+        if is_stale or (len(moved) > FEW and len(moved) * MANY > len(self)):
             self._sort()
             return
-        for node in self._moved:
+        if len(self) == 1:
+            moved.clear()  # A single client is always next, whatever its key.
+        for node in moved:
             parent = node.parent
-            if parent is None or not node.is_sorted:
+            if parent is None or node.kind is ClientKind.INACTIVE:
                 continue
             order = parent.order
             del order[bisect_left(order, node.key)]
             self._set_key(node)
             insort(order, node.key)
-        self._moved.clear()
+        moved.clear()
 
     def _sort(self) -> None:
         for node in self._tree.nodes():
@@ -181,10 +197,12 @@ class ClientSorter:
         node.key = (node.is_late, node.share, node.count, node.path, node)
 
     def _share(self, node: SorterNode) -> float:
-        fair, best = self._totals.fair, 0.0
+        """Dominant share; amounts in units are rounded as in `from_milli`."""
+        totals, best = self._totals.fair, 0.0
         for name, amount in node.amounts.items():
-            if amount and name in fair:
-                share = from_milli(amount) / fair[name]
+            if amount and name in totals:
+                whole, rest = divmod(amount, MILLI)
+                share = (whole + rest / 1000.0 if rest else whole) / totals[name]
                 best = max(best, share)
         return best / node.weight
 

@@ -43,7 +43,8 @@ class AllocatorSettings(msgspec.Struct, frozen=True):
     nested_quota: bool = True
     #: Whether frameworks of one role have weights.
     framework_weights: bool = True
-    #: Seconds after which an unanswered offer is rescinded; ``None`` for never.
+    #: Seconds after which the master rescinds an unanswered offer, as if it were declined with the
+    #: default filter; ``None`` for never.
     offer_timeout: float | None = 60.0
     #: Whether a decline or the end of a task starts a cycle for its agent.
     allocate_on_recover: bool = True

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias, cast
 from stretto.offers.allocator.values import ranges
 from stretto.offers.allocator.values.kinds import ResourceIdentity, ResourceKind, kind_of
 from stretto.offers.allocator.values.ranges import Ranges
+from stretto.offers.allocator.values.scalars import Quantities, covers
 
 ResourceValue: TypeAlias = int | Ranges | frozenset[str]
 """Thousandths of a scalar, copies of an indivisible item, ranges, or a set of names."""
@@ -24,7 +25,7 @@ class Resources:
     may be counted several times, but its amount counts once.
     """
 
-    __slots__ = ("_free", "_has_shared", "_hash", "_plain", "_quantities", "entries")
+    __slots__ = ("_free", "_has_shared", "_hash", "_judged", "_plain", "_quantities", "entries")
 
     def __init__(self, entries: Mapping[ResourceKind, ResourceValue]) -> None:
         """Take normalized entries without empty values; use `resources_of` for other input."""
@@ -35,6 +36,7 @@ class Resources:
         self._free: tuple[tuple[str, int], ...] | None = None
         self._plain: bool | None = None
         self._has_shared: bool | None = None
+        self._judged: tuple[object, bool] = (None, False)
 
     # ------------------------------------------------------------ reading
 
@@ -94,6 +96,15 @@ class Resources:
         if self._has_shared is None:
             self._has_shared = not self.is_plain and any(kind.shared for kind in self.entries)
         return self._has_shared
+
+    def meets(self, alternatives: tuple[Quantities, ...]) -> bool:
+        """Whether the amounts cover one of the alternatives; none accept anything."""
+        by, answer = self._judged
+        if by is not alternatives:
+            amounts = dict(self.quantities)
+            answer = not alternatives or any(covers(amounts, each) for each in alternatives)
+            self._judged = (alternatives, answer)
+        return answer
 
     def contains(self, part: "Resources") -> bool:
         """Whether every amount of ``part`` is in this sum."""

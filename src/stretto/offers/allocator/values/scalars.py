@@ -57,10 +57,7 @@ def covers(whole: Quantities, part: Quantities) -> bool:
 def add_to(target: dict[str, int], amounts: Iterable[tuple[str, int]], sign: int = 1) -> None:
     """Add amounts to a mutable mapping; ``sign`` -1 subtracts."""
     for name, amount in amounts:
-        target[name] = target.get(name, 0) + sign * amount
-
-
-def shortfall(target: Quantities, reached: Quantities) -> dict[str, int]:
-    """What ``reached`` lacks of ``target``; names without a lack are omitted."""
-    lacks = ((name, amount - reached.get(name, 0)) for name, amount in target.items())
-    return {name: lack for name, lack in lacks if lack > 0}
+        try:
+            target[name] += amount * sign
+        except KeyError:
+            target[name] = amount * sign
