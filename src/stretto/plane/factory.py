@@ -7,26 +7,32 @@ from functools import cached_property
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint
 from stretto.base.rng import Rng
-from stretto.control.binder.binder import Binder, BinderOptions
+from stretto.control.binder.binder import Binder, BinderOptions, ClaimJudge
 from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
+from stretto.control.binder.hosts.judge import HostJudge, HostPool
+from stretto.control.binder.hosts.mailboxes import HostMailboxes
+from stretto.control.binder.hosts.tentative import TentativeClaims
 from stretto.control.binder.volumes import LateVolumes
 from stretto.control.eviction.evictor import Evictor, EvictorOptions
 from stretto.control.eviction.judge import EvictionChecks, PreemptionJudge
 from stretto.control.eviction.parity_judge import ParityJudge, ParityPreemptionJudge
-from stretto.control.scheduler.loop import LoopId, SchedulingLoop
+from stretto.control.scheduler.candidates import HostCandidates
+from stretto.control.scheduler.loop import LoopHelpers, LoopId, SchedulingLoop
 from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.control.scheduler.reclaim import ReclaimRehearsal
 from stretto.control.scheduler.refused import RefusedClasses
 from stretto.framework.affinity.recheck import ClaimRecheck
 from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.tiers import kernel
-from stretto.framework.placers import PlacerFactory
+from stretto.framework.placers import Placer, PlacerFactory
 from stretto.framework.preemption.terms import PriorityTerms, ReclaimTerms, UsageOf
 from stretto.framework.profile.profile import load_profile
 from stretto.framework.starts import NodeStarts
 from stretto.plane.config import PlaneConfig
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.work.claims import ConflictMode
 from stretto.state.work.units import Units
 from stretto.stores.store import Store
 
@@ -82,7 +88,23 @@ class PartFactory:
             preempting = ShardPreemption(self.cluster, self.units, finder, self.refused)
         identity = LoopId(number, sub_cluster)
         pods, cures_of = self.cluster.pods, self.engine.cures_of
-        return SchedulingLoop(identity, runtime, pods, cures_of, preempting)
+        helpers = LoopHelpers(preempting, self._candidates(runtime, identity))
+        return SchedulingLoop(identity, runtime, pods, cures_of, helpers)
+
+    def _candidates(self, runtime: Placer, identity: LoopId) -> HostCandidates | None:
+        """Further hosts of each claim, if claims ask hosts."""
+        profile = self.config.profile
+        if profile.conflicts is not ConflictMode.HOSTS or not isinstance(runtime, Runtime):
+            return None
+        tables = self.cluster.pods, self.cluster.classes
+        rng = self.rng.child("hosts", identity.shard, identity.sub_cluster)
+        return HostCandidates(runtime, tables, profile.hosts, rng)
+
+    @cached_property
+    def hosts(self) -> HostPool:
+        """The host actors; they outlive a binder."""
+        ttl_s = self.config.profile.hosts.gang_seconds
+        return HostPool(HostMailboxes(), TentativeClaims(self.cluster, ttl_s))
 
     def priority_terms(self) -> PriorityTerms:
         """Which pods a preemptor may evict, with a balance of its own."""
@@ -110,11 +132,14 @@ class PartFactory:
         """A binder; it adopts every claim that is assumed now."""
         profile, rules, volumes = self.config.profile, self.placers.law(), self.placers.volumes()
         if rules is not None:
-            judge: PlanJudge = ParityJudge(self.cluster, rules, profile.commit)
+            judge: ClaimJudge = ParityJudge(self.cluster, rules, profile.commit)
             late: LateVolumes | None = rules.volumes_of
         else:
             checks = ClaimChecks(self.engine.is_eligible, self._recheck(), volumes)
-            judge = PlanJudge(self.cluster, checks, profile.conflicts, profile.commit)
+            each = PlanJudge(self.cluster, checks, profile.conflicts, profile.commit)
+            judge = each
+            if profile.conflicts is ConflictMode.HOSTS:
+                judge = HostJudge(each, self.hosts, self.clock.monotonic, self.failpoint)
             late = volumes.choice if volumes is not None else None
         options = BinderOptions(self.failpoint, late, profile.volume_timeout)
         return Binder(self.cluster, self.units, self.store, judge, options)

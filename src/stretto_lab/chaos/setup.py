@@ -36,10 +36,11 @@ FAILPOINTS: Final = (
     "evictor.granted",
     "evictor.before-write",
     "evictor.after-write",
+    "hosts.answered",
 )
 """All failpoints of the plane; a test compares this list with the source."""
 
-_CRASHES: Final = {"binder": 0.1, "evictor": 0.5}
+_CRASHES: Final = {"binder": 0.1, "evictor": 0.5, "hosts": 0.5}
 """Highest odds for failpoints that are passed less often than once per step."""
 
 HIGHEST_ODDS: Final[Mapping[str, float]] = {
@@ -100,6 +101,8 @@ EXACT_SHARE: Final = 0.7
 """Share of seeds without GPUs and reservations that use an exact kube-scheduler profile."""
 POOLS_SHARE: Final = 0.25
 """Share of the other seeds in which node agents report best-effort pools."""
+HOSTS_SHARE: Final = 0.2
+"""Share of seeds in which hosts decide about claims."""
 SQLITE_SHARE: Final = 0.06
 """Share of seeds on SQLite: a commit costs a thousand times as much as in memory."""
 POD_BY_POD_SHARE: Final = 0.5
@@ -187,6 +190,13 @@ class ChaosSetup(msgspec.Struct, frozen=True):
         return config
 
 
+def _conflicts(seed: int, rng: Rng) -> ConflictMode:
+    """When claims conflict; a branch of its own keeps the other draws of known seeds."""
+    omega = ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION
+    by_hosts = Rng(seed).child("hosts").random() < HOSTS_SHARE
+    return ConflictMode.HOSTS if by_hosts else omega
+
+
 def draw(seed: int) -> ChaosSetup:
     """Draw the setup of a seed."""
     rng = Rng(seed).child("setup")
@@ -195,7 +205,7 @@ def draw(seed: int) -> ChaosSetup:
     drawn = ChaosSetup(
         seed=seed,
         profile=_rules(seed, rng.choice(PROFILES), with_gpus),
-        conflicts=ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION,
+        conflicts=_conflicts(seed, rng),
         commit=CommitMode.INCREMENTAL if rng.random() < 0.7 else CommitMode.ALL_OR_NOTHING,
         shards=rng.randint(1, 4),
         batch=rng.choice((1, 3, 64, 1024)),

@@ -16,12 +16,12 @@ def study(*words: str) -> Result:
     return CliRunner().invoke(cli, ["study", *words, "-q"])
 
 
-def test_omega_gives_a_point_for_every_run_and_four_plots(tmp_path: Path) -> None:
+def test_omega_gives_a_point_for_every_run_and_five_plots(tmp_path: Path) -> None:
     done = study("omega", *OMEGA, "--modes-at", "2", "--json", "-", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert (found["schema"], len(found["points"])) == ("stretto.study.omega/v1", 1 + 4)
-    assert len(list(tmp_path.glob("omega-*.png"))) == 4
+    assert (found["schema"], len(found["points"])) == ("stretto.study.omega/v1", 1 + 8)
+    assert len(list(tmp_path.glob("omega-*.png"))) == 5
 
 
 def test_shards_gives_a_point_for_every_run_and_four_plots(tmp_path: Path) -> None:

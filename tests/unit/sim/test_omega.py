@@ -8,7 +8,10 @@ from stretto.state.work.claims import CommitMode, ConflictMode
 from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
 from stretto_lab.studies.omega.simulation import run_omega
 from stretto_lab.studies.omega.sweep import (
+    HULK,
     MODES,
+    PLAIN,
+    Mode,
     OmegaPoint,
     OmegaStudy,
     omega_jobs,
@@ -87,6 +90,7 @@ def test_what_fills_the_cell_is_never_given_out() -> None:
     assert run.granted == 100
 
 
+COARSE = Mode(VERSION, CommitMode.ALL_OR_NOTHING)
 SMALL = OmegaStudy(
     machines=40, jobs_per_s=1.0, tasks=4, hours=0.1, decisions_s=(0.1, 3.0), schedulers=(1, 4),
     modes_at=4,
@@ -98,16 +102,16 @@ def points() -> list[OmegaPoint]:
     return run_study(SMALL)
 
 
-def point(points: list[OmegaPoint], *key: object) -> OmegaPoint:
-    """The point of (schedulers, decision, conflicts, commit)."""
-    found = [(e.schedulers, e.decision_s, e.conflicts, e.commit) for e in points]
-    return points[found.index(key)]  # type: ignore[arg-type]
+def point(points: list[OmegaPoint], schedulers: int, decision_s: float, mode: Mode) -> OmegaPoint:
+    """The point of a run."""
+    found = [(e.schedulers, e.decision_s, e.mode) for e in points]
+    return points[found.index((schedulers, decision_s, mode))]
 
 
 def test_the_paper_s_shape_conflicts_and_busyness_rise_with_decision_time(
     points: list[OmegaPoint],
 ) -> None:
-    short, long = (point(points, 4, s, *MODES[0]) for s in (0.1, 3.0))
+    short, long = (point(points, 4, s, PLAIN) for s in (0.1, 3.0))
     assert (short.conflict_fraction or 0) < (long.conflict_fraction or 0)
     assert short.busyness < long.busyness
 
@@ -115,7 +119,7 @@ def test_the_paper_s_shape_conflicts_and_busyness_rise_with_decision_time(
 def test_the_paper_s_shape_more_schedulers_are_less_busy_and_conflict_more(
     points: list[OmegaPoint],
 ) -> None:
-    one, four = (point(points, n, 3.0, *MODES[0]) for n in (1, 4))
+    one, four = (point(points, n, 3.0, PLAIN) for n in (1, 4))
     assert one.busyness > four.busyness
     assert one.conflict_fraction == 0.0
     assert (four.conflict_fraction or 0) > 0
@@ -124,11 +128,21 @@ def test_the_paper_s_shape_more_schedulers_are_less_busy_and_conflict_more(
 def test_the_paper_s_shape_coarse_detection_and_all_or_nothing_cost_more(
     points: list[OmegaPoint],
 ) -> None:
-    cost = {mode: point(points, 4, 3.0, *mode) for mode in MODES}
-    plain, worst = cost[MODES[0]], cost[MODES[-1]]
+    cost = {mode: point(points, 4, 3.0, mode) for mode in MODES}
+    plain, worst = cost[PLAIN], cost[COARSE]
     assert (worst.conflict_fraction or 0) > (plain.conflict_fraction or 0)
     assert worst.refused > plain.refused
     assert worst.busyness >= plain.busyness
+
+
+def test_more_hosts_per_task_cost_fewer_conflicts_and_a_worse_host(
+    points: list[OmegaPoint],
+) -> None:
+    one, three, ten, by_load = (point(points, 4, 3.0, mode) for mode in HULK)
+    assert (one.conflict_fraction or 0) > (three.conflict_fraction or 0)
+    assert (three.conflict_fraction or 0) >= (ten.conflict_fraction or 0)
+    assert one.rank_mean == 0.0 < three.rank_mean
+    assert (by_load.conflict_fraction or 0) < (one.conflict_fraction or 0)
 
 
 def test_a_study_runs_every_combination_once(points: list[OmegaPoint]) -> None:
@@ -142,8 +156,8 @@ def test_the_same_study_gives_the_same_points() -> None:
 
 def test_the_plots_are_pictures(points: list[OmegaPoint]) -> None:
     pictures = omega_plots(points, 4)
-    assert sum(each.startswith(b"\x89PNG") for each in pictures.values()) == 4
-    assert sum(name.endswith(".svg") for name in pictures) == 4
+    assert sum(each.startswith(b"\x89PNG") for each in pictures.values()) == 5
+    assert sum(name.endswith(".svg") for name in pictures) == 5
 
 
 def test_the_jobs_hold_the_load_that_was_asked_for() -> None:

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise, repeat
 from math import inf
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.conflicts import Judgement
 from stretto.control.binder.volumes import LONGEST_WAIT, LateVolumes, VolumeReserver
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
@@ -52,6 +52,22 @@ _NOTHING_SENT: Final[Mapping[int, float]] = MappingProxyType({})
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows that were not granted, and why."""
+
+
+class ClaimJudge(Protocol):
+    """Decides which claims of a plan still hold."""
+
+    def judge(self, plan: Plan) -> Judgement:
+        """Grant and charge the claims that hold."""
+        ...
+
+    def expire(self, now: float) -> None:
+        """Release what was held for a time that is over."""
+        ...
+
+    def next_due(self) -> float:
+        """Clock time at which ``expire`` has something to do; infinity for never."""
+        ...
 
 
 class UnansweredBind(NamedTuple):
@@ -100,7 +116,7 @@ class Binder:
         cluster: Cluster,
         units: Units,
         store: Store,
-        judge: PlanJudge,
+        judge: ClaimJudge,
         options: BinderOptions = DEFAULT_OPTIONS,
     ) -> None:
         """Takes over all assumed pods of the cluster."""
@@ -150,6 +166,7 @@ class Binder:
 
         A pod read back is bound, gone, or bound again to the same node.
         """
+        self._judge.expire(now)
         self._land(now, most=inf)
         ready, in_vain = self.volumes.settle(now) if self.volumes.waiting else ([], [])
         refused, self._landed = self._landed, []
@@ -211,7 +228,7 @@ class Binder:
     def next_due(self) -> float:
         """Clock time of the next read-back; infinity if nothing is in doubt."""
         looks = (doubt.look_at for doubt in self.in_doubt.values())
-        return min((*looks, self.volumes.next_due()))
+        return min((*looks, self.volumes.next_due(), self._judge.next_due()))
 
     @property
     def is_waiting(self) -> bool:

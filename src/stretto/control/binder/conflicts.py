@@ -6,6 +6,7 @@ conflict; the slow path judges claim by claim and unit by unit, and rolls back w
 """
 
 from collections.abc import Callable, Collection
+from math import inf
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -99,15 +100,55 @@ class PlanJudge:
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
         before = self._cluster.ledger.version[plan.slots]
-        whole = self._as_needed(plan)
-        if whole is plan and self._grant_all(plan):
+        if self.grants_all(plan):
             return Judgement(np.arange(len(plan.rows)), [])
-        plan = whole
+        plan = self.with_needs(plan)
         judgement = self._judge_one_by_one(plan, before if self._by_version else None)
         self._restore_versions(plan, judgement.granted, before)
         return judgement
 
-    def _as_needed(self, plan: Plan) -> Plan:
+    def grants_all(self, plan: Plan) -> bool:
+        """Grant and charge all claims at once, or none."""
+        return self.with_needs(plan) is plan and self._grant_all(plan)
+
+    def grant(
+        self,
+        plan: Plan,
+        i: int,
+        unit: UnitClaims,
+        good: list[int],
+        versions: npt.NDArray[np.int64] | None = None,
+    ) -> ConflictCause | None:
+        """Charge one claim if it holds; else why it does not.
+
+        Args:
+            plan: the plan.
+            i: the claim.
+            unit: its unit.
+            good: claims of the unit that are granted already.
+            versions: versions of the slots before the commit, where they decide.
+        """
+        problem = self._problem(plan, i, versions)
+        if problem is None and self._is_capped(plan, i, unit, good):
+            problem = ConflictCause.DOMAIN_FULL
+        if problem is None:
+            self._cluster.charges.charge(
+                int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
+            )
+        return problem
+
+    def is_short(self, unit: UnitClaims, granted: int, refused: int) -> bool:
+        """Whether the granted claims of a unit must be taken back."""
+        return granted < unit.at_least or (self._all_or_nothing and refused > 0)
+
+    def expire(self, now: float) -> None:
+        """Nothing is held for a time."""
+
+    def next_due(self) -> float:
+        """Never: nothing is held for a time."""
+        return inf
+
+    def with_needs(self, plan: Plan) -> Plan:
         """The plan with the number of claims that each gang lacks now, or will lack.
 
         A member beyond the minimum of a gang must not remain alone: other members may be in
@@ -242,25 +283,19 @@ class PlanJudge:
             if (lost := self._first_failed_gang(plan, unit, versions)) is not None:
                 cause, claims, bad = lost, range(0), list(claims)
             for i in claims:
-                problem = self._problem(plan, i, versions)
-                if problem is None and self._is_capped(plan, i, unit, good):
-                    problem = ConflictCause.DOMAIN_FULL
+                problem = self.grant(plan, i, unit, good, versions)
                 if problem is None:
-                    self._cluster.charges.charge(
-                        int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
-                    )
                     good.append(i)
                 else:
                     bad.append(i)
                     cause = problem
-            short = len(good) < unit.at_least or (self._all_or_nothing and bool(bad))
-            if short:
+            if self.is_short(unit, len(good), len(bad)):
                 self.take_back(plan, good)
                 bad, good = sorted(bad + good), []
             granted.extend(good)
             if bad:
                 refused.append((unit, tuple(int(plan.rows[i]) for i in bad), cause))
-                self._touch(plan, bad)
+                self.touch(plan, bad)
         return Judgement(np.array(granted, np.int64), refused)
 
     def _first_failed_gang(
@@ -381,6 +416,6 @@ class PlanJudge:
         undone = ~np.isin(plan.slots, plan.slots[granted])
         self._cluster.ledger.version[plan.slots[undone]] = before[undone]
 
-    def _touch(self, plan: Plan, claims: list[int]) -> None:
+    def touch(self, plan: Plan, claims: list[int]) -> None:
         """Make every snapshot read these slots again: the snapshot of the shard differs."""
         self._cluster.ledger.touch(plan.slots[claims].astype(np.int64))

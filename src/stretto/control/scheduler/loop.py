@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.tuples import named_tuples
+from stretto.control.scheduler.candidates import HostCandidates
 from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.placers import Placer
@@ -46,6 +47,19 @@ class LoopId(NamedTuple):
     sub_cluster: str = ""
 
 
+class LoopHelpers(NamedTuple):
+    """What extends the plans of a loop."""
+
+    #: Finds victims for pods that fit nowhere; ``None`` without preemption.
+    preempting: ShardPreemption | None = None
+    #: Adds hosts to ask when the first one refuses; ``None`` for one host per claim.
+    candidates: HostCandidates | None = None
+
+
+NO_HELPERS: Final = LoopHelpers()
+"""Plans of placed pods alone, with one host per claim."""
+
+
 class SchedulingLoop:
     """One scheduling loop: inbox in, plans out."""
 
@@ -55,7 +69,7 @@ class SchedulingLoop:
         runtime: Placer,
         pods: Pods,
         cures_of: CuresOf,
-        preempting: ShardPreemption | None = None,
+        helpers: LoopHelpers = NO_HELPERS,
     ) -> None:
         """A loop over the cluster's pods.
 
@@ -64,7 +78,7 @@ class SchedulingLoop:
             runtime: its engine, with a snapshot of its own.
             pods: the cluster's pods.
             cures_of: class id to the events that may let its pods fit.
-            preempting: finds victims for pods that fit nowhere; ``None`` without preemption.
+            helpers: what extends its plans.
         """
         #: Number of its shard.
         self.number = identity.shard
@@ -73,7 +87,8 @@ class SchedulingLoop:
         #: Its engine and snapshot.
         self.runtime = runtime
         #: Finds victims for pods that fit nowhere; ``None`` without preemption.
-        self.preempting = preempting
+        self.preempting = helpers.preempting
+        self._candidates = helpers.candidates
         self._pods = pods
         self._cures_of = cures_of
         #: Rows of the pods in the inbox.
@@ -125,6 +140,9 @@ class SchedulingLoop:
             setbacks.extend(self._give_up_inbox())
         plan = self._plan(work, index, starts, placement, setbacks)
         waits = {rows[i]: wait for i, wait in placement.waits.items()}
+        if self._candidates is not None:
+            fixed = [row for each in work if each.slots for row in each.rows]
+            plan = self._candidates.extend(plan, fixed)
         if waits:
             plan = plan._replace(setbacks=_without(plan.setbacks, waits))
         if plan.setbacks and self.preempting is not None:

@@ -17,7 +17,7 @@ from stretto.api.types.handover_annotations import (
 )
 from stretto.base.clock import Clock
 from stretto.control.reporting.reporter import scheduled_only
-from stretto.control.scheduler.loop import LoopId, SchedulingLoop
+from stretto.control.scheduler.loop import LoopHelpers, LoopId, SchedulingLoop
 from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.daemons.roles.decided_engine import DecidedEngine
 from stretto.daemons.roles.named_victims import NamedVictimFinder
@@ -73,7 +73,8 @@ class BinderRole:
         refused = plane.factory.refused
         preempting = ShardPreemption(plane.cluster, plane.units, finder, refused)
         cures_of = plane.engine.cures_of
-        return SchedulingLoop(LoopId(number), engine, plane.cluster.pods, cures_of, preempting)
+        helpers = LoopHelpers(preempting)
+        return SchedulingLoop(LoopId(number), engine, plane.cluster.pods, cures_of, helpers)
 
     def _notes_of(self, key: str) -> tuple[str, dict[str, str]] | None:
         """Uid and annotations of a group; ``None`` for one that needs no lock."""

@@ -8,6 +8,7 @@ from stretto.api.wire.kinds import NAMESPACE, POD_DISRUPTION_BUDGET, Kind
 from stretto.framework.compiled.tables import DevicePick, TieBreak
 from stretto.framework.compiled.ties import PICKS, TieRule
 from stretto.framework.plugins.pod_topology_spread import default_spread
+from stretto.framework.profile.host_rules import HostRules
 from stretto.framework.profile.rule_set import ProfileRules
 from stretto.state.classes.terms import DefaultSpread
 from stretto.state.cluster.config import ClusterConfig
@@ -38,6 +39,8 @@ class Profile(ProfileRules, frozen=True, eq=False):
     conflicts: ConflictMode = ConflictMode.FIT
     #: What a conflict does to the other claims of a unit.
     commit: CommitMode = CommitMode.INCREMENTAL
+    #: How many hosts a claim asks, where conflicts are decided by hosts.
+    hosts: HostRules = HostRules()
     #: Whether kube-parity decides, pod by pod, instead of the filters and scores above.
     exact: bool = False
     #: Percentage of nodes that must be found feasible before the search ends; 0 is kube-scheduler's

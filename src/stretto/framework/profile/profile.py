@@ -14,7 +14,8 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
         backoff: {initialSeconds: 1, maxSeconds: 10}
         retry: true
         rules: fast                  # exact: kube-scheduler's own, pod by pod (kube-parity)
-        conflicts: fit               # version
+        conflicts: fit               # version, hosts
+        hosts: {candidates: dynamic} # 1 to 16 hosts per claim; docs/concepts/hosts.md
         commit: incremental          # all-or-nothing
         preemption: {budgets: best-effort}   # hard; more in docs/concepts/preemption.md
         reschedule: {everySeconds: 600, goal: gpus, moves: 10}   # docs/concepts/topology.md

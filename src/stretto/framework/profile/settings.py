@@ -8,6 +8,7 @@ from stretto.base.errors import InputError
 from stretto.framework.compiled.tables import DevicePick
 from stretto.framework.compiled.ties import TieRule
 from stretto.framework.contract import arguments as read
+from stretto.framework.profile.host_rules import read_hosts
 from stretto.framework.profile.kube_config import ProfileForm
 from stretto.framework.profile.preemption_form import read_preemption
 from stretto.framework.profile.rescheduling_form import read_overcommit_eviction, read_rescheduling
@@ -35,6 +36,7 @@ _OWN_KEYS: Final = (
     "retry",
     "conflicts",
     "commit",
+    "hosts",
     "preemption",
     "reschedule",
     "evictOverCommitted",
@@ -97,6 +99,7 @@ def read_settings(form: ProfileForm) -> dict[str, Any]:
         "evict_over_committed_after": read_overcommit_eviction(
             own.get("evictOverCommitted"), f"{where}.evictOverCommitted"
         ),
+        "hosts": read_hosts(own.get("hosts"), f"{where}.hosts"),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
         "exact": is_exact,
     }

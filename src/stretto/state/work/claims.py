@@ -25,6 +25,8 @@ class ConflictMode(Enum):
     FIT = "fit"
     #: If its node has changed since the snapshot.
     VERSION = "version"
+    #: If its node and its next best nodes refuse it, each by its own state (HULK).
+    HOSTS = "hosts"
 
 
 class CommitMode(Enum):
@@ -104,6 +106,17 @@ class UnitPreemption(NamedTuple):
     awaited: tuple[tuple[int, int], ...] = ()
 
 
+class OtherHosts(NamedTuple):
+    """The next best nodes for a claim, best first."""
+
+    #: int32[n]: slots.
+    slots: npt.NDArray[np.int32]
+    #: int64[n]: generations of those slots in the snapshot.
+    generations: npt.NDArray[np.int64]
+    #: int32[n]: points by which their scores are below the best score.
+    behind: npt.NDArray[np.int32]
+
+
 class Plan(NamedTuple):
     """What one shard proposes in one cycle."""
 
@@ -133,6 +146,8 @@ class Plan(NamedTuple):
     others: tuple[int, int, int] | None = None
     #: Evictions needed for some units' claims.
     preemptions: Sequence[UnitPreemption] = ()
+    #: Nodes to ask when the first one refuses, by claim.
+    alternatives: Mapping[int, OtherHosts] = {}
 
     def plain(self) -> "Plan":
         """The plan without the units that need evictions."""
@@ -152,6 +167,7 @@ class Plan(NamedTuple):
             units=[u._replace(start=place[u.start], stop=place[u.stop - 1] + 1) for u in remaining],
             volumes={place[i]: each for i, each in self.volumes.items() if i in place},
             preemptions=(),
+            alternatives={place[i]: o for i, o in self.alternatives.items() if i in place},
         )
 
 

@@ -5,6 +5,7 @@ from math import inf
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.framework.profile.host_rules import HostRules
 from stretto.state.work.claims import CommitMode, ConflictMode
 
 
@@ -46,6 +47,8 @@ class OmegaCell(msgspec.Struct, frozen=True):
     commit: CommitMode = CommitMode.INCREMENTAL
     #: Profile that chooses machines; Omega uses ``random``.
     policy: str = "random"
+    #: Hosts of a claim where hosts decide.
+    hosts: HostRules = HostRules()
     #: End of the simulation in seconds; later events are not counted.
     until_s: float = inf
     #: Seed of every draw.
@@ -101,6 +104,10 @@ class OmegaRun(msgspec.Struct, frozen=True):
     ends_s: float
     #: Time span of busyness in seconds.
     span_s: float
+    #: Hosts that have refused a granted claim before, on average; 0 where hosts do not decide.
+    rank_mean: float = 0.0
+    #: Points by which the hosts of granted claims are below the best one, on average.
+    behind_mean: float = 0.0
 
     @property
     def conflict_fraction(self) -> float | None:

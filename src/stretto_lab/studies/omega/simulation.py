@@ -14,7 +14,7 @@ ends are handled first, then commits, then arrivals, each in the order of planni
 """
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import partial
@@ -26,7 +26,8 @@ import numpy as np
 
 from stretto.base.errors import InvariantBrokenError
 from stretto.base.rng import Rng
-from stretto.control.scheduler.loop import LoopId, SchedulingLoop
+from stretto.control.scheduler.candidates import HostCandidates
+from stretto.control.scheduler.loop import LoopHelpers, LoopId, SchedulingLoop
 from stretto.framework.engine.runtime import Runtime
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import DEFAULT_QUEUE, Dispatch, Unit, UnitKind
@@ -99,6 +100,8 @@ class _Omega:
         self._agenda: list[tuple[int, _OmegaEvent, int, Callable[[], None]]] = []
         self._planned = self._now = self._done = self._abandoned = 0
         self._granted = self._refused = 0
+        #: Tasks that schedulers decide about at present.
+        self._in_flight = 0
         self._waits = np.full(len(jobs), np.nan)
 
     def run(self) -> OmegaRun:
@@ -139,6 +142,7 @@ class _Omega:
         took = _ticks(cell.job_s) + _ticks(cell.task_s * len(pending.rows))
         if plan is None:
             raise InvariantBrokenError("a shard", "received tasks and made no plan", _BUG)
+        self._in_flight += len(plan.rows)
         commit = partial(self._commit, scheduler, pending, plan, took)
         self._plan(self._now + took, _OmegaEvent.COMMIT, commit)
 
@@ -146,6 +150,7 @@ class _Omega:
         self, scheduler: _OmegaScheduler, pending: _PendingJob, plan: Plan, took: int
     ) -> None:
         """Check the claims against the current state of the cell."""
+        self._in_flight -= len(plan.rows)
         judgement = self._simulated.judge.judge(plan)
         rows = plan.rows[judgement.granted]
         refused = len(plan.rows) - len(rows)
@@ -189,7 +194,14 @@ class _Omega:
         simulated = self._simulated
         engine, pods = simulated.engine, simulated.cluster.pods
         runtime = Runtime(engine, rng, self._cell.tier)
-        loop = SchedulingLoop(LoopId(number), runtime, pods, engine.cures_of)
+        candidates = None
+        if simulated.hosts is not None:
+            tables, draws = (pods, simulated.cluster.classes), rng.child("hosts")
+            candidates = HostCandidates(
+                runtime, tables, self._cell.hosts, draws, lambda: self._in_flight
+            )
+        helpers = LoopHelpers(candidates=candidates)
+        loop = SchedulingLoop(LoopId(number), runtime, pods, engine.cures_of, helpers)
         return _OmegaScheduler(loop, deque())
 
     def _admit(self, number: int) -> None:
@@ -212,6 +224,8 @@ class _Omega:
         ends = self._now / MICROS
         first = self._jobs[0].arrival_s if self._jobs else 0.0
         until = self._cell.until_s
+        hosts, granted = self._simulated.hosts, max(self._granted, 1)
+        ranks = hosts.ranks if hosts is not None else Counter[int]()
         return OmegaRun(
             schedulers=uses,
             waits_s=tuple(self._waits.tolist()),
@@ -221,6 +235,8 @@ class _Omega:
             refused=self._refused,
             ends_s=ends,
             span_s=(until if until < inf else ends) - first,
+            rank_mean=sum(rank * count for rank, count in ranks.items()) / granted,
+            behind_mean=hosts.behind / granted if hosts is not None else 0.0,
         )
 
 

@@ -13,13 +13,14 @@ the cell is emptier, and its conflicts are not comparable.
 
 from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
+from stretto.framework.profile.host_rules import DYNAMIC, HostRules
 from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 from stretto.state.work.claims import CommitMode, ConflictMode
 from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
@@ -33,11 +34,37 @@ HOUR_S: Final = 3600.0
 
 OnRun = Callable[[int], None]
 """Called with the number of finished runs."""
-Mode = tuple[ConflictMode, CommitMode]
 
-PLAIN: Final[Mode] = (ConflictMode.FIT, CommitMode.INCREMENTAL)
+
+class Mode(NamedTuple):
+    """How claims are decided."""
+
+    #: When a claim conflicts.
+    conflicts: ConflictMode
+    #: Effect of a conflict on the rest of the job.
+    commit: CommitMode
+    #: Hosts of a claim; ``None`` for as many as the decisions in flight suggest.
+    hosts: int | None = 1
+
+    @property
+    def label(self) -> str:
+        """Its name in plots."""
+        if self.conflicts is ConflictMode.HOSTS:
+            return f"hosts, n = {DYNAMIC if self.hosts is None else self.hosts}"
+        return f"{self.conflicts.value}, {self.commit.value}"
+
+
+PLAIN: Final = Mode(ConflictMode.FIT, CommitMode.INCREMENTAL)
 """The default mode of Stretto and of Omega."""
-MODES: Final[tuple[Mode, ...]] = tuple((c, m) for c in ConflictMode for m in CommitMode)
+HULK: Final = tuple(
+    Mode(ConflictMode.HOSTS, CommitMode.INCREMENTAL, count) for count in (1, 3, 10, None)
+)
+"""HULK's host actors: one, three, ten hosts per claim, and a number that follows the load."""
+MODES: Final[tuple[Mode, ...]] = (
+    *(Mode(c, m) for c in (ConflictMode.FIT, ConflictMode.VERSION) for m in CommitMode),
+    *HULK,
+)
+"""Omega's modes, then HULK's."""
 
 
 class OmegaStudy(msgspec.Struct, frozen=True):
@@ -91,6 +118,8 @@ class OmegaPoint(msgspec.Struct, frozen=True):
     conflicts: ConflictMode
     #: Effect of a conflict on the rest of the job.
     commit: CommitMode
+    #: Hosts of a claim where hosts decide, 1 in the other modes; null for a number by load.
+    hosts: int | None
     #: Failed transactions per successful one; null without success.
     conflict_fraction: float | None
     #: Mean share of time that schedulers are busy.
@@ -113,6 +142,15 @@ class OmegaPoint(msgspec.Struct, frozen=True):
     granted: int
     #: Refused claims, whose work is repeated.
     refused: int
+    #: Hosts that have refused a granted claim before, on average.
+    rank_mean: float
+    #: Points by which the hosts of granted claims are below the best one, on average.
+    behind_mean: float
+
+    @property
+    def mode(self) -> Mode:
+        """How claims were decided."""
+        return Mode(self.conflicts, self.commit, self.hosts)
 
 
 def omega_jobs(study: OmegaStudy) -> list[OmegaJob]:
@@ -151,8 +189,9 @@ def omega_points(study: OmegaStudy) -> Iterator[OmegaPoint]:
             schedulers=schedulers,
             job_s=decision,
             task_s=study.task_s,
-            conflicts=mode[0],
-            commit=mode[1],
+            conflicts=mode.conflicts,
+            commit=mode.commit,
+            hosts=HostRules(mode.hosts),
             policy=study.policy,
             until_s=study.hours * HOUR_S,
             seed=study.seed,
@@ -170,25 +209,23 @@ def runs_of(study: OmegaStudy) -> Iterator[tuple[int, float, Mode]]:
 
 def omega_plots(points: Sequence[OmegaPoint], modes_at: int) -> Pictures:
     """Plots by file name: conflicts and busyness, by schedulers and by mode."""
-    plain = [each for each in points if (each.conflicts, each.commit) == PLAIN]
+    plain = [each for each in points if each.mode == PLAIN]
     counts = dict.fromkeys(each.schedulers for each in plain)
     by_count = {
         f"{n} scheduler{'s' * (n > 1)}": [each for each in plain if each.schedulers == n]
         for n in counts
     }
     by_mode = {
-        f"{c.value}, {m.value}": [
-            each
-            for each in points
-            if (each.schedulers, each.conflicts, each.commit) == (modes_at, c, m)
-        ]
-        for c, m in MODES
+        mode.label: [e for e in points if (e.schedulers, e.mode) == (modes_at, mode)]
+        for mode in MODES
     }
+    by_hosts = {mode.label: by_mode[mode.label] for mode in HULK}
     return (
         _conflicts("omega-conflicts", by_count, "Omega, most conflicts")
         | _busyness("omega-busyness", by_count, "Omega, busiest")
         | _conflicts("omega-modes-conflicts", by_mode, f"Of {modes_at} schedulers, most conflicts")
         | _busyness("omega-modes-busyness", by_mode, f"Of {modes_at} schedulers, busiest")
+        | _distance("omega-hosts-distance", by_hosts, modes_at)
     )
 
 
@@ -212,6 +249,15 @@ def _busyness(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pict
     label, top = _highest(shown)
     title = f"{head}: {label}, {100 * top:.0f} % of the time"
     words = PlotTexts(title, _ALONG, "share of time a scheduler is busy", log_x=True)
+    return draw_curves(name, _curves(shown), words)
+
+
+def _distance(name: str, groups: dict[str, list[OmegaPoint]], at: int) -> Pictures:
+    """Plot how many hosts have refused a granted claim."""
+    shown = {label: [(e.decision_s, e.rank_mean) for e in found] for label, found in groups.items()}
+    label, top = _highest(shown)
+    title = f"Of {at} schedulers, farthest from the best host: {label}, {top:.2f} hosts"
+    words = PlotTexts(title, _ALONG, "hosts that refused a granted task", log_x=True)
     return draw_curves(name, _curves(shown), words)
 
 
@@ -241,6 +287,7 @@ def _point(cell: OmegaCell, run: OmegaRun) -> OmegaPoint:
         decision_s=cell.job_s,
         conflicts=cell.conflicts,
         commit=cell.commit,
+        hosts=cell.hosts.candidates,
         conflict_fraction=None if fraction is None else round(fraction, 6),
         busyness=round(run.busyness, 6),
         busyness_each=each,
@@ -252,4 +299,6 @@ def _point(cell: OmegaCell, run: OmegaRun) -> OmegaPoint:
         abandoned=run.abandoned,
         granted=run.granted,
         refused=run.refused,
+        rank_mean=round(run.rank_mean, 6),
+        behind_mean=round(run.behind_mean, 6),
     )

@@ -1,0 +1,153 @@
+"""The judge that asks hosts: a refused claim goes to its next best host.
+
+Source: HULK's resource pool (Meituan, 2018): one actor per host answers by its own state, first
+come, first served. A task asks its n best hosts in order; if all refuse, it is decided again on a
+fresh view. Hosts need neither locks nor versions, because a host answers one message at a time.
+Units that must fit together are not part of the publication: their claims are tentative.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.control.binder.conflicts import Judgement, PlanJudge
+from stretto.control.binder.hosts.mailboxes import HostAsk, HostMailboxes
+from stretto.control.binder.hosts.tentative import TentativeClaims
+from stretto.state.work.claims import ConflictCause, Plan, UnitClaims
+
+NO_CAUSE: Final = ConflictCause.GANG_SHORT
+"""The cause of a unit whose claims hold and are too few."""
+
+
+class HostPool(NamedTuple):
+    """What survives a crash of the binder."""
+
+    #: Mailboxes.
+    mail: HostMailboxes
+    #: Undecided claims of gangs.
+    tentative: TentativeClaims
+
+
+class HostJudge:
+    """Judges plans by asking hosts, and charges granted claims."""
+
+    def __init__(
+        self,
+        judge: PlanJudge,
+        pool: HostPool,
+        now: Callable[[], float],
+        failpoint: Failpoint = no_failpoint,
+    ) -> None:
+        """Ask the hosts of a pool; mail of lost plans is dropped.
+
+        Args:
+            judge: checks and charges one claim.
+            pool: hosts with what they hold.
+            now: monotonic clock time in seconds.
+            failpoint: where the fault simulator may stop it.
+        """
+        #: Granted claims by the number of hosts that had refused them.
+        self.ranks: Counter[int] = Counter()
+        #: Sum of the points by which granted hosts are below the best one.
+        self.behind = 0
+        self._judge = judge
+        self._pool = pool
+        self._now = now
+        self._failpoint = failpoint
+        pool.mail.clear()
+
+    def judge(self, plan: Plan) -> Judgement:
+        """Ask for every claim; claims that no host grants are refused."""
+        rows = plan.rows.tolist()
+        self._pool.tentative.release(rows)  # claims of a binder that died
+        if not rows:
+            return Judgement(np.zeros(0, np.int64), [])
+        if self._judge.grants_all(plan):
+            self.ranks[0] += len(rows)
+            return Judgement(np.arange(len(rows)), [])
+        asking = _PlanAsking(self._judge.with_needs(plan), self._judge, self._pool, self._now())
+        asking.ask()
+        self._failpoint("hosts.answered")
+        judgement = asking.settle()
+        for claim in judgement.granted.tolist():
+            rank = asking.ranks[claim]
+            self.ranks[rank] += 1
+            self.behind += int(plan.alternatives[claim].behind[rank - 1]) if rank else 0
+        return judgement
+
+    def expire(self, now: float) -> None:
+        """Release the tentative claims whose time is over."""
+        self._pool.tentative.expire(now)
+
+    def next_due(self) -> float:
+        """Clock time at which ``expire`` has something to do."""
+        return self._pool.tentative.next_due()
+
+
+class _PlanAsking:
+    """One plan whose claims ask hosts."""
+
+    def __init__(self, plan: Plan, judge: PlanJudge, pool: HostPool, now: float) -> None:
+        self._plan = plan._replace(slots=plan.slots.copy(), generations=plan.generations.copy())
+        self._judge = judge
+        self._pool = pool
+        self._now = now
+        self._good: list[list[int]] = [[] for _ in plan.units]
+        self._bad: list[dict[int, ConflictCause]] = [{} for _ in plan.units]
+        #: How many hosts have refused each claim.
+        self.ranks: dict[int, int] = {}
+
+    def ask(self) -> None:
+        """Ask host after host until every claim has an answer."""
+        mail, plan = self._pool.mail, self._plan
+        for number, unit in enumerate(plan.units):
+            for claim in range(unit.start, unit.stop):
+                mail.post(int(plan.slots[claim]), HostAsk(claim, number))
+        while (turn := mail.take()) is not None:
+            _, ask = turn
+            unit = plan.units[ask.unit]
+            cause = self._judge.grant(plan, ask.claim, unit, self._good[ask.unit])
+            if cause is None:
+                self._granted(ask, unit)
+            elif not self._forward(ask):
+                self._bad[ask.unit][ask.claim] = cause
+
+    def settle(self) -> Judgement:
+        """Confirm or release the claims of each unit, in host order."""
+        granted: list[int] = []
+        refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]] = []
+        plan, tentative = self._plan, self._pool.tentative
+        for unit, good, bad in zip(plan.units, self._good, self._bad, strict=True):
+            tentative.decide(plan.rows[good].tolist())
+            cause = next(reversed(bad.values()), NO_CAUSE)
+            if self._judge.is_short(unit, len(good), len(bad)):
+                self._judge.take_back(plan, sorted(good, key=lambda i: int(plan.slots[i])))
+                lost, good = sorted([*bad, *good]), []
+            else:
+                lost = sorted(bad)
+            granted += good
+            if lost:
+                refused.append((unit, tuple(plan.rows[lost].tolist()), cause))
+                self._judge.touch(plan, lost)
+        return Judgement(np.array(sorted(granted), np.int64), refused)
+
+    def _granted(self, ask: HostAsk, unit: UnitClaims) -> None:
+        self._good[ask.unit].append(ask.claim)
+        self.ranks[ask.claim] = ask.rank
+        if unit.at_least > 1:
+            row, slot = int(self._plan.rows[ask.claim]), int(self._plan.slots[ask.claim])
+            self._pool.tentative.hold(row, slot, self._now)
+
+    def _forward(self, ask: HostAsk) -> bool:
+        """Send a refused claim to its next host; ``False`` without one."""
+        others = self._plan.alternatives.get(ask.claim)
+        if others is None or ask.rank >= len(others.slots):
+            return False
+        slot = int(others.slots[ask.rank])
+        self._plan.slots[ask.claim] = slot
+        self._plan.generations[ask.claim] = others.generations[ask.rank]
+        self._pool.mail.post(slot, ask._replace(rank=ask.rank + 1))
+        return True

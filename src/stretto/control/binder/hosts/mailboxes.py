@@ -1,0 +1,59 @@
+"""Mailboxes of hosts: who asks which host, in the order of arrival."""
+
+from collections import deque
+from typing import NamedTuple
+
+
+class HostAsk(NamedTuple):
+    """A claim that asks a host."""
+
+    #: Position of the claim in its plan.
+    claim: int
+    #: Position of its unit in the plan.
+    unit: int
+    #: How many hosts have refused it before.
+    rank: int = 0
+
+
+class HostMailboxes:
+    """One mailbox per host; a host answers one message at a time."""
+
+    def __init__(self) -> None:
+        """Start without mail."""
+        self._mail: dict[int, deque[HostAsk]] = {}
+        #: Hosts with mail, in the order of their turns.
+        self._turns: deque[int] = deque()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._mail.values()))
+
+    def post(self, host: int, ask: HostAsk) -> None:
+        """Put a message at the end of a mailbox."""
+        box = self._mail.get(host)
+        if box is None:
+            self._mail[host] = deque((ask,))
+            self._turns.append(host)
+        else:
+            box.append(ask)
+
+    def take(self) -> tuple[int, HostAsk] | None:
+        """The oldest message of the host whose turn it is; ``None`` without mail.
+
+        A host that has more mail gets its next turn after the others, so that a full mailbox delays
+        no other host.
+        """
+        if not self._turns:
+            return None
+        host = self._turns.popleft()
+        box = self._mail[host]
+        ask = box.popleft()
+        if box:
+            self._turns.append(host)
+        else:
+            del self._mail[host]
+        return host, ask
+
+    def clear(self) -> None:
+        """Drop all mail: the plans that it belongs to are lost."""
+        self._mail.clear()
+        self._turns.clear()

@@ -1,0 +1,66 @@
+"""Tentative claims: what hosts hold for a gang until it is confirmed, released or too late.
+
+The claims of a gang are charged one by one while other hosts still answer. If the binder dies in
+between, the charges remain; this table outlives it and releases them after a time to live.
+"""
+
+from collections.abc import Iterable
+from math import inf
+from typing import NamedTuple
+
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import PodState
+
+
+class TentativeClaim(NamedTuple):
+    """A charged claim of a gang that is not decided yet."""
+
+    #: Serial of the pod, to detect reused rows.
+    serial: int
+    #: The host.
+    slot: int
+    #: Clock time at which the host releases it.
+    until: float
+
+
+class TentativeClaims:
+    """All tentative claims of a cluster, by row."""
+
+    def __init__(self, cluster: Cluster, ttl_s: float) -> None:
+        """Hold claims on the hosts of ``cluster`` for at most ``ttl_s`` seconds."""
+        self._cluster = cluster
+        self._ttl_s = ttl_s
+        self._claims: dict[int, TentativeClaim] = {}
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def hold(self, row: int, slot: int, now: float) -> None:
+        """A host has granted the claim of a gang."""
+        serial = int(self._cluster.pods.serial[row])
+        self._claims[row] = TentativeClaim(serial, slot, now + self._ttl_s)
+
+    def decide(self, rows: Iterable[int]) -> None:
+        """Claims are confirmed, or their charges are taken back by the caller; in host order."""
+        for row in sorted(rows, key=self._host_of):
+            self._claims.pop(row, None)
+
+    def release(self, rows: Iterable[int]) -> None:
+        """Release claims in host order, with their charges."""
+        for row in sorted((row for row in rows if row in self._claims), key=self._host_of):
+            claim, pods = self._claims.pop(row), self._cluster.pods
+            is_same = pods.serial[row] == claim.serial and pods.slot[row] == claim.slot
+            if is_same and pods.state[row] != PodState.ASSUMED:
+                self._cluster.charges.refund(row)
+
+    def expire(self, now: float) -> None:
+        """Release the claims whose time is over."""
+        self.release([row for row, claim in self._claims.items() if claim.until <= now])
+
+    def next_due(self) -> float:
+        """Clock time at which the next claim expires; infinity without claims."""
+        return min((claim.until for claim in self._claims.values()), default=inf)
+
+    def _host_of(self, row: int) -> int:
+        claim = self._claims.get(row)
+        return -1 if claim is None else claim.slot
