@@ -43,6 +43,8 @@ def omega_table(points: list[dict[str, Any]]) -> list[str]:
     for each in points:
         plain = (each["conflicts"], each["commit"]) == ("fit", "incremental")
         mode = "" if plain else f" {each['conflicts']}, {each['commit']}"
+        if each["conflicts"] == "hosts":
+            mode = f" hosts, n {'by load' if each['hosts'] is None else f'= {each["hosts"]}'}"
         cell = f"{each['conflict_fraction']:.2f} / {each['busyness']:.2f}"
         cells = groups.setdefault(f"{each['schedulers']}{mode}", {})
         cells[each["decision_s"]] = f"({cell})" if each["saturated"] else cell
@@ -52,6 +54,23 @@ def omega_table(points: list[dict[str, Any]]) -> list[str]:
     ]
     for name, cells in groups.items():
         lines.append(f"| {name} | " + " | ".join(cells[each] for each in decisions) + " |")
+    return lines
+
+
+def hosts_table(points: list[dict[str, Any]]) -> list[str]:
+    """Conflicts, busyness, wait and distance from the best host, by number of hosts."""
+    lines = [
+        "| n | decision | conflicts per success | busyness | mean wait | hosts that refused |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for each in points:
+        if each["conflicts"] != "hosts" or each["saturated"]:
+            continue
+        n = "by load" if each["hosts"] is None else each["hosts"]
+        lines.append(
+            f"| {n} | {each['decision_s']:g} s | {each['conflict_fraction']:.3f} "
+            f"| {each['busyness']:.2f} | {each['wait_mean_s']:.2f} s | {each['rank_mean']:.3f} |"
+        )
     return lines
 
 
@@ -153,7 +172,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
     options = parser.parse_args()
     if options.only in ("", "omega"):
-        write(DOCS / "appendix" / "omega.md", "omega", omega_table(run("omega")["points"]))
+        points = run("omega")["points"]
+        write(DOCS / "appendix" / "omega.md", "omega", omega_table(points))
+        write(DOCS / "appendix" / "omega.md", "hosts", hosts_table(points))
     if options.only in ("", "shards"):
         write(PERFORMANCE, "shards", shards_table(run("shards")["points"]))
     if options.only in ("", "forecast") and options.data is not None:

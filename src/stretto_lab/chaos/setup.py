@@ -23,6 +23,8 @@ from stretto_lab.chaos.draws.preemption import PreemptionDraw
 from stretto_lab.chaos.draws.queues import QueueDraw
 from stretto_lab.chaos.draws.sub_clusters import SubClusterDraw
 
+HOSTS_FAILPOINT: Final = "hosts.answered"
+"""Passed where hosts have answered and nothing is confirmed; only if hosts decide."""
 FAILPOINTS: Final = (
     "pump.polled",
     "pump.listed",
@@ -36,14 +38,14 @@ FAILPOINTS: Final = (
     "evictor.granted",
     "evictor.before-write",
     "evictor.after-write",
-    "hosts.answered",
+    HOSTS_FAILPOINT,
 )
 """All failpoints of the plane; a test compares this list with the source."""
 
-_CRASHES: Final = {"binder": 0.1, "evictor": 0.5, "hosts": 0.5}
+_CRASHES: Final = {"binder": 0.1, "evictor": 0.5}
 """Highest odds for failpoints that are passed less often than once per step."""
 
-HIGHEST_ODDS: Final[Mapping[str, float]] = {
+SHARED_ODDS: Final[Mapping[str, float]] = {
     "drop_event": 0.05,
     "cut_event": 0.02,
     "double_event": 0.2,
@@ -65,9 +67,19 @@ HIGHEST_ODDS: Final[Mapping[str, float]] = {
     "kill_plane": 0.005,
     "whole_plane_dies": 0.3,
     "store_crash": 0.03,
-    **{f"crash {name}": _CRASHES.get(name.partition(".")[0], 0.03) for name in FAILPOINTS},
+    **{
+        f"crash {name}": _CRASHES.get(name.partition(".")[0], 0.03)
+        for name in FAILPOINTS
+        if name != HOSTS_FAILPOINT
+    },
     "late_answer": 0.9,
 }
+"""Highest odds of each kind that is drawn in one stream."""
+
+HOST_ODDS: Final[Mapping[str, float]] = {f"crash {HOSTS_FAILPOINT}": 0.5}
+"""Highest odds of faults of host actors; a stream of their own keeps the draws of known seeds."""
+
+HIGHEST_ODDS: Final[Mapping[str, float]] = {**SHARED_ODDS, **HOST_ODDS}
 """Highest odds of each kind."""
 
 CHANGES: Final = (
@@ -225,7 +237,7 @@ def draw(seed: int) -> ChaosSetup:
             **QueueDraw(seed).weights(),
             **PreemptionDraw(seed).weights(),
         },
-        odds=_swarm(rng, HIGHEST_ODDS, 0.5),
+        odds=_swarm(rng, SHARED_ODDS, 0.5) | _swarm(Rng(seed).child("hosts odds"), HOST_ODDS, 0.5),
     )
     return drawn if drawn.profile == EXACT else _with_pools(drawn)
 

@@ -45,7 +45,7 @@ def test_lower_use_never_lowers_the_cpu_headroom() -> None:
         (0, 10, UtilisationTargets(0.6, 0.0, 1.2, capacity=3), 3_000),
     ],
 )
-def test_headroom_grows_while_lent_cores_are_idle_and_shrinks_while_they_are_busy(
+def test_headroom_grows_while_loaned_cores_are_idle_and_shrinks_while_they_are_busy(
     use: float, last: float, targets: UtilisationTargets, milli: int
 ) -> None:
     assert utilisation_headroom(10, use, last, targets) == milli
@@ -62,7 +62,7 @@ def test_without_freeable_memory_the_split_follows_the_size_of_numa_nodes() -> N
     assert str(loan.split([FULL, FULL], CapacityProfile.KATALYST)) == "{0: nan, 1: nan}"
 
 
-def test_memory_is_lent_where_it_is_free() -> None:
+def test_memory_is_loaned_where_it_is_free() -> None:
     loan = memory_headroom([OWNED], [FULL, EMPTY], SYSTEM, LIMITS, None)
     assert loan.split([FULL, EMPTY]) == {0: 0.0, 1: pytest.approx(21.0 * GIB)}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.capacity.overcommit.admission import Admission, OvercommittedNode, PodCpu, admit
+from stretto.capacity.overcommit.admission import NodeAdmission, OvercommittedNode, PodCpu, admit
 from stretto.capacity.overcommit.amplified import amplified, effective_ratio
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
@@ -67,19 +67,19 @@ def test_exclusive_cores_are_not_amplified() -> None:
 @pytest.mark.parametrize(
     ("present", "pod", "found"),
     [
-        ([PodCpu(4, 0, 4_000)], PodCpu(4, 0, 4_000), Admission.ADMITTED),
-        ([PodCpu(8, 0, 8_000)], PodCpu(8, 0, 8_001), Admission.ADMITTED),
-        ([PodCpu(8, 0, 8_000)], PodCpu(9, 0, 9_000), Admission.TOO_LITTLE_CPU),
-        ([PodCpu(0, 24_000, 24_000)], PodCpu(0, 8_001, 8_001), Admission.TOO_LITTLE_CPU),
-        ([PodCpu(0, 99_000, 99_000)], PodCpu(0, 0, 0), Admission.ADMITTED),
+        ([PodCpu(4, 0, 4_000)], PodCpu(4, 0, 4_000), NodeAdmission.ADMITTED),
+        ([PodCpu(8, 0, 8_000)], PodCpu(8, 0, 8_001), NodeAdmission.ADMITTED),
+        ([PodCpu(8, 0, 8_000)], PodCpu(9, 0, 9_000), NodeAdmission.TOO_LITTLE_CPU),
+        ([PodCpu(0, 24_000, 24_000)], PodCpu(0, 8_001, 8_001), NodeAdmission.TOO_LITTLE_CPU),
+        ([PodCpu(0, 99_000, 99_000)], PodCpu(0, 0, 0), NodeAdmission.ADMITTED),
     ],
 )
 def test_an_exclusive_core_takes_its_ratio_out_of_the_overcommitted_part(
-    present: list[PodCpu], pod: PodCpu, found: Admission
+    present: list[PodCpu], pod: PodCpu, found: NodeAdmission
 ) -> None:
     assert admit(PINNED, present, pod) is found
 
 
 def test_a_node_that_pins_memory_admits_no_pod_if_it_overcommits_memory() -> None:
     node = OvercommittedNode(1.0, 1.5, 16_000, pins_cpu=False, pins_memory=True)
-    assert admit(node, [], PodCpu(0, 1, 1)) is Admission.PINNED_MEMORY
+    assert admit(node, [], PodCpu(0, 1, 1)) is NodeAdmission.PINNED_MEMORY

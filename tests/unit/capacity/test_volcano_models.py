@@ -68,8 +68,8 @@ def test_queues_that_are_no_tree_are_refused(queues: list[ShareQueue], said: str
 
 def test_an_admitted_job_counts_for_the_next() -> None:
     found = capacities.flat([ShareQueue("a")], {"a": QueueAccount()}, WHOLE)
-    asked = [("a", {"cpu": 6_000.0}), ("a", {"cpu": 6_000.0}), ("b", {})]
-    assert states.admit_jobs({"a": found[0]}, asked) == [True, False, None]
+    wanted = [("a", {"cpu": 6_000.0}), ("a", {"cpu": 6_000.0}), ("b", {})]
+    assert states.admit_jobs({"a": found[0]}, wanted) == [True, False, None]
 
 
 def test_packing_prefers_the_node_that_becomes_fullest() -> None:

@@ -8,7 +8,7 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.control.binder.hosts.judge import HostJudge, HostPool
-from stretto.control.binder.hosts.mailboxes import HostAsk, HostMailboxes
+from stretto.control.binder.hosts.mailboxes import HostMailboxes, HostRequest
 from stretto.control.binder.hosts.tentative import TentativeClaims
 from stretto.framework.profile.host_rules import HostRules, read_hosts
 from stretto.state.queries.invariants import ledger_equals_rows, overcommitted
@@ -23,7 +23,7 @@ class DeadBinderError(Exception):
 
 
 class Hosts:
-    """Nodes a, b and c with one core each, and pods of one core that ask for them in order."""
+    """Nodes a, b and c with one core each, and pods of one core that request for them in order."""
 
     def __init__(self, pods: int = 3, cores: str = "1") -> None:
         self.feed = ClusterFeed(*(make_node(name, cpu=cores) for name in "abc"))
@@ -40,7 +40,7 @@ class Hosts:
         return HostJudge(each, self.pool, lambda: self.now, failpoint)
 
     def plan(self, hosts: int, pods: str = "012", gang: int = 0) -> Plan:
-        """Every pod asks a, then b, then c: so many of them."""
+        """Every pod requests a, then b, then c: so many of them."""
         units = [len(pods)] if gang else ()
         plan = plan_of(self.feed, {f"p{n}": "a" for n in pods}, units, at_least=gang)
         slots = np.array([self.feed.slot(name) for name in "abc"[1:hosts]], np.int32)
@@ -58,9 +58,9 @@ class Hosts:
 def test_a_mailbox_is_answered_in_the_order_of_arrival() -> None:
     mail = HostMailboxes()
     for host, claim in ((1, 10), (2, 20), (1, 11)):
-        mail.post(host, HostAsk(claim, 0))
+        mail.post(host, HostRequest(claim, 0))
     turns = [turn for _ in range(4) if (turn := mail.take())]
-    assert [(host, ask.claim) for host, ask in turns] == [(1, 10), (2, 20), (1, 11)]
+    assert [(host, request.claim) for host, request in turns] == [(1, 10), (2, 20), (1, 11)]
 
 
 def test_three_tasks_with_one_host_each_need_two_more_decisions() -> None:
@@ -118,17 +118,23 @@ def test_hosts_hold_the_claims_of_a_dead_binder_for_their_time_to_live() -> None
     hosts = Hosts()
     dead(hosts)
     assert hosts.used() == [1000, 1000, 1000]
-    successor = hosts.binder()
-    successor.expire(9.9)
-    assert (hosts.used(), successor.next_due()) == ([1000, 1000, 1000], 10.0)
-    successor.expire(10.0)
+    hosts.judge.expire(9.9)
+    assert (hosts.used(), hosts.judge.next_due()) == ([1000, 1000, 1000], 10.0)
+    hosts.judge.expire(10.0)
     assert hosts.used() == [0, 0, 0]
+
+
+def test_a_successor_releases_the_tentative_claims_of_a_dead_binder() -> None:
+    hosts = Hosts()
+    dead(hosts)
+    hosts.binder()
+    assert (hosts.used(), len(hosts.pool.tentative)) == ([0, 0, 0], 0)
 
 
 def test_a_pod_that_is_decided_again_gives_up_its_tentative_claim() -> None:
     hosts = Hosts()
     dead(hosts)
-    found = hosts.binder().judge(hosts.plan(hosts=1, pods="0"))
+    found = hosts.judge.judge(hosts.plan(hosts=1, pods="0"))
     assert (found.granted.tolist(), hosts.used()) == ([0], [1000, 1000, 1000])
     assert ledger_equals_rows(hosts.feed.cluster) == []
 
@@ -137,7 +143,7 @@ def test_a_deleted_pod_is_not_refunded_twice() -> None:
     hosts = Hosts()
     dead(hosts)
     hosts.feed.pod(make_pod("p0", cpu="1"), DELETED)
-    hosts.binder().expire(10.0)
+    hosts.judge.expire(10.0)
     assert (hosts.used(), ledger_equals_rows(hosts.feed.cluster)) == ([0, 0, 0], [])
 
 

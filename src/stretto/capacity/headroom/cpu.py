@@ -20,7 +20,7 @@ class CpuContainer(NamedTuple):
     load_1m: float = 0.0
     #: Mean of runnable threads over five minutes.
     load_5m: float = 0.0
-    #: Whether the unused part of its request may be lent.
+    #: Whether the unused part of its request may be loaned.
     lends: bool = True
     #: Share of the container inside the region, by its assigned CPUs.
     share: float = 1.0
@@ -40,7 +40,7 @@ def cpu_headroom(
     reserved_for_allocate: float = 0.0,
     reserved_for_reclaim: float = 0.0,
 ) -> float:
-    """Cores of a region that may be lent.
+    """Cores of a region that may be loaned.
 
     Args:
         upper: cores of the region.

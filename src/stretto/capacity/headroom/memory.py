@@ -1,6 +1,6 @@
 """Memory headroom by estimate (Katalyst's policy ``canonical``).
 
-What shared, dedicated and system containers are not expected to need is lent, and in addition a
+What shared, dedicated and system containers are not expected to need is loaned, and in addition a
 part of the memory that is free now or could be freed from caches.
 """
 
@@ -29,15 +29,15 @@ SCALE: Final = 10_000
 
 
 class MemoryBuffer(msgspec.Struct, frozen=True):
-    """How much of the free memory and of the caches is lent beyond the estimates."""
+    """How much of the free memory and of the caches is loaned beyond the estimates."""
 
-    #: Share of free memory that is lent.
+    #: Share of free memory that is loaned.
     free_ratio: float = 0.6
-    #: Cores per GiB above which caches may be lent.
+    #: Cores per GiB above which caches may be loaned.
     least_cores_per_gib: float = 0.0
-    #: Cores per GiB below which caches may be lent.
+    #: Cores per GiB below which caches may be loaned.
     most_cores_per_gib: float = 0.0
-    #: Bytes lent in any case.
+    #: Bytes loaned in any case.
     static: float = 0.0
 
 
@@ -57,9 +57,9 @@ class MemorySystem(msgspec.Struct, frozen=True):
 
 
 class HeadroomLimits(msgspec.Struct, frozen=True):
-    """What a headroom of memory may not exceed, and whose memory is lent."""
+    """What a headroom of memory may not exceed, and whose memory is loaned."""
 
-    #: Bytes that may be lent at most.
+    #: Bytes that may be loaned at most.
     upper: float
     #: Bytes kept free for containers that start.
     reserved: float = 0.0
@@ -77,7 +77,7 @@ class HeadroomLimits(msgspec.Struct, frozen=True):
 
 
 class MemoryLoan(msgspec.Struct, frozen=True):
-    """Bytes that are lent, and by which NUMA nodes."""
+    """Bytes that are loaned, and by which NUMA nodes."""
 
     #: Bytes.
     total: float
@@ -89,7 +89,7 @@ class MemoryLoan(msgspec.Struct, frozen=True):
         numas: Sequence[NumaMemory],
         profile: CapacityProfile = CapacityProfile.STRETTO,
     ) -> dict[int, float]:
-        """Bytes lent by each NUMA node, in proportion to what it could free.
+        """Bytes loaned by each NUMA node, in proportion to what it could free.
 
         If no NUMA node could free any memory, the split follows their sizes. ``KATALYST`` divides
         by zero instead.
@@ -111,7 +111,7 @@ def memory_headroom(
     limits: HeadroomLimits,
     buffer: MemoryBuffer | None,
 ) -> MemoryLoan:
-    """Bytes of a node that may be lent, and their split over NUMA nodes.
+    """Bytes of a node that may be loaned, and their split over NUMA nodes.
 
     The split follows what each NUMA node could free.
 
@@ -120,7 +120,7 @@ def memory_headroom(
         numas: memory of each NUMA node.
         system: memory of the node.
         limits: bounds.
-        buffer: what is lent beyond the estimates; ``None`` for nothing.
+        buffer: what is loaned beyond the estimates; ``None`` for nothing.
 
     Raises:
         HeadroomError: a container has no NUMA nodes where they are needed.
@@ -128,15 +128,15 @@ def memory_headroom(
     available = available_numas(containers, len(numas), limits.lends_exclusive)
     owned = [each for each in containers if each.level is not CoreLevel.RECLAIMED]
     need = sum(memory_estimate(each, numas, limits.lends) for each in owned)
-    lent = max(limits.bound - need, 0.0)
+    loaned = max(limits.bound - need, 0.0)
     if buffer is not None:
-        lent += buffered_memory(owned, need, system, limits.cache_ratio, buffer)
+        loaned += buffered_memory(owned, need, system, limits.cache_ratio, buffer)
     freeable = {number: numas[number].freeable(limits.cache_ratio) for number in available}
     for each in containers:
         if each.level is CoreLevel.RECLAIMED:
             for number, used in each.numa_memory.items():
                 freeable[number] = freeable.get(number, 0.0) + used
-    return MemoryLoan(min(max(lent, 0.0), limits.bound), freeable)
+    return MemoryLoan(min(max(loaned, 0.0), limits.bound), freeable)
 
 
 def memory_estimate(container: MemoryContainer, numas: Sequence[NumaMemory], lends: bool) -> float:
@@ -162,7 +162,7 @@ def buffered_memory(
     cache_ratio: float,
     buffer: MemoryBuffer,
 ) -> float:
-    """Bytes that are lent beyond the estimates.
+    """Bytes that are loaned beyond the estimates.
 
     Args:
         owned: containers that are not reclaimed.
@@ -178,9 +178,9 @@ def buffered_memory(
         else:
             planned -= each.used
     watermark = 2 * system.total * system.watermark_scale / SCALE
-    lent = max(system.free * buffer.free_ratio - watermark - planned, 0.0)
+    loaned = max(system.free * buffer.free_ratio - watermark - planned, 0.0)
     is_between = buffer.least_cores_per_gib < system.cores_per_gib < buffer.most_cores_per_gib
     if is_between and cache_ratio > 0 and system.used > 0:
         cached = system.total * (1 - system.used / system.total) - system.free
-        lent = max(lent, cached * cache_ratio)
-    return lent + buffer.static
+        loaned = max(loaned, cached * cache_ratio)
+    return loaned + buffer.static

@@ -1,6 +1,6 @@
 """Memory headroom per NUMA node (Katalyst's policy ``numa_aware``).
 
-What NUMA nodes could free now is lent, without a reserve for containers that use less than they
+What NUMA nodes could free now is loaned, without a reserve for containers that use less than they
 request, and is stretched by how much more reclaimed containers request than they use.
 """
 
@@ -38,7 +38,7 @@ class NumaReserve(msgspec.Struct, frozen=True):
 
 
 class OversoldLimit(msgspec.Struct, frozen=True):
-    """Most memory that is lent, by the limits of the reclaimed cgroups."""
+    """Most memory that is loaned, by the limits of the reclaimed cgroups."""
 
     #: Most headroom per byte of limit.
     rate: float
@@ -82,12 +82,13 @@ def numa_memory_headroom(
     placed = _demand(each for each in reclaimed if each.numas)
     freeable = {number: numas[number].freeable(reserve.cache_ratio) for number in available}
     whole = sum(freeable.values())
-    lent = _lent(whole, [numas[number] for number in available], len(numas), reserve)
+    loaned = _loaned(whole, [numas[number] for number in available], len(numas), reserve)
     size = sum(numas[number].total for number in available)
-    lent = max(lent - (size - whole) * _kept(others, placed, reserve.request_ratio), 0.0)
+    loaned = max(loaned - (size - whole) * _kept(others, placed, reserve.request_ratio), 0.0)
     stretch = placed.request / placed.usage if placed.usage else 1.0
     shares = {
-        number: each * lent / whole * stretch if whole else 0.0 for number, each in freeable.items()
+        number: each * loaned / whole * stretch if whole else 0.0
+        for number, each in freeable.items()
     }
     for each in reclaimed:
         for number in each.numas:
@@ -106,7 +107,9 @@ def _demand(containers: Iterable[MemoryContainer]) -> _Demand:
     )
 
 
-def _lent(whole: float, available: Sequence[NumaMemory], count: int, reserve: NumaReserve) -> float:
+def _loaned(
+    whole: float, available: Sequence[NumaMemory], count: int, reserve: NumaReserve
+) -> float:
     """Freeable memory without the watermark and the share of the reserve."""
     size = sum(each.total for each in available)
     watermark = size * reserve.watermark_scale / SCALE

@@ -82,7 +82,7 @@ class MemoryContainer(msgspec.Struct, frozen=True):
 def available_numas(
     containers: Sequence[MemoryContainer], count: int, lends_exclusive: bool
 ) -> list[int]:
-    """NUMA nodes from which memory may be lent.
+    """NUMA nodes from which memory may be loaned.
 
     Args:
         containers: all containers of the node.

@@ -1,4 +1,4 @@
-"""CPU headroom by utilisation: grows while lent cores are idle, shrinks while they are too busy."""
+"""CPU headroom by utilisation: it grows while loaned cores idle and shrinks while they are busy."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,9 +10,9 @@ MILLI = 1000
 class UtilisationTargets(NamedTuple):
     """Bounds of a headroom by utilisation."""
 
-    #: Utilisation of lent cores below which more is lent.
+    #: Utilisation of loaned cores below which more is loaned.
     target: float = 0.6
-    #: Utilisation above which less is lent; 0 for no bound.
+    #: Utilisation above which less is loaned; 0 for no bound.
     most: float = 0.0
     #: Most headroom per core of supply.
     oversold_rate: float = 1.2
@@ -40,7 +40,7 @@ def utilisation_headroom(
     Args:
         supply: cores that reclaimed pods use or could use.
         use: cores that they use.
-        last: cores lent now.
+        last: cores loaned now.
         targets: bounds.
     """
     if supply <= 0:
@@ -50,7 +50,7 @@ def utilisation_headroom(
         step = supply * (targets.target - utilisation)
     elif 0 < targets.most < utilisation:
         step = supply * (targets.most - utilisation)
-    lent = min(max(last + step, supply), supply * targets.oversold_rate)
+    loaned = min(max(last + step, supply), supply * targets.oversold_rate)
     if targets.capacity > 0:
-        lent = min(lent, targets.capacity)
-    return int(lent * MILLI)
+        loaned = min(loaned, targets.capacity)
+    return int(loaned * MILLI)

@@ -1,4 +1,4 @@
-"""Pods that ask for NUMA alignment."""
+"""Pods that need NUMA alignment."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum

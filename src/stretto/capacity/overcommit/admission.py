@@ -12,7 +12,7 @@ MILLI: Final = 1000
 """Milli-CPU per core."""
 
 
-class Admission(Enum):
+class NodeAdmission(Enum):
     """Whether a pod may be placed on an overcommitted node."""
 
     ADMITTED = "admitted"
@@ -75,17 +75,17 @@ def pod_cpu(
     return PodCpu(cores, 0 if cores else milli, milli)
 
 
-def admit(node: OvercommittedNode, present: Iterable[PodCpu], pod: PodCpu) -> Admission:
+def admit(node: OvercommittedNode, present: Iterable[PodCpu], pod: PodCpu) -> NodeAdmission:
     """Judge a pod on a node with the pods that are present."""
     if not pod.guaranteed and not pod.shared_milli:
-        return Admission.ADMITTED
+        return NodeAdmission.ADMITTED
     if node.pins_memory and node.memory_ratio > 1:
-        return Admission.PINNED_MEMORY
+        return NodeAdmission.PINNED_MEMORY
     if not node.pins_cpu or node.cpu_ratio <= 1:
-        return Admission.ADMITTED
+        return NodeAdmission.ADMITTED
     there = list(present)
     exclusive = MILLI * sum(each.guaranteed for each in there)
     requested = sum(each.milli for each in there)
     left = int((node.original_milli - exclusive) * node.cpu_ratio) - (requested - exclusive)
     need = int(pod.guaranteed * MILLI * node.cpu_ratio) if pod.guaranteed else pod.shared_milli
-    return Admission.ADMITTED if need <= left else Admission.TOO_LITTLE_CPU
+    return NodeAdmission.ADMITTED if need <= left else NodeAdmission.TOO_LITTLE_CPU

@@ -1,4 +1,4 @@
-"""What the jobs of each queue hold, ask for, and are about to hold."""
+"""What the jobs of each queue hold, request, and are about to hold."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -103,7 +103,7 @@ class QueuedJob(msgspec.Struct, frozen=True):
 
 
 class QueueAccount(msgspec.Struct, frozen=True):
-    """What jobs hold and ask for."""
+    """What jobs hold and request."""
 
     #: Held amounts.
     allocated: Amounts = {}

@@ -80,8 +80,8 @@ def tree(
             paths[name] = (name, *paths[parent])
             caps[name] = {**caps[parent], **limits(own.capability)}
             free = beyond({key: most[parent].get(key, inf) for key in caps[name]}, guaranteed)
-            lent = {key: amount + own.guarantee.get(key, 0.0) for key, amount in free.items()}
-            most[name] = at_most(caps[name], lent)
+            loaned = {key: amount + own.guarantee.get(key, 0.0) for key, amount in free.items()}
+            most[name] = at_most(caps[name], loaned)
     states = []
     for name, queue in specs.items():
         below = merge(found for leaf, found in accounts.items() if name in paths.get(leaf, ()))

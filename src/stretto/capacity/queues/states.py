@@ -46,7 +46,7 @@ class ShareState(msgspec.Struct, frozen=True):
 
     #: The queue.
     spec: ShareQueue
-    #: What its jobs hold and ask for.
+    #: What its jobs hold and request.
     account: QueueAccount
     #: The most it may hold, given what others are guaranteed.
     capability: Amounts
@@ -162,20 +162,20 @@ def within_deserved(state: ShareState, requests: AnyAmounts) -> bool:
 
 
 def admit_jobs(
-    states: Mapping[str, ShareState], asked: Iterable[tuple[str, AnyAmounts]]
+    states: Mapping[str, ShareState], wanted: Iterable[tuple[str, AnyAmounts]]
 ) -> list[bool | None]:
     """Whether jobs may start, in order; each job that may takes part in the next answers.
 
     Args:
         states: queues by name.
-        asked: the queue of each job and what it needs to start, which may be empty.
+        wanted: the queue of each job and what it needs to start, which may be empty.
 
     Returns:
         One answer per job; ``None`` for an unknown queue.
     """
     promised = {name: state.account.inqueue for name, state in states.items()}
     answers: list[bool | None] = []
-    for queue, needs in asked:
+    for queue, needs in wanted:
         state = states.get(queue)
         if state is None:
             answers.append(None)

@@ -1,8 +1,8 @@
-"""The next best hosts of each claim: where it asks when its first host refuses.
+"""The next best hosts of each claim: where it goes when its first host refuses.
 
 Only claims that are decided by amounts, labels and inter-pod rules get further hosts. Claims with
-devices, NUMA nodes, ports, volumes, domain caps or a fixed node ask one host, because their choice
-is more than a node.
+devices, NUMA nodes, ports, volumes, domain caps or a fixed node go to one host, because they choose
+more than a node.
 """
 
 from collections.abc import Callable, Collection
@@ -49,7 +49,7 @@ class HostCandidates:
         Args:
             placer: the engine of the loop.
             tables: pods and classes of the cluster.
-            rules: how many hosts a claim asks.
+            rules: how many hosts a claim tries.
             rng: draws that break ties between hosts.
             in_flight: pods that other loops decide about; by default, all dispatched ones.
         """

@@ -52,7 +52,7 @@ class LoopHelpers(NamedTuple):
 
     #: Finds victims for pods that fit nowhere; ``None`` without preemption.
     preempting: ShardPreemption | None = None
-    #: Adds hosts to ask when the first one refuses; ``None`` for one host per claim.
+    #: Adds hosts to try when the first one refuses; ``None`` for one host per claim.
     candidates: HostCandidates | None = None
 
 

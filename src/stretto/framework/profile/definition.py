@@ -39,7 +39,7 @@ class Profile(ProfileRules, frozen=True, eq=False):
     conflicts: ConflictMode = ConflictMode.FIT
     #: What a conflict does to the other claims of a unit.
     commit: CommitMode = CommitMode.INCREMENTAL
-    #: How many hosts a claim asks, where conflicts are decided by hosts.
+    #: How many hosts a claim tries, where conflicts are decided by hosts.
     hosts: HostRules = HostRules()
     #: Whether kube-parity decides, pod by pod, instead of the filters and scores above.
     exact: bool = False

@@ -1,4 +1,4 @@
-"""The ``hosts`` settings of a profile: how many hosts a claim asks, and how long gangs hold claims.
+"""The ``hosts`` settings of a profile: how many hosts a claim tries, how long claims of gangs live.
 
     stretto:
       conflicts: hosts
@@ -24,7 +24,7 @@ LONGEST: Final = 600.0
 
 
 class HostRules(NamedTuple):
-    """How claims ask hosts."""
+    """How claims try hosts."""
 
     #: Hosts of a claim; ``None`` for as many as the decisions in flight suggest.
     candidates: int | None = None

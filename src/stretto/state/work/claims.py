@@ -146,7 +146,7 @@ class Plan(NamedTuple):
     others: tuple[int, int, int] | None = None
     #: Evictions needed for some units' claims.
     preemptions: Sequence[UnitPreemption] = ()
-    #: Nodes to ask when the first one refuses, by claim.
+    #: Nodes to try when the first one refuses, by claim.
     alternatives: Mapping[int, OtherHosts] = {}
 
     def plain(self) -> "Plan":

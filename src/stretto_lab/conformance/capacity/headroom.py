@@ -74,7 +74,7 @@ class CpuInput(msgspec.Struct, frozen=True):
     upper_bound: float
     #: Cores kept free.
     reserved_for_allocate: float
-    #: Cores lent in any case.
+    #: Cores loaned in any case.
     reserved_for_reclaim: float
     #: Containers.
     containers: tuple[EstimatedContainer, ...]
@@ -197,13 +197,13 @@ class MemoryInput(msgspec.Struct, frozen=True):
     upper_bound: float
     #: Bytes kept free.
     reserved_for_allocate: float
-    #: Whether a buffer is lent.
+    #: Whether a buffer is loaned.
     util_based: bool
     #: Share of caches.
     cache_ratio: float
     #: Share of free memory.
     free_ratio: float
-    #: Bytes lent in any case.
+    #: Bytes loaned in any case.
     static_capacity: float
     #: Share of requests kept.
     request_ratio: float

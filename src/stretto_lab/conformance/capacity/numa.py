@@ -131,13 +131,17 @@ class NumaInput(msgspec.Struct, frozen=True):
 
 def numa(given: Fields) -> Fields:
     """``kc_numa``: filter and score of each node."""
-    asked = msgspec.convert(given, NumaInput, strict=False)
-    pod = asked.pod.pod()
+    wanted = msgspec.convert(given, NumaInput, strict=False)
+    pod = wanted.pod.pod()
     rules = NumaScoring(
-        asked.strategy, asked.plugin_policy, asked.aligned, asked.weights, CapacityProfile.KATALYST
+        wanted.strategy,
+        wanted.plugin_policy,
+        wanted.aligned,
+        wanted.weights,
+        CapacityProfile.KATALYST,
     )
     nodes = []
-    for each in asked.nodes:
+    for each in wanted.nodes:
         machine = each.machine()
         found = fit.align(machine, pod, rules.policy, rules.aligned, rules.profile)
         nodes.append(

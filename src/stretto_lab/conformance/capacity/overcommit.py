@@ -8,8 +8,8 @@ import msgspec
 from stretto.api.wire import quantity
 from stretto.base.errors import InputError
 from stretto.capacity.overcommit.admission import (
-    Admission,
     ContainerCpu,
+    NodeAdmission,
     OvercommittedNode,
     PodCpu,
     admit,
@@ -270,23 +270,23 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
 
 def node_filter(given: Fields) -> Fields:
     """``kc_overcommit_filter``: whether an overcommitted node admits a pod."""
-    asked = msgspec.convert(given, OvercommitFilterInput)
-    pod, present = asked.pod.cpu, [each.cpu for each in asked.existing]
+    wanted = msgspec.convert(given, OvercommitFilterInput)
+    pod, present = wanted.pod.cpu, [each.cpu for each in wanted.existing]
     return {
-        "filter": _filter(asked, pod, present),
+        "filter": _filter(wanted, pod, present),
         "guaranteed_cpus": pod.guaranteed,
         "request_milli": pod.shared_milli,
         "node_requested_milli": sum(each.milli for each in present),
     }
 
 
-def _filter(asked: OvercommitFilterInput, pod: PodCpu, present: list[PodCpu]) -> str:
+def _filter(wanted: OvercommitFilterInput, pod: PodCpu, present: list[PodCpu]) -> str:
     """The status of Katalyst's filter, which fails where it cannot read a value."""
-    asks = pod.guaranteed or pod.shared_milli
-    if asked.node_unknown or (asks and not asked.is_readable):
+    needs = pod.guaranteed or pod.shared_milli
+    if wanted.node_unknown or (needs and not wanted.is_readable):
         return "Error"
     try:
-        admitted = admit(asked.node(), present, pod) is Admission.ADMITTED
+        admitted = admit(wanted.node(), present, pod) is NodeAdmission.ADMITTED
     except InputError:
-        return "Error" if asks else ""
+        return "Error" if needs else ""
     return "" if admitted else "Unschedulable"

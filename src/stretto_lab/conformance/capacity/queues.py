@@ -65,7 +65,7 @@ class RecordedJob(msgspec.Struct, frozen=True):
 
 
 class RecordedProbe(msgspec.Struct, frozen=True):
-    """A task that asks for a queue."""
+    """A task that needs a queue."""
 
     #: The queue.
     queue: str
@@ -82,7 +82,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
     queues: tuple[ShareQueue, ...]
     #: Jobs in them.
     jobs: tuple[RecordedJob, ...]
-    #: Tasks that ask for a queue.
+    #: Tasks that need a queue.
     probes: tuple[RecordedProbe, ...] = ()
     #: Jobs that want to start, in order.
     enqueue: tuple[RecordedJob, ...] = ()
@@ -114,40 +114,40 @@ class QueuesInput(msgspec.Struct, frozen=True):
 
 def proportional(given: Fields) -> Fields:
     """``vo_proportion``: deserved amounts by water filling, and answers to probes."""
-    asked = msgspec.convert(given, QueuesInput)
+    wanted = msgspec.convert(given, QueuesInput)
     found = proportion.proportional(
-        asked.specs(), asked.accounts(), _counted(asked.total), CapacityProfile.VOLCANO
+        wanted.specs(), wanted.accounts(), _counted(wanted.total), CapacityProfile.VOLCANO
     )
     by_name = {each.spec.name: each for each in found}
     allowed = [
         states.within_deserved(by_name[each.queue], _counted(each.requests))
         if each.queue in by_name
         else None
-        for each in asked.probes
+        for each in wanted.probes
     ]
     return {
         "overused": {each.spec.name: each.is_overused for each in found},
         **_lists(
             allocatable=allowed,
             preemptive=allowed,
-            enqueue=states.admit_jobs(by_name, asked.starting()),
+            enqueue=states.admit_jobs(by_name, wanted.starting()),
         ),
-        **_described(states.ordered(found), asked),
+        **_described(states.ordered(found), wanted),
     }
 
 
 def configured(given: Fields) -> Fields:
     """``vo_capacity``: deserved amounts as configured, and answers to probes."""
-    asked = msgspec.convert(given, QueuesInput)
-    method = capacities.tree if asked.hierarchy else capacities.flat
+    wanted = msgspec.convert(given, QueuesInput)
+    method = capacities.tree if wanted.hierarchy else capacities.flat
     try:
-        found = method(asked.specs(), asked.accounts(), _counted(asked.total))
+        found = method(wanted.specs(), wanted.accounts(), _counted(wanted.total))
     except QueueTreeError:
-        return _refused(asked)
+        return _refused(wanted)
     by_name = {each.spec.name: each for each in found}
     allowed: list[bool | None] = []
     reclaims: list[bool | None] = []
-    for probe in asked.probes:
+    for probe in wanted.probes:
         state = by_name.get(probe.queue)
         if state is None:
             allowed.append(None)
@@ -159,20 +159,20 @@ def configured(given: Fields) -> Fields:
     answers = _lists(
         allocatable=allowed,
         preemptive=reclaims,
-        enqueue=states.admit_jobs(by_name, asked.starting()),
+        enqueue=states.admit_jobs(by_name, wanted.starting()),
     )
-    return answers | _described(states.ordered(found, states.by_share_deserving), asked)
+    return answers | _described(states.ordered(found, states.by_share_deserving), wanted)
 
 
-def _refused(asked: QueuesInput) -> Fields:
+def _refused(wanted: QueuesInput) -> Fields:
     """What Volcano knows of queues that are no tree: without a root, only the first one."""
-    specs = asked.specs()
+    specs = wanted.specs()
     known = specs if any(each.name == capacities.ROOT for each in specs) else specs[:1]
     found = [ShareState(each, QueueAccount(), {}, each.deserved, 0.0) for each in known]
     names = sorted(each.name for each in known)
-    probes = [False if each.queue in names else None for each in asked.probes]
-    starts = [False if each.queue in names else None for each in asked.enqueue]
-    described = _described(found, asked)
+    probes = [False if each.queue in names else None for each in wanted.probes]
+    starts = [False if each.queue in names else None for each in wanted.enqueue]
+    described = _described(found, wanted)
     return {
         **_lists(allocatable=probes, preemptive=probes, enqueue=starts),
         **described,
@@ -185,11 +185,11 @@ def _lists(**answers: list[bool | None]) -> Fields:
     return {name: found for name, found in answers.items() if found}
 
 
-def _described(found: list[ShareState], asked: QueuesInput) -> Fields:
+def _described(found: list[ShareState], wanted: QueuesInput) -> Fields:
     by_name = {each.spec.name: each for each in found}
     return {
         "queue_order": list(by_name),
-        "queues": {name: _queue(each, by_name, asked.total) for name, each in by_name.items()},
+        "queues": {name: _queue(each, by_name, wanted.total) for name, each in by_name.items()},
     }
 
 

@@ -114,14 +114,14 @@ class RecommendInput(msgspec.Struct, frozen=True):
 
 def recommend(given: Fields) -> Fields:
     """``kc_recommend``: percentiles and requests of each container."""
-    asked = msgspec.convert(given, RecommendInput)
-    histories = [task.history() for task in asked.tasks]
-    now = max((end for _, end in histories), default=START_S) + asked.wait_s
+    wanted = msgspec.convert(given, RecommendInput)
+    histories = [task.history() for task in wanted.tasks]
+    now = max((end for _, end in histories), default=START_S) + wanted.wait_s
     shown: Fields = {}
     values: dict[str, float] = {}
-    for task, (history, _) in zip(asked.tasks, histories, strict=True):
+    for task, (history, _) in zip(wanted.tasks, histories, strict=True):
         try:
-            parts = (*asked.extra_percentiles, PERCENTILE)
+            parts = (*wanted.extra_percentiles, PERCENTILE)
             shown[task.key] = {f"{part:g}": history.percentile(part, now) for part in parts}
             values[task.key] = history.percentile(PERCENTILE, now)
         except UseError as error:
@@ -129,7 +129,7 @@ def recommend(given: Fields) -> Fields:
     found: Fields = {"percentiles": shown}
     failed = {
         f"{task.key}/{number}": run.error
-        for task in asked.tasks
+        for task in wanted.tasks
         for number, run in enumerate(task.runs)
         if run.error
     }
@@ -137,15 +137,15 @@ def recommend(given: Fields) -> Fields:
         found["run_errors"] = failed
     if len(values) < len(shown):
         return found | {"error": "a percentile is missing"}
-    return found | {"containers": _containers(asked, values, now)}
+    return found | {"containers": _containers(wanted, values, now)}
 
 
-def _containers(asked: RecommendInput, values: dict[str, float], now_s: float) -> list[Fields]:
+def _containers(wanted: RecommendInput, values: dict[str, float], now_s: float) -> list[Fields]:
     """Requests of each container, by name."""
-    workload = RecommendedWorkload(NAMESPACE, asked.workload)
-    kills = [each.record(now_s) for each in asked.oom]
+    workload = RecommendedWorkload(NAMESPACE, wanted.workload)
+    kills = [each.record(now_s) for each in wanted.oom]
     found: dict[str, Fields] = {}
-    for task in asked.tasks:
+    for task in wanted.tasks:
         container = found.setdefault(task.container, {"name": task.container})
         value, buffer = values[task.key], task.buffer_percent * PERCENT
         if task.resource is RecommendedResource.CPU:

@@ -5,11 +5,8 @@ import numpy as np
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.base.rng import Rng
-from stretto.control.binder.binder import ClaimJudge
 from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
-from stretto.control.binder.hosts.judge import HostJudge, HostPool
-from stretto.control.binder.hosts.mailboxes import HostMailboxes
-from stretto.control.binder.hosts.tentative import TentativeClaims
+from stretto.control.binder.hosts.judge import HostJudge, host_pool
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode
@@ -33,13 +30,13 @@ class SimulatedCell:
         self.engine = CompiledProfile(load_profile(cell.policy), self.cluster)
         checks = ClaimChecks(self.engine.is_eligible)
         each = PlanJudge(self.cluster, checks, cell.conflicts, cell.commit)
-        pool = HostPool(HostMailboxes(), TentativeClaims(self.cluster, cell.hosts.gang_seconds))
+        pool = host_pool(self.cluster, cell.hosts.gang_seconds)
         #: The host actors; ``None`` in the other modes.
         self.hosts: HostJudge | None = None
         if cell.conflicts is ConflictMode.HOSTS:
             self.hosts = HostJudge(each, pool, lambda: 0.0)
         #: The conflict check of the binder.
-        self.judge: ClaimJudge = self.hosts or each
+        self.judge: PlanJudge | HostJudge = self.hosts or each
         self._fill(cell, rng)
 
     def _fill(self, cell: OmegaCell, rng: Rng) -> None:

@@ -1,8 +1,8 @@
-"""The judge that asks hosts: a refused claim goes to its next best host.
+"""The judge of the mode ``hosts``: a refused claim goes to its next best host.
 
 Source: HULK's resource pool (Meituan, 2018): one actor per host answers by its own state, first
-come, first served. A task asks its n best hosts in order; if all refuse, it is decided again on a
-fresh view. Hosts need neither locks nor versions, because a host answers one message at a time.
+come, first served. A task goes to its n best hosts in order; if all refuse, it is decided again on
+a fresh view. Hosts need neither locks nor versions, because a host answers one message at a time.
 Units that must fit together are not part of the publication: their claims are tentative.
 """
 
@@ -14,8 +14,9 @@ import numpy as np
 
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import Judgement, PlanJudge
-from stretto.control.binder.hosts.mailboxes import HostAsk, HostMailboxes
+from stretto.control.binder.hosts.mailboxes import HostMailboxes, HostRequest
 from stretto.control.binder.hosts.tentative import TentativeClaims
+from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.claims import ConflictCause, Plan, UnitClaims
 
 NO_CAUSE: Final = ConflictCause.GANG_SHORT
@@ -27,12 +28,17 @@ class HostPool(NamedTuple):
 
     #: Mailboxes.
     mail: HostMailboxes
-    #: Undecided claims of gangs.
+    #: Claims that are not decided.
     tentative: TentativeClaims
 
 
+def host_pool(cluster: Cluster, ttl_s: float) -> HostPool:
+    """The hosts of a cluster, which hold an undecided claim for so many seconds."""
+    return HostPool(HostMailboxes(), TentativeClaims(cluster, ttl_s))
+
+
 class HostJudge:
-    """Judges plans by asking hosts, and charges granted claims."""
+    """Judges plans by the answers of hosts, and charges granted claims."""
 
     def __init__(
         self,
@@ -41,7 +47,9 @@ class HostJudge:
         now: Callable[[], float],
         failpoint: Failpoint = no_failpoint,
     ) -> None:
-        """Ask the hosts of a pool; mail of lost plans is dropped.
+        """Take over a pool: mail and tentative claims of a dead binder are dropped.
+
+        Their plans are lost, and the dispatcher dispatches all of their pods again.
 
         Args:
             judge: checks and charges one claim.
@@ -58,22 +66,23 @@ class HostJudge:
         self._now = now
         self._failpoint = failpoint
         pool.mail.clear()
+        pool.tentative.release_all()
 
     def judge(self, plan: Plan) -> Judgement:
-        """Ask for every claim; claims that no host grants are refused."""
+        """Send every claim to its hosts; claims that no host grants are refused."""
         rows = plan.rows.tolist()
-        self._pool.tentative.release(rows)  # claims of a binder that died
         if not rows:
             return Judgement(np.zeros(0, np.int64), [])
+        self._pool.tentative.release(rows)
         if self._judge.grants_all(plan):
             self.ranks[0] += len(rows)
             return Judgement(np.arange(len(rows)), [])
-        asking = _PlanAsking(self._judge.with_needs(plan), self._judge, self._pool, self._now())
-        asking.ask()
+        answers = _PlanAnswers(self._judge.with_needs(plan), self._judge, self._pool, self._now())
+        answers.collect()
         self._failpoint("hosts.answered")
-        judgement = asking.settle()
+        judgement = answers.settle()
         for claim in judgement.granted.tolist():
-            rank = asking.ranks[claim]
+            rank = answers.ranks[claim]
             self.ranks[rank] += 1
             self.behind += int(plan.alternatives[claim].behind[rank - 1]) if rank else 0
         return judgement
@@ -87,8 +96,8 @@ class HostJudge:
         return self._pool.tentative.next_due()
 
 
-class _PlanAsking:
-    """One plan whose claims ask hosts."""
+class _PlanAnswers:
+    """The answers of hosts to the claims of one plan."""
 
     def __init__(self, plan: Plan, judge: PlanJudge, pool: HostPool, now: float) -> None:
         self._plan = plan._replace(slots=plan.slots.copy(), generations=plan.generations.copy())
@@ -100,20 +109,20 @@ class _PlanAsking:
         #: How many hosts have refused each claim.
         self.ranks: dict[int, int] = {}
 
-    def ask(self) -> None:
-        """Ask host after host until every claim has an answer."""
+    def collect(self) -> None:
+        """Send claims to host after host until each has an answer."""
         mail, plan = self._pool.mail, self._plan
         for number, unit in enumerate(plan.units):
             for claim in range(unit.start, unit.stop):
-                mail.post(int(plan.slots[claim]), HostAsk(claim, number))
+                mail.post(int(plan.slots[claim]), HostRequest(claim, number))
         while (turn := mail.take()) is not None:
-            _, ask = turn
-            unit = plan.units[ask.unit]
-            cause = self._judge.grant(plan, ask.claim, unit, self._good[ask.unit])
+            _, request = turn
+            unit = plan.units[request.unit]
+            cause = self._judge.grant(plan, request.claim, unit, self._good[request.unit])
             if cause is None:
-                self._granted(ask, unit)
-            elif not self._forward(ask):
-                self._bad[ask.unit][ask.claim] = cause
+                self._granted(request)
+            elif not self._forward(request):
+                self._bad[request.unit][request.claim] = cause
 
     def settle(self) -> Judgement:
         """Confirm or release the claims of each unit, in host order."""
@@ -134,20 +143,20 @@ class _PlanAsking:
                 self._judge.touch(plan, lost)
         return Judgement(np.array(sorted(granted), np.int64), refused)
 
-    def _granted(self, ask: HostAsk, unit: UnitClaims) -> None:
-        self._good[ask.unit].append(ask.claim)
-        self.ranks[ask.claim] = ask.rank
-        if unit.at_least > 1:
-            row, slot = int(self._plan.rows[ask.claim]), int(self._plan.slots[ask.claim])
-            self._pool.tentative.hold(row, slot, self._now)
+    def _granted(self, request: HostRequest) -> None:
+        """Record a charged claim; it is tentative until its whole unit is decided."""
+        self._good[request.unit].append(request.claim)
+        self.ranks[request.claim] = request.rank
+        row, slot = int(self._plan.rows[request.claim]), int(self._plan.slots[request.claim])
+        self._pool.tentative.hold(row, slot, self._now)
 
-    def _forward(self, ask: HostAsk) -> bool:
+    def _forward(self, request: HostRequest) -> bool:
         """Send a refused claim to its next host; ``False`` without one."""
-        others = self._plan.alternatives.get(ask.claim)
-        if others is None or ask.rank >= len(others.slots):
+        others = self._plan.alternatives.get(request.claim)
+        if others is None or request.rank >= len(others.slots):
             return False
-        slot = int(others.slots[ask.rank])
-        self._plan.slots[ask.claim] = slot
-        self._plan.generations[ask.claim] = others.generations[ask.rank]
-        self._pool.mail.post(slot, ask._replace(rank=ask.rank + 1))
+        slot = int(others.slots[request.rank])
+        self._plan.slots[request.claim] = slot
+        self._plan.generations[request.claim] = others.generations[request.rank]
+        self._pool.mail.post(slot, request._replace(rank=request.rank + 1))
         return True

@@ -1,11 +1,11 @@
-"""Mailboxes of hosts: who asks which host, in the order of arrival."""
+"""Mailboxes of hosts: claims that wait for the answer of a host, in the order of arrival."""
 
 from collections import deque
 from typing import NamedTuple
 
 
-class HostAsk(NamedTuple):
-    """A claim that asks a host."""
+class HostRequest(NamedTuple):
+    """A claim on its way to a host."""
 
     #: Position of the claim in its plan.
     claim: int
@@ -20,23 +20,23 @@ class HostMailboxes:
 
     def __init__(self) -> None:
         """Start without mail."""
-        self._mail: dict[int, deque[HostAsk]] = {}
+        self._mail: dict[int, deque[HostRequest]] = {}
         #: Hosts with mail, in the order of their turns.
         self._turns: deque[int] = deque()
 
     def __len__(self) -> int:
         return sum(map(len, self._mail.values()))
 
-    def post(self, host: int, ask: HostAsk) -> None:
+    def post(self, host: int, request: HostRequest) -> None:
         """Put a message at the end of a mailbox."""
         box = self._mail.get(host)
         if box is None:
-            self._mail[host] = deque((ask,))
+            self._mail[host] = deque((request,))
             self._turns.append(host)
         else:
-            box.append(ask)
+            box.append(request)
 
-    def take(self) -> tuple[int, HostAsk] | None:
+    def take(self) -> tuple[int, HostRequest] | None:
         """The oldest message of the host whose turn it is; ``None`` without mail.
 
         A host that has more mail gets its next turn after the others, so that a full mailbox delays
@@ -46,12 +46,12 @@ class HostMailboxes:
             return None
         host = self._turns.popleft()
         box = self._mail[host]
-        ask = box.popleft()
+        request = box.popleft()
         if box:
             self._turns.append(host)
         else:
             del self._mail[host]
-        return host, ask
+        return host, request
 
     def clear(self) -> None:
         """Drop all mail: the plans that it belongs to are lost."""

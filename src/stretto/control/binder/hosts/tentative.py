@@ -1,7 +1,8 @@
-"""Tentative claims: what hosts hold for a gang until it is confirmed, released or too late.
+"""Tentative claims: what hosts hold for a unit until it is confirmed, released or too late.
 
-The claims of a gang are charged one by one while other hosts still answer. If the binder dies in
-between, the charges remain; this table outlives it and releases them after a time to live.
+The claims of a unit are charged one by one while other hosts still answer. If the binder dies in
+between, the charges remain. This table outlives it: a successor releases them when it takes over,
+and without a successor they expire.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from stretto.state.rows.lifecycle import PodState
 
 
 class TentativeClaim(NamedTuple):
-    """A charged claim of a gang that is not decided yet."""
+    """A charged claim whose unit is not decided yet."""
 
     #: Serial of the pod, to detect reused rows.
     serial: int
@@ -36,7 +37,7 @@ class TentativeClaims:
         return len(self._claims)
 
     def hold(self, row: int, slot: int, now: float) -> None:
-        """A host has granted the claim of a gang."""
+        """Record that a host has granted a claim."""
         serial = int(self._cluster.pods.serial[row])
         self._claims[row] = TentativeClaim(serial, slot, now + self._ttl_s)
 
@@ -52,6 +53,10 @@ class TentativeClaims:
             is_same = pods.serial[row] == claim.serial and pods.slot[row] == claim.slot
             if is_same and pods.state[row] != PodState.ASSUMED:
                 self._cluster.charges.refund(row)
+
+    def release_all(self) -> None:
+        """Release every claim: the binder that would decide it is gone."""
+        self.release(list(self._claims))
 
     def expire(self, now: float) -> None:
         """Release the claims whose time is over."""
