@@ -44,7 +44,7 @@ def omega_table(points: list[dict[str, Any]]) -> list[str]:
         plain = (each["conflicts"], each["commit"]) == ("fit", "incremental")
         mode = "" if plain else f" {each['conflicts']}, {each['commit']}"
         if each["conflicts"] == "hosts":
-            mode = f" hosts, n {'by load' if each['hosts'] is None else f'= {each["hosts"]}'}"
+            mode = " hosts, n by load" if each["hosts"] is None else f" hosts, n = {each['hosts']}"
         cell = f"{each['conflict_fraction']:.2f} / {each['busyness']:.2f}"
         cells = groups.setdefault(f"{each['schedulers']}{mode}", {})
         cells[each["decision_s"]] = f"({cell})" if each["saturated"] else cell
