@@ -46,7 +46,7 @@ class UseInput(msgspec.Struct, frozen=True):
         return {name: amount for name, amount in pairs if amount}
 
 
-class PodInput(msgspec.Struct, frozen=True):
+class ReclaimPodInput(msgspec.Struct, frozen=True):
     """A pod on the node."""
 
     #: Name.
@@ -78,15 +78,15 @@ class PodInput(msgspec.Struct, frozen=True):
 
     def service_qos(self) -> ServiceQos:
         """The QoS class."""
-        asks = any(any(each.pair()) for each in (*self.requests, self.init_request))
-        return classes.qos_of(self.qos, KubeQos.BURSTABLE if asks else KubeQos.BEST_EFFORT)
+        requests_any = any(any(each.pair()) for each in (*self.requests, self.init_request))
+        return classes.qos_of(self.qos, KubeQos.BURSTABLE if requests_any else KubeQos.BEST_EFFORT)
 
     def band(self) -> Band:
         """The priority band."""
         return classes.band_of(self.priority_class, self.priority, self.service_qos())
 
 
-class PodUse(msgspec.Struct, frozen=True):
+class ReclaimPodUse(msgspec.Struct, frozen=True):
     """Measured use of a pod or of an application of the host."""
 
     #: Name.
@@ -97,7 +97,7 @@ class PodUse(msgspec.Struct, frozen=True):
     priority: str = ""
 
 
-class MetricInput(msgspec.Struct, frozen=True):
+class ReclaimMetricInput(msgspec.Struct, frozen=True):
     """The report of a node."""
 
     #: Seconds since the report; ``None`` for a report without time.
@@ -107,9 +107,9 @@ class MetricInput(msgspec.Struct, frozen=True):
     #: Use outside pods.
     system_usage: UseInput = UseInput()
     #: Pods.
-    pods: tuple[PodUse, ...] = ()
+    pods: tuple[ReclaimPodUse, ...] = ()
     #: Applications outside pods.
-    host_apps: tuple[PodUse, ...] = ()
+    host_apps: tuple[ReclaimPodUse, ...] = ()
     #: Requested amounts that the peak prediction shows as unused.
     prod_reclaimable: UseInput = UseInput()
 
@@ -165,9 +165,9 @@ class NodeInput(msgspec.Struct, frozen=True):
 
     capacity: dict[str, int]
     allocatable: dict[str, int]
-    metric: MetricInput
+    metric: ReclaimMetricInput
     strategy: StrategyInput = StrategyInput()
-    pods: tuple[PodInput, ...] = ()
+    pods: tuple[ReclaimPodInput, ...] = ()
     zones: tuple[ZoneInput, ...] = ()
     reserved_annotation: NodeReservation = NodeReservation()
     cpu_normalization_ratio: str = ""
@@ -183,7 +183,7 @@ class NodeInput(msgspec.Struct, frozen=True):
         capacity = [[self.capacity.get("cpu_milli", 0), self.capacity.get("memory", 0)]]
         return NodeSupply(np.array(capacity), np.array([kept]), self.metric.system(apps))
 
-    def holding(self) -> list[PodInput]:
+    def holding(self) -> list[ReclaimPodInput]:
         """Pods above batch that run or will run."""
         return [p for p in self.pods if p.phase in _ACTIVE and p.band() not in _NOT_HELD]
 
@@ -273,5 +273,5 @@ def _normalized(cpu: int, node: NodeInput) -> int:
     return -(-int(cpu * 1000 * ratio) // 1000) if ratio > 1 else cpu
 
 
-def _app_band(app: PodUse) -> Band:
+def _app_band(app: ReclaimPodUse) -> Band:
     return classes.band_named(app.priority)

@@ -33,7 +33,7 @@ class SampleInput(msgspec.Struct, frozen=True):
     window_s: float = 0
 
 
-class PodInput(msgspec.Struct, frozen=True):
+class ScalingPodInput(msgspec.Struct, frozen=True):
     """A pod of the workload."""
 
     name: str
@@ -66,7 +66,7 @@ class Timing(msgspec.Struct, frozen=True):
     cpu_init_s: float
     readiness_delay_s: float
 
-    def unready(self, pod: PodInput, sample: SampleInput | None, resource: str) -> bool:
+    def unready(self, pod: ScalingPodInput, sample: SampleInput | None, resource: str) -> bool:
         """Whether the value of a pod does not count."""
         if pod.phase == "Pending":
             return True
@@ -79,7 +79,7 @@ class Timing(msgspec.Struct, frozen=True):
         return not pod.ready and self.readiness_delay_s > pod.started_ago_s - pod.transition_ago_s
 
 
-class MetricInput(msgspec.Struct, frozen=True):
+class ScalingMetricInput(msgspec.Struct, frozen=True):
     """One metric."""
 
     mode: str
@@ -91,7 +91,7 @@ class MetricInput(msgspec.Struct, frozen=True):
     metrics_error: bool = False
 
 
-class ReplicasInput(MetricInput, frozen=True, kw_only=True):
+class ReplicasInput(ScalingMetricInput, frozen=True, kw_only=True):
     """The input of the family ``hpa_replicas``."""
 
     current: int
@@ -99,7 +99,7 @@ class ReplicasInput(MetricInput, frozen=True, kw_only=True):
     tolerance_down: float
     cpu_init_s: float
     readiness_delay_s: float
-    pods: tuple[PodInput, ...] = ()
+    pods: tuple[ScalingPodInput, ...] = ()
 
 
 class ToleranceInput(msgspec.Struct, frozen=True):
@@ -123,8 +123,8 @@ class MetricsInput(msgspec.Struct, frozen=True):
     tolerance: float
     cpu_init_s: float
     readiness_delay_s: float
-    specs: tuple[MetricInput, ...]
-    pods: tuple[PodInput, ...] = ()
+    specs: tuple[ScalingMetricInput, ...]
+    pods: tuple[ScalingPodInput, ...] = ()
     behavior: TolerancesInput = TolerancesInput()
 
     def tolerances(self) -> Tolerance:
@@ -212,22 +212,22 @@ def replicas_of_metrics(given: Fields) -> Fields:
     fields = msgspec.convert(given, MetricsInput)
     timing = Timing(fields.cpu_init_s, fields.readiness_delay_s)
     counts, tolerance = (fields.spec_replicas, fields.status_replicas), fields.tolerances()
-    asked: list[Proposal | None] = []
+    wanted: list[Proposal | None] = []
     errors: list[tuple[str, str]] = []
     for spec in fields.specs:
         try:
-            asked.append(_propose(spec, fields.pods, timing, counts, tolerance))
+            wanted.append(_propose(spec, fields.pods, timing, counts, tolerance))
         except InputError as error:
-            asked.append(None)
+            wanted.append(None)
             errors.append((spec.mode, str(error)))
-    numbers = [None if each is None else each.replicas for each in asked]
+    numbers = [None if each is None else each.replicas for each in wanted]
     chosen = choice.choose(numbers, fields.spec_replicas)
     result: Fields = {
         "replicas": -1 if chosen is None else chosen.replicas,
         "metric": ""
         if chosen is None
         else _metric_name(fields.specs[chosen.metric], chosen.metric),
-        "statuses": [_status(*pair) for pair in zip(fields.specs, asked, strict=True)],
+        "statuses": [_status(*pair) for pair in zip(fields.specs, wanted, strict=True)],
         "scaling_active": "True:ValidMetricFound",
     }
     if errors:
@@ -263,8 +263,8 @@ _KINDS = {
 
 
 def _propose(
-    metric: MetricInput,
-    pods: tuple[PodInput, ...],
+    metric: ScalingMetricInput,
+    pods: tuple[ScalingPodInput, ...],
     timing: Timing,
     counts: tuple[int, int],
     tolerance: Tolerance,
@@ -294,7 +294,9 @@ def _propose(
     return replicas.by_value_per_pod(total, target, status, capping)
 
 
-def _state(pod: PodInput, metric: MetricInput, timing: Timing, resource: str) -> PodState:
+def _state(
+    pod: ScalingPodInput, metric: ScalingMetricInput, timing: Timing, resource: str
+) -> PodState:
     return PodState(
         pod.name,
         pod.deleted or pod.phase == "Failed",
@@ -323,7 +325,7 @@ def _sum_unless_negative(values: tuple[int, ...]) -> int | None:
     return total
 
 
-def _metric_name(metric: MetricInput, index: int) -> str:
+def _metric_name(metric: ScalingMetricInput, index: int) -> str:
     return {
         "resource": "cpu resource utilization (percentage of request)",
         "raw_resource": "cpu resource",
@@ -332,7 +334,7 @@ def _metric_name(metric: MetricInput, index: int) -> str:
     }.get(metric.mode, f"external metric m{index}(nil)")
 
 
-def _status(metric: MetricInput, found: Proposal | None) -> Fields | None:
+def _status(metric: ScalingMetricInput, found: Proposal | None) -> Fields | None:
     if found is None:
         return None
     if metric.mode == "resource":
