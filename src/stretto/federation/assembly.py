@@ -7,6 +7,7 @@ from stretto.federation.controllers.automigration import AutoMigrationController
 from stretto.federation.controllers.clusters.health import HealthController
 from stretto.federation.controllers.clusters.links import MemberLinks
 from stretto.federation.controllers.clusters.membership import MembershipController
+from stretto.federation.controllers.failover import FailoverController
 from stretto.federation.controllers.federate import FederateController
 from stretto.federation.controllers.feedback import FeedbackController
 from stretto.federation.controllers.follow import FollowController
@@ -62,6 +63,8 @@ class Federation:
                 AggregationController(self.fleet),
             ]
         )
+        if settings.failover is not None:
+            self.loop.add_controllers([FailoverController(self.fleet, settings.failover)])
 
     def close(self) -> None:
         """Close the connections to all members and stop reading the host."""

@@ -17,6 +17,20 @@ class PlannerKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class FailoverRule:
+    """When and how fast objects leave lost clusters."""
+
+    #: Seconds for which a cluster must be lost.
+    after: float = 300.0
+    #: Seconds for which a returned cluster must be ready before objects return.
+    back_after: float = 300.0
+    #: Objects that leave or return in a minute.
+    objects_per_minute: float = 600.0
+    #: Share of the clusters beyond which a loss is taken for one of the host's own network.
+    most_lost: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class FederationSettings:
     """How the controllers behave. The defaults never remove what runs without a successor."""
 
@@ -32,6 +46,8 @@ class FederationSettings:
     #: Whether scores count the CPU and the memory of a replica. KubeAdmiral counts only GPUs and
     #: other extended resources.
     counts_requests: bool = True
+    #: Failover of lost clusters; ``None`` leaves their objects where they are.
+    failover: FailoverRule | None = None
     #: Seconds between a change in a member and the comparison with what it should be.
     drift_delay: float = 5.0
     #: Seconds between a change of a member's status and its aggregation.

@@ -14,12 +14,13 @@ from stretto.federation.objects.defaults import default_types
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
-from stretto.sim.fleet.reporting import CapacityReporter
-from stretto.stores.store import Patch, Store
+from stretto.stores.store import Store
 from stretto.workloads.kubelet import CourseOf, default_course
 
 START: Final = 1_767_225_600.0
 """Wall time at which every fleet begins: 2026-01-01."""
+JOINING: Final = 6.0
+"""Seconds in which all clusters join and report their capacity."""
 _CPU_MODEL: Final = "stretto.dev/cpu-model"
 
 
@@ -28,54 +29,39 @@ def built(
     settings: FederationSettings | None = None,
     course: CourseOf = default_course,
 ) -> EmbeddedFleet:
-    """A fleet with its clusters and the objects of its host; nothing has run yet.
+    """A fleet with its clusters and the objects of its host; the clusters have joined.
 
     Raises:
         InputError: an object is refused; the message names it.
     """
-    chosen = settings or FederationSettings(performance=fleet.matrix())
-    made = EmbeddedFleet(ManualClock(START), chosen, FleetParts(course))
+    made = EmbeddedFleet(ManualClock(START), settings or settings_of(fleet), FleetParts(course))
     configured = {str(each.get("kind")) for each in fleet.objects}
     if FEDERATED_TYPE_CONFIG.kind.kind not in configured:
         for config in default_types():
             put(made.host, FEDERATED_TYPE_CONFIG.kind, config)
     for each in fleet.clusters:
         add_cluster(made, each)
-    made.settle()
+    made.run_until(made.clock.monotonic() + JOINING)
     for body in fleet.objects:
         put(made.host, kind_of(body), body)
     return made
 
 
 def add_cluster(fleet: EmbeddedFleet, shape: ClusterShape) -> None:
-    """Add a member that has joined and is ready."""
-    member = fleet.add_member(shape.name, node_bodies(shape))
-    host = fleet.federation.fleet.host
-    reporter = CapacityReporter(fleet.federation.fleet.member(shape.name) or host, host)
-    fleet.federation.loop.add_controllers([reporter])
+    """Add a member; it joins within seconds."""
+    fleet.add_member(shape.name, node_bodies(shape))
     body = {
         "metadata": {"name": shape.name, "labels": shape.labels},
         "spec": {"taints": list(shape.taints)},
     }
     put(fleet.host, FEDERATED_CLUSTER.kind, body)
-    set_ready(fleet.host, shape.name, ready=True)
-    assert member.name == shape.name
 
 
-def set_ready(host: Store, name: str, *, ready: bool) -> None:
-    """Report a cluster as ready or as lost."""
-    conditions = [
-        {"type": "Joined", "status": "True"},
-        {"type": "Ready", "status": "True" if ready else "False"},
-        {"type": "Offline", "status": "False" if ready else "True"},
-    ]
-    kinds = (entry.kind for entry in KUBERNETES)
-    served = [
-        {"group": each.group, "version": each.version, "kind": each.kind, "pluralName": each.plural}
-        for each in kinds
-    ]
-    status = {"conditions": conditions, "apiResourceTypes": served}
-    host.patch_status(FEDERATED_CLUSTER.kind, [Patch("", name, {"status": status})])
+def settings_of(fleet: FleetDescription) -> FederationSettings:
+    """Default settings with health checks as frequent as short runs need."""
+    return FederationSettings(
+        performance=fleet.matrix(), health_period=5.0, health_threshold=10.0, drift_delay=1.0
+    )
 
 
 def put(store: Store, kind: Kind, body: dict[str, Any]) -> None:

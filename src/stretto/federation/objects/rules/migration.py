@@ -23,11 +23,12 @@ def report(rules: Steering, annotations: Mapping[str, str]) -> str | None:
     applied: Fields = {}
     if rules.limited:
         applied["limitedCapacity"] = dict(sorted(rules.limited.items()))
-    if rules.left_until:
+    if rules.left_until and names.MIGRATION in annotations:
         text = annotations.get(names.MIGRATION, "{}")
         written = msgspec.json.decode(text.encode(), type=MigrationConfiguration)
         ends = {each.cluster: each.valid_until for each in written.workload_migrations}
         applied["unavailableClusters"] = [
-            {"cluster": name, "validUntil": ends[name]} for name in sorted(rules.left_until)
+            {"cluster": name, "validUntil": ends[name]}
+            for name in sorted(rules.left_until.keys() & ends.keys())
         ]
     return json.dumps(applied, separators=(",", ":")) if applied else None

@@ -6,6 +6,7 @@ field of the policy applies.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -34,6 +35,15 @@ _TRUE: Final = "true"
 
 NOTHING_OBSERVED: Final = AutoMigrationInfo()
 """No pods have been counted yet."""
+
+
+class FailoverNote(msgspec.Struct, frozen=True):
+    """The annotation ``stretto.dev/failover``."""
+
+    #: Lost clusters that the object has left.
+    left: tuple[str, ...] = ()
+    #: Whether the object returns to clusters that answer again.
+    returning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +177,15 @@ def _migration(base: Steering, text: str) -> Steering:
     return replace(base, limited=limited, left_until=left)
 
 
+def _failover(base: Steering, text: str) -> Steering:
+    """Lost clusters are left for as long as they are named; a return may move replicas."""
+    found = _json(text, FailoverNote)
+    left = {**base.left_until, **dict.fromkeys(found.left, inf)}
+    return replace(
+        base, left_until=left, avoid_disruption=base.avoid_disruption and not found.returning
+    )
+
+
 def _bound(number: int) -> int:
     if number < 0:
         raise InputError(f"{names.MIGRATION}: limitedCapacity", number, "0 or more")
@@ -187,5 +206,6 @@ _RULES: Final[dict[str, Callable[[Steering, Any], Steering]]] = {
     names.PLACEMENTS: _placements,
     names.MIGRATION: _migration,
     names.AUTO_MIGRATION: _observed,
+    names.FAILOVER: _failover,
 }
 """Annotations with what they change."""

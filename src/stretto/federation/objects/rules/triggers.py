@@ -19,7 +19,7 @@ from stretto.reconcile.cache import StoredObject
 
 _STEERING: Final = (
     names.SCHEDULING_MODE, names.STICKY, names.CLUSTER_SELECTOR, names.AFFINITY, names.TOLERATIONS,
-    names.MAX_CLUSTERS, names.PLACEMENTS, names.MIGRATION,
+    names.MAX_CLUSTERS, names.PLACEMENTS, names.MIGRATION, names.FAILOVER,
 )  # fmt: skip
 """Annotations whose change always schedules again."""
 

@@ -1,0 +1,73 @@
+"""Objects leave lost clusters and return, within a budget and at a rate."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from stretto.federation.answers.placements import placed_object
+from stretto.federation.controllers.keys import everything
+from stretto.federation.settings import FailoverRule
+from stretto.sim.fleet.building import built, settings_of
+from stretto.sim.fleet.description import FleetScenario, read_fleet
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.served import MemberMood
+
+RULE = FailoverRule(after=20, back_after=20, most_lost=0.5)
+
+
+def fleet_of(rule: FailoverRule | None, repo_root: Path) -> EmbeddedFleet:
+    """The bundled fleet after its objects are placed."""
+    scenario: FleetScenario = read_fleet(repo_root / "examples" / "federation.yaml")
+    clusters = tuple(
+        msgspec.structs.replace(each, nodes=8, taints=()) for each in scenario.federation.clusters
+    )
+    described = msgspec.structs.replace(scenario.federation, clusters=clusters)
+    fleet = built(described, replace(settings_of(described), failover=rule))
+    run(fleet, 20)
+    return fleet
+
+
+def run(fleet: EmbeddedFleet, seconds: float) -> None:
+    fleet.run_until(fleet.clock.monotonic() + seconds)
+
+
+def placed(fleet: EmbeddedFleet, name: str = "default/web") -> dict[str, int | None]:
+    found = {each.name: each for each in map(placed_object, everything(fleet.federation.fleet))}
+    return found[name].placement
+
+
+def test_objects_leave_a_lost_cluster_and_return_to_it(repo_root: Path) -> None:
+    fleet = fleet_of(RULE, repo_root)
+    assert placed(fleet) == {"east": 6, "west": 3}
+    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    run(fleet, 90)
+    assert placed(fleet) == {"west": 9}
+    fleet.members["east"].served.set_mood(MemberMood.ANSWERS)
+    run(fleet, 120)
+    assert placed(fleet) == {"east": 6, "west": 3}
+
+
+def test_nothing_moves_without_a_rule(repo_root: Path) -> None:
+    fleet = fleet_of(None, repo_root)
+    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    run(fleet, 90)
+    assert placed(fleet) == {"east": 6, "west": 3}
+
+
+def test_nothing_moves_if_most_clusters_are_lost(repo_root: Path) -> None:
+    fleet = fleet_of(RULE, repo_root)
+    for name in ("east", "lab"):
+        fleet.members[name].served.set_mood(MemberMood.SILENT)
+    run(fleet, 90)
+    assert placed(fleet) == {"east": 6, "west": 3}
+
+
+@pytest.mark.parametrize(("seconds", "moved"), [(65, 1), (160, 2)])
+def test_objects_move_at_the_rate_of_the_rule(seconds: float, moved: int, repo_root: Path) -> None:
+    fleet = fleet_of(replace(RULE, objects_per_minute=1.0), repo_root)
+    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    run(fleet, seconds)
+    names = ("default/web", "default/search")
+    assert sum("east" not in placed(fleet, name) for name in names) == moved
