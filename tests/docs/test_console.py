@@ -26,6 +26,7 @@ PAGES = (
     "guides/story",
     "guides/plugins",
     "concepts/topology",
+    "mesos",
     "traces",
 )
 DOCUMENTS = tuple(f"docs/{name}.md" for name in PAGES)
