@@ -66,7 +66,6 @@ class MasterOptions:
 @click.option("--hostname", default="localhost", metavar="NAME", help="Announced name [localhost].")
 @click.option(
     "--work-dir",
-    "--work_dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Keep frameworks, tasks, quota and reservations here; without it nothing survives.",
@@ -77,7 +76,6 @@ class MasterOptions:
 @click.option("--domain", default="", metavar="REGION/ZONE", help="Fault domain of the master.")
 @click.option(
     "--allocation-interval",
-    "--allocation_interval",
     default=1.0,
     type=options.FiniteRange(0.01, 3600),
     metavar="SECONDS",
@@ -85,7 +83,6 @@ class MasterOptions:
 )
 @click.option(
     "--offer-timeout",
-    "--offer_timeout",
     default=None,
     type=options.FiniteRange(0.1, 86_400),
     metavar="SECONDS",
@@ -93,7 +90,6 @@ class MasterOptions:
 )
 @click.option(
     "--agent-reregister-timeout",
-    "--agent_reregister_timeout",
     default=600.0,
     type=options.FiniteRange(1, 86_400),
     metavar="SECONDS",

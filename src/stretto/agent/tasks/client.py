@@ -1,0 +1,112 @@
+"""HTTP to the master: single posts, and the stream of messages to this agent."""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from stretto.agent.tasks.settings import TaskAgentSettings
+from stretto.offers.messages.records import RecordReader
+
+TIMEOUT: Final = 10.0
+"""Seconds for a connection, and for the answer to a post."""
+MAX_HEAD: Final = 65_536
+"""Bytes of the longest head of an answer."""
+
+
+class MasterError(Exception):
+    """The master refused a message; its text says why."""
+
+
+class MasterClient:
+    """Talks to one master."""
+
+    def __init__(self, settings: TaskAgentSettings) -> None:
+        """Use the address and the credential of the settings."""
+        self._settings = settings
+
+    async def post(self, name: str, message: dict[str, Any]) -> None:
+        """Send one message of this agent.
+
+        Raises:
+            OSError: the master cannot be reached.
+            MasterError: it refuses the message.
+        """
+        async with asyncio.timeout(TIMEOUT):
+            reader, writer = await self._connect()
+            try:
+                body = msgspec.json.encode(message)
+                writer.write(self._head(f"/master/mesos.internal.{name}", body) + body)
+                await writer.drain()
+                status, headers = await _read_head(reader)
+                if status != 202:
+                    text = await reader.read(int(headers.get("content-length", "0")))
+                    raise MasterError(f"{name}: {status} {text.decode(errors='replace')}")
+            finally:
+                writer.close()
+
+    async def messages(self, name: str, message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """Open the stream with a registration; yield messages until it ends.
+
+        Raises:
+            OSError: the master cannot be reached.
+            MasterError: it refuses the registration.
+        """
+        async with asyncio.timeout(TIMEOUT):
+            reader, writer = await self._connect()
+        try:
+            body = msgspec.json.encode({"name": name, "message": message})
+            writer.write(self._head("/api/v1/agent", body) + body)
+            await writer.drain()
+            status, headers = await _read_head(reader)
+            if status != 200:
+                text = await reader.read(int(headers.get("content-length", "0")))
+                raise MasterError(f"{status} {text.decode(errors='replace')}")
+            records = RecordReader()
+            while chunk := await _read_chunk(reader):
+                for record in records.feed(chunk):
+                    yield msgspec.json.decode(record)
+        finally:
+            writer.close()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        context = ssl.create_default_context() if self._settings.tls else None
+        return await asyncio.open_connection(
+            self._settings.master_host, self._settings.master_port, ssl=context
+        )
+
+    def _head(self, path: str, body: bytes) -> bytes:
+        lines = [
+            f"POST {path} HTTP/1.1",
+            f"Host: {self._settings.master_host}:{self._settings.master_port}",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body)}",
+            f"Libprocess-From: {self._settings.pid}",
+        ]
+        if self._settings.credential is not None:
+            token = base64.b64encode(":".join(self._settings.credential).encode()).decode()
+            lines.append(f"Authorization: Basic {token}")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        raise ConnectionError("the master closed the connection") from error
+    status, *lines = head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in lines if line)
+    return int(status.split(" ")[1]), {key.lower(): value.strip() for key, _, value in pairs}
+
+
+async def _read_chunk(reader: asyncio.StreamReader) -> bytes:
+    """The next chunk; empty at the end of the stream."""
+    try:
+        size = int((await reader.readuntil(b"\r\n")).strip(), 16)
+        data = await reader.readexactly(size + 2)
+    except (asyncio.IncompleteReadError, ValueError):
+        return b""
+    return data[:-2]

@@ -1,0 +1,59 @@
+"""Settings of an agent that runs tasks."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.offers.messages.schema import Message
+
+CAPABILITIES: Final = (
+    "MULTI_ROLE",
+    "HIERARCHICAL_ROLE",
+    "RESERVATION_REFINEMENT",
+    "RESIZE_VOLUME",
+    "AGENT_DRAINING",
+)
+"""What the agent can do, as it tells the master."""
+
+
+class TaskAgentSettings(msgspec.Struct, frozen=True):
+    """One agent."""
+
+    #: Host of the master.
+    master_host: str
+    #: Port of the master.
+    master_port: int
+    #: Directory of sandboxes and of the agent's own state.
+    work_dir: Path
+    #: Host name that offers show.
+    hostname: str
+    #: Address that the agent announces; it does not listen there.
+    ip: str = "127.0.0.1"
+    #: Port that the agent announces: agents of one machine need different ones.
+    port: int = 5051
+    #: Resource messages of everything that it offers.
+    resources: tuple[Message, ...] = ()
+    #: Attribute messages.
+    attributes: tuple[Message, ...] = ()
+    #: Principal and secret for the master; None without authentication.
+    credential: tuple[str, str] | None = None
+    #: Whether the master is reached over TLS.
+    tls: bool = False
+
+    @property
+    def pid(self) -> str:
+        """The address of the agent."""
+        return f"slave(1)@{self.ip}:{self.port}"
+
+    def info(self, agent_id: str | None) -> Message:
+        """The AgentInfo."""
+        info: Message = {
+            "hostname": self.hostname,
+            "port": self.port,
+            "resources": list(self.resources),
+            "checkpoint": True,
+        }
+        if self.attributes:
+            info["attributes"] = list(self.attributes)
+        return info if agent_id is None else info | {"id": {"value": agent_id}}

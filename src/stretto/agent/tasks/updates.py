@@ -1,0 +1,103 @@
+"""Status updates on their way to the framework: in order, one at a time, until acknowledged."""
+
+import asyncio
+import base64
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from stretto.agent.tasks.client import MasterError
+from stretto.agent.tasks.records import TaskFiles, TaskRecord
+from stretto.agent.tasks.runs import RunStatus
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.offers.messages.schema import Message
+
+FIRST_RETRY: Final = 10.0
+"""Seconds until an update without an acknowledgement is sent again."""
+LONGEST_RETRY: Final = 600.0
+"""Seconds between two attempts at most; the time doubles after each."""
+
+Post = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""Sends a message to the master."""
+
+
+class UpdateStream:
+    """The updates of one task."""
+
+    def __init__(self, record: TaskRecord, files: TaskFiles, post: Post) -> None:
+        """Send the updates of a record; those of an earlier run of the agent come first."""
+        self._record = record
+        self._files = files
+        self._post = post
+        self._changed = asyncio.Event()
+
+    def add(self, update: Message) -> None:
+        """Store an update and send it after the earlier ones."""
+        self._record.queue(update)
+        self._files.save(self._record)
+        self._changed.set()
+
+    def acknowledge(self, identity: str) -> None:
+        """The framework has received an update."""
+        if self._record.acknowledge(identity):
+            self._files.save(self._record)
+            self._changed.set()
+
+    def resend(self) -> None:
+        """Send the first update again at once: the master is new, or reachable again."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Send until the task has ended and its last update is acknowledged."""
+        delay = FIRST_RETRY
+        while not self._record.is_done:
+            self._changed.clear()
+            if self._record.updates:
+                update = self._record.updates[0]
+                with suppress(OSError, MasterError, TimeoutError):
+                    await self._post("StatusUpdateMessage", {"update": update, "pid": ""})
+                delay = min(2 * delay, LONGEST_RETRY)
+            else:
+                delay = FIRST_RETRY
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._changed.wait()
+        self._files.forget(self._record)
+
+
+class UpdateWriter:
+    """Writes StatusUpdate messages."""
+
+    def __init__(self, clock: Clock, rng: Rng) -> None:
+        """Take times and ids of updates from these sources."""
+        self._clock = clock
+        self._rng = rng
+
+    def update(self, record: TaskRecord, agent_id: str, status: RunStatus) -> Message:
+        """The update of a state that a task has reached."""
+        identity = base64.b64encode(uuid.UUID(self._rng.uid()).bytes).decode()
+        now = self._clock.now()
+        body: Message = {
+            "task_id": record.task["task_id"],
+            "state": status.state,
+            "source": "SOURCE_EXECUTOR",
+            "agent_id": {"value": agent_id},
+            "timestamp": now,
+            "uuid": identity,
+        }
+        if status.message:
+            body["message"] = status.message
+        if status.reason:
+            body["reason"] = status.reason
+        if status.healthy is not None:
+            body["healthy"] = status.healthy
+        return {
+            "framework_id": {"value": record.framework_id},
+            "slave_id": {"value": agent_id},
+            "status": body,
+            "timestamp": now,
+            "uuid": identity,
+            "latest_state": status.state,
+        }

@@ -1,0 +1,146 @@
+"""``stretto agent``: run the tasks of Mesos frameworks on this machine."""
+
+import asyncio
+import os
+import shutil
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.base.errors import InputError
+from stretto.cli import options
+from stretto.cli.options import INPUT_FILE, CommandContext
+
+if TYPE_CHECKING:
+    from stretto.agent.tasks.settings import TaskAgentSettings
+    from stretto.offers.messages.schema import Message
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions:
+    """Options of ``agent``."""
+
+    #: Whether tasks are run.
+    tasks: bool
+    #: URL of the master.
+    master: str
+    #: Directory of sandboxes and state.
+    work_dir: Path
+    #: Host name in offers.
+    hostname: str | None
+    #: Announced port.
+    port: int
+    #: Offered resources.
+    resources: str | None
+    #: Attributes.
+    attributes: str
+    #: File with principal and secret.
+    credential: Path | None
+
+
+@options.command(
+    "agent",
+    AgentOptions,
+    example="""
+        stretto agent --tasks --master http://127.0.0.1:5050 --work-dir /var/lib/stretto-agent
+        stretto agent --tasks --resources 'cpus:4;mem:8192;ports:[31000-32000]' --attributes rack:k1
+    """,
+    result=False,
+)
+@click.option("--tasks", is_flag=True, help="Run tasks of Mesos frameworks.")
+@click.option(
+    "--master",
+    default="http://127.0.0.1:5050",
+    metavar="URL",
+    help="The master [http://127.0.0.1:5050].",
+)
+@click.option(
+    "--work-dir",
+    default=Path("stretto-agent"),
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep sandboxes and state here [stretto-agent].",
+)
+@click.option("--hostname", metavar="NAME", help="Host name in offers [this machine's].")
+@click.option(
+    "--port",
+    default=5051,
+    type=options.WholeRange(1, 65535),
+    metavar="PORT",
+    help="Announced port; agents of one machine need different ones [5051].",
+)
+@click.option(
+    "--resources",
+    metavar="LIST",
+    help="What is offered, such as 'cpus:4;mem:8192' [all CPUs, memory and disk of the machine].",
+)
+@click.option("--attributes", default="", metavar="LIST", help="Attributes, such as 'rack:k1'.")
+@click.option("--credential", type=INPUT_FILE, help="File with the principal and the secret.")
+def agent(common: CommandContext, opts: AgentOptions) -> None:
+    """Run the tasks of Mesos frameworks that a master launches on this machine.
+
+    Each task runs in a sandbox of its own with its output in files. Status updates are sent until
+    the framework acknowledges them. Tasks continue while the agent is stopped; an agent that
+    starts again in the same directory reports what happened. SIGTERM or Ctrl-C stops it.
+    """
+    from stretto.agent.tasks.agent import TaskAgent
+    from stretto.base.clock import WallClock
+    from stretto.base.rng import Rng
+
+    if not opts.tasks:
+        raise InputError("--tasks", None, "a kind of work", "add --tasks")
+    clock = WallClock()
+    rng = Rng(common.seed).child(f"{clock.now():.6f}")
+    made = TaskAgent(_settings(opts), clock, rng, common.console.note)
+    with suppress(asyncio.CancelledError):
+        asyncio.run(made.run())
+
+
+def _settings(opts: AgentOptions) -> "TaskAgentSettings":
+    from urllib.parse import urlsplit
+
+    from stretto.agent.tasks.amounts import attributes, resources
+    from stretto.agent.tasks.settings import TaskAgentSettings
+
+    url = urlsplit(opts.master)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise InputError("--master", opts.master, "a URL, such as http://127.0.0.1:5050")
+    listed = resources(opts.resources) if opts.resources is not None else _machine(opts.work_dir)
+    return TaskAgentSettings(
+        master_host=url.hostname,
+        master_port=url.port or 5050,
+        work_dir=opts.work_dir.absolute(),
+        hostname=opts.hostname or socket.gethostname(),
+        port=opts.port,
+        resources=tuple(listed),
+        attributes=tuple(attributes(opts.attributes)),
+        credential=_credential(opts.credential),
+        tls=url.scheme == "https",
+    )
+
+
+def _machine(directory: Path) -> "list[Message]":
+    """CPUs, memory and disk of this machine; 1 GB of memory and 5 GB of disk are left to it."""
+    from stretto.agent.tasks.amounts import scalar
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
+    disk = shutil.disk_usage(existing).free >> 20
+    return [
+        scalar("cpus", float(os.cpu_count() or 1)),
+        scalar("mem", float(max(memory // 2, memory - 1024))),
+        scalar("disk", float(max(disk // 2, disk - 5120))),
+    ]
+
+
+def _credential(path: Path | None) -> tuple[str, str] | None:
+    from stretto.offers.master.server.credentials import read_credentials
+
+    if path is None:
+        return None
+    first = read_credentials(path)[0]
+    return first.principal, first.secret

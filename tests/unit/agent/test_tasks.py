@@ -1,0 +1,134 @@
+"""Tasks on this machine: processes, ends, recovery, updates, and the lists of the command line."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto.agent.tasks import amounts, health
+from stretto.agent.tasks.records import TaskFiles, TaskRecord
+from stretto.agent.tasks.runs import RunStatus, TaskRun
+from stretto.agent.tasks.updates import UpdateStream, UpdateWriter
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+
+
+def record(command: str, **fields: Any) -> TaskRecord:
+    task = {"name": "t", "task_id": {"value": "t"}, "agent_id": {"value": "a"}}
+    framework = {"id": {"value": "f"}, "capabilities": [{"type": "TASK_KILLING_STATE"}]}
+    return TaskRecord("f", framework, task | {"command": {"value": command}} | fields)
+
+
+def run(
+    tmp_path: Path, made: TaskRecord, act: Callable[[TaskRun], None] = lambda _: None
+) -> list[RunStatus]:
+    seen: list[RunStatus] = []
+
+    async def main() -> None:
+        running = TaskRun(made, TaskFiles(tmp_path), lambda _, status: seen.append(status))
+        job = asyncio.get_running_loop().create_task(running.run())
+        await asyncio.sleep(0.1)
+        act(running)
+        await asyncio.wait_for(job, 10)
+
+    asyncio.run(main())
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("command", "end"),
+    [("echo hi", "TASK_FINISHED"), ("exit 3", "TASK_FAILED"), ("no-such-program", "TASK_FAILED")],
+)
+def test_a_command_ends_by_its_status(tmp_path: Path, command: str, end: str) -> None:
+    seen = run(tmp_path, record(command))
+    assert [each.state for each in seen] == ["TASK_STARTING", "TASK_RUNNING", end]
+
+
+def test_a_command_runs_in_its_sandbox_with_its_environment(tmp_path: Path) -> None:
+    made = record("pwd; echo $MESOS_TASK_ID $X")
+    made.task["command"]["environment"] = {"variables": [{"name": "X", "value": "y"}]}
+    run(tmp_path, made)
+    sandbox = TaskFiles(tmp_path).sandbox(made)
+    assert (sandbox / "stdout").read_text() == f"{sandbox}\nt y\n"
+
+
+def test_arguments_are_passed_without_a_shell(tmp_path: Path) -> None:
+    made = record("")
+    command = {"shell": False, "value": "/bin/echo", "arguments": ["echo", "a  b", "$HOME"]}
+    made.task["command"] = command
+    run(tmp_path, made)
+    assert (TaskFiles(tmp_path).sandbox(made) / "stdout").read_text() == "a  b $HOME\n"
+
+
+def test_a_task_that_ignores_sigterm_is_killed_after_its_grace_period(tmp_path: Path) -> None:
+    made = record("trap '' TERM; sleep 60 & wait; sleep 60")
+    seen = run(tmp_path, made, lambda running: running.kill(0.1))
+    assert [each.state for each in seen][2:] == ["TASK_KILLING", "TASK_KILLED"]
+
+
+def test_a_restarted_agent_learns_how_a_task_ended_in_between(tmp_path: Path) -> None:
+    made = record("sleep 0.3; exit 7")
+
+    async def start_only() -> None:
+        job = asyncio.get_running_loop().create_task(
+            TaskRun(made, TaskFiles(tmp_path), lambda *_: None).run()
+        )
+        await asyncio.sleep(0.1)
+        job.cancel()
+
+    asyncio.run(start_only())
+    (stored,) = TaskFiles(tmp_path).tasks()
+    assert [each.message for each in run(tmp_path, stored)] == ["Command exited with status 7"]
+
+
+def test_an_unhealthy_task_is_killed(tmp_path: Path) -> None:
+    check = {
+        "type": "COMMAND",
+        "command": {"value": "exit 1"},
+        "delay_seconds": 0.0,
+        "interval_seconds": 0.0,
+        "grace_period_seconds": 0.0,
+        "consecutive_failures": 2,
+    }
+    seen = run(tmp_path, record("sleep 60", health_check=check))
+    assert [each.healthy for each in seen if each.healthy is not None] == [False, False, False]
+    assert seen[-1].state == "TASK_KILLED"
+
+
+def test_a_tcp_check_of_a_closed_port_fails() -> None:
+    assert not asyncio.run(health.probe({"type": "TCP", "tcp": {"port": 1}}, {}, 1.0))
+
+
+def test_updates_are_sent_in_order_until_each_is_acknowledged(tmp_path: Path) -> None:
+    made, files, sent = record("true"), TaskFiles(tmp_path), []
+    writer = UpdateWriter(ManualClock(), Rng(1))
+
+    async def main() -> None:
+        async def post(name: str, message: dict[str, Any]) -> None:
+            sent.append(message["update"]["status"]["state"])
+            stream.acknowledge(message["update"]["uuid"])
+
+        stream = UpdateStream(made, files, post)
+        for state in ("TASK_RUNNING", "TASK_FINISHED"):
+            stream.add(writer.update(made, "a", RunStatus(state)))
+        await asyncio.wait_for(stream.run(), 5)
+
+    asyncio.run(main())
+    assert sent == ["TASK_RUNNING", "TASK_FINISHED"]
+    assert list(files.tasks()) == []
+
+
+def test_lists_of_resources_and_attributes_are_read() -> None:
+    cpus, ports = amounts.resources("cpus:1.5; ports:[1-2, 5-9]")
+    assert cpus == amounts.scalar("cpus", 1.5)
+    assert ports["ranges"]["range"] == [{"begin": 1, "end": 2}, {"begin": 5, "end": 9}]
+    assert [each["type"] for each in amounts.attributes("rack:k1;gen:2")] == ["TEXT", "SCALAR"]
+
+
+@pytest.mark.parametrize("text", ["cpus", "cpus:x", "ports:[1-]", ":4"])
+def test_a_malformed_resource_is_named(text: str) -> None:
+    with pytest.raises(InputError, match=r"cpus|ports|:4"):
+        amounts.resources(text)
