@@ -4,6 +4,7 @@ from stretto.base.clock import Clock
 from stretto.federation.connection.protocol import MemberConnector
 from stretto.federation.controllers.aggregate import AggregationController
 from stretto.federation.controllers.automigration import AutoMigrationController
+from stretto.federation.controllers.autoscale import AutoscaleController
 from stretto.federation.controllers.clusters.health import HealthController
 from stretto.federation.controllers.clusters.links import MemberLinks
 from stretto.federation.controllers.clusters.membership import MembershipController
@@ -54,6 +55,7 @@ class Federation:
                 HealthController(self.fleet, clock, self._links),
                 FederateController(self.fleet),
                 NamespaceController(self.fleet),
+                AutoscaleController(self.fleet, clock),
                 ScheduleController(self.fleet, clock, webhooks),
                 FollowController(self.fleet),
                 OverrideController(self.fleet, clock),

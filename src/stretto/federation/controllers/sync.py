@@ -54,7 +54,8 @@ class SyncController:
         type_, federated = item
         if federated.is_terminating:
             return self._end(item)
-        if pending.pending(federated.annotations) or self._is_dry_run(federated):
+        is_held = pending.pending(federated.annotations) and not placements.is_host_only(federated)
+        if is_held or self._is_dry_run(federated):
             return None
         if (
             marked := writes.with_finalizer(federated.fields, names.SYNC_FINALIZER, True)
@@ -89,7 +90,8 @@ class SyncController:
     def _spread(self, item: FederatedItem, course: RolloutCourse) -> dict[str, Status]:
         """Write to each cluster of the placement, and remove elsewhere; the state of each."""
         type_, federated = item
-        wanted = placements.placement(federated.spec) | course.leaving
+        placed = placements.placement(federated.spec)
+        wanted = set() if placements.is_host_only(federated) else placed | course.leaving
         states: dict[str, Status] = {}
         for cluster in self._fleet.clusters:
             name = cluster.record.name

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from stretto.federation import names
 from stretto.federation.types import FederatedType
-from stretto.reconcile.cache import Fields
+from stretto.reconcile.cache import Fields, StoredObject
 
 Patches = list[Fields]
 """Operations of a JSON patch."""
@@ -25,6 +26,12 @@ def placement(spec: Fields) -> set[str]:
         for each in spec.get("placements") or ()
         for item in each.get("placement") or ()
     }
+
+
+def is_host_only(federated: StoredObject) -> bool:
+    """Whether an object works on the host and goes to no member: a centralized autoscaler."""
+    labels = federated.spec["template"]["metadata"].get("labels") or {}
+    return labels.get(names.CENTRALIZED_HPA) == "true"
 
 
 def with_placement(spec: Fields, controller: str, clusters: Iterable[str] | None) -> Fields:

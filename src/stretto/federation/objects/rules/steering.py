@@ -83,6 +83,11 @@ class Steering:
     #: Annotations that cannot be read, with the reason.
     problems: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def divides(self) -> bool:
+        """Whether replicas are divided."""
+        return self.mode is SchedulingMode.DIVIDE
+
 
 def of_policy(spec: PropagationPolicySpec) -> Steering:
     """The rules of a policy alone."""

@@ -1,0 +1,134 @@
+"""Decides where autoscalers run: in members, on the host, or nowhere until the workload allows it.
+
+The first step of their pipeline is done once an autoscaler may run in members. Until then an
+annotation of the source and a condition say what is missing.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+from stretto.base.clock import Clock
+from stretto.federation import names
+from stretto.federation.controllers.keys import (
+    FEDERATED,
+    FederatedItem,
+    FederatedKey,
+    everything,
+    find,
+    is_status_only,
+    key_of,
+)
+from stretto.federation.controllers.placing.policies import POLICY_LABELS, PolicyFinder
+from stretto.federation.controllers.reports import ObjectReporter
+from stretto.federation.fleet import HOST, ClusterFleet
+from stretto.federation.objects import autoscaling, pending
+from stretto.federation.objects.naming import federated_name
+from stretto.federation.problems import ACCEPTED, ObjectCondition, ObjectProblemError
+from stretto.reconcile import writes
+from stretto.reconcile.cache import Change, StoredObject
+
+
+class AutoscaleController:
+    """From autoscalers and their workloads to the first step of the pipeline."""
+
+    name = "autoscale"
+
+    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
+        """For the autoscalers of a fleet; ``clock`` gives the times of conditions."""
+        self._fleet = fleet
+        self._policies = PolicyFinder(fleet)
+        self._reporter = ObjectReporter(fleet, clock)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The autoscaler, those of a workload, or all after a change of a policy."""
+        if change.source != HOST or is_status_only(change):
+            return
+        if change.kind.kind in FEDERATED:
+            for key in key_of(self._fleet, change.object):
+                type_ = self._fleet.types.named(key.type)
+                if type_ is not None and type_.scale_target:
+                    yield key
+                else:
+                    yield from self._scaling(change.object)
+        elif change.kind.kind in POLICY_LABELS:
+            yield from (item.key for item in self._autoscalers())
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Let one autoscaler pass, or hold it."""
+        item = find(self._fleet, key)
+        if item is None or item.federated.is_terminating or not item.type.scale_target:
+            return None
+        central = autoscaling.is_centralized(item.federated)
+        problems = "" if central else "; ".join(self._obstacles(item))
+        if self._report(item, problems, central=central):
+            return None
+        groups = item.type.pipeline if central or problems else self._passed(item)
+        text = pending.written(groups)
+        if item.federated.annotations.get(names.PENDING) != text:
+            change = {"metadata": {"annotations": {names.PENDING: text}}}
+            writes.patch(self._fleet.host.store, item.federated, change)
+        if problems:
+            held = ObjectCondition(ACCEPTED, "AutoscalerHeld", f"members do not get it: {problems}")
+            self._reporter.write(item.federated, [held])
+        return None
+
+    # ---------------------------------------------------------------- inside
+
+    def _autoscalers(self) -> Iterator[FederatedItem]:
+        return (item for item in everything(self._fleet) if item.type.scale_target)
+
+    def _scaling(self, workload: StoredObject) -> Iterator[FederatedKey]:
+        """Keys of the autoscalers of a workload."""
+        template = workload.spec.get("template") or {}
+        name = template.get("metadata", {}).get("name")
+        for item in self._autoscalers():
+            target = autoscaling.target_of(item.federated, item.type)
+            same = item.federated.record.namespace == workload.record.namespace
+            if (
+                same
+                and target is not None
+                and (target.kind, target.name) == (template["kind"], name)
+            ):
+                yield item.key
+
+    def _obstacles(self, item: FederatedItem) -> Iterator[str]:
+        """Why members cannot get an autoscaler."""
+        target = autoscaling.target_of(item.federated, item.type)
+        type_ = self._fleet.types.of(target.group, target.kind) if target is not None else None
+        workload, divided = None, False
+        if target is not None and type_ is not None:
+            name = federated_name(target.name, type_.name)
+            space = item.federated.record.namespace
+            workload = self._fleet.federated(type_.federated_kind, space, name)
+            divided = workload is not None and self._is_divided(workload)
+        return autoscaling.obstacles(item.federated, workload, divided=divided)
+
+    def _is_divided(self, workload: StoredObject) -> bool:
+        try:
+            rules = self._policies.policy_of(workload).rules
+        except ObjectProblemError:
+            return False
+        return rules is not None and rules.divides
+
+    def _passed(self, item: FederatedItem) -> pending.Pipeline:
+        """The groups that are left once the step of autoscalers is done."""
+        groups = pending.pending(item.federated.annotations)
+        first = tuple(each for each in groups[0] if each != names.AUTOSCALERS) if groups else ()
+        return (first, *groups[1:]) if first else groups[1:] if groups else ()
+
+    def _report(self, item: FederatedItem, problems: str, *, central: bool) -> bool:
+        """Mark the source; whether it changed, which federates it again."""
+        metadata = item.federated.spec["template"]["metadata"]
+        space = item.federated.record.namespace
+        source = self._fleet.sources(item.type).get(space, metadata["name"])
+        if source is None or source.is_terminating:
+            return True
+        wanted: dict[str, Any] = {}
+        label = "true" if central else None
+        if source.labels.get(names.CENTRALIZED_HPA) != label:
+            wanted["labels"] = {names.CENTRALIZED_HPA: label}
+        if source.annotations.get(names.HPA_REASON) != (problems or None):
+            wanted["annotations"] = {names.HPA_REASON: problems or None}
+        if wanted:
+            writes.patch(self._fleet.host.store, source, {"metadata": wanted})
+        return "labels" in wanted

@@ -1,0 +1,57 @@
+"""Autoscalers: whether one runs in every member or on the host, and what its workload must allow.
+
+In the distributed mode every member scales its own copy of the workload. Each copy then decides its
+replicas, so the workload keeps those of members, is not divided, and goes wherever the autoscaler
+goes. In the centralized mode the host scales the source, and members get no autoscaler.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from stretto.federation import names
+from stretto.federation.objects.following import ObjectName
+from stretto.federation.objects.paths import field_at
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Fields, StoredObject
+
+CENTRALIZED: Final = "centralized"
+"""Mode of an autoscaler that runs on the host."""
+
+
+def is_centralized(federated: StoredObject) -> bool:
+    """Whether an autoscaler runs on the host."""
+    labels: Fields = federated.spec["template"]["metadata"].get("labels") or {}
+    return labels.get(names.HPA_MODE) == CENTRALIZED
+
+
+def target_of(federated: StoredObject, type_: FederatedType) -> ObjectName | None:
+    """The workload that an autoscaler scales; ``None`` for other kinds and malformed ones."""
+    found = field_at(federated.spec["template"], type_.scale_target) if type_.scale_target else None
+    if not isinstance(found, dict) or not found.get("kind") or not found.get("name"):
+        return None
+    group = str(found.get("apiVersion", "")).rpartition("/")[0]
+    return ObjectName(group, str(found["kind"]), str(found["name"]))
+
+
+def obstacles(
+    autoscaler: StoredObject, workload: StoredObject | None, *, divided: bool
+) -> Iterator[str]:
+    """Why an autoscaler cannot run in members, each with what to do.
+
+    Args:
+        autoscaler: the federated autoscaler.
+        workload: the federated workload; ``None`` if there is none.
+        divided: whether the replicas of the workload are divided.
+    """
+    if workload is None:
+        yield "its workload is not federated: create it, or correct scaleTargetRef"
+        return
+    if workload.annotations.get(names.RETAIN_REPLICAS) != "true":
+        yield f"members do not decide the replicas: annotate the workload {names.RETAIN_REPLICAS}"
+    template = workload.spec["template"]
+    leader = template["kind"], template["metadata"]["name"]
+    follows = autoscaler.spec.get("follows") or ()
+    if leader not in [(each.get("kind"), each.get("name")) for each in follows]:
+        yield f"it does not follow the workload: name it in the annotation {names.FOLLOWER_LIST}"
+    if divided:
+        yield "the replicas of the workload are divided: use the scheduling mode Duplicate"
