@@ -62,9 +62,11 @@ class AutoscaleController:
         problems = "" if central else "; ".join(self._obstacles(item))
         if self._report(item, problems, central=central):
             return None
-        groups = item.type.pipeline if central or problems else self._passed(item)
-        text = pending.written(groups)
-        if item.federated.annotations.get(names.PENDING) != text:
+        notes, pipeline = item.federated.annotations, item.type.pipeline
+        text = pending.after(names.AUTOSCALERS, notes, pipeline, changed=False)
+        if central or problems:
+            text = pending.written(pipeline)
+        if notes.get(names.PENDING) != text:
             change = {"metadata": {"annotations": {names.PENDING: text}}}
             writes.patch(self._fleet.host.store, item.federated, change)
         if problems:
@@ -109,12 +111,6 @@ class AutoscaleController:
         except ObjectProblemError:
             return False
         return rules is not None and rules.divides
-
-    def _passed(self, item: FederatedItem) -> pending.Pipeline:
-        """The groups that are left once the step of autoscalers is done."""
-        groups = pending.pending(item.federated.annotations)
-        first = tuple(each for each in groups[0] if each != names.AUTOSCALERS) if groups else ()
-        return (first, *groups[1:]) if first else groups[1:] if groups else ()
 
     def _report(self, item: FederatedItem, problems: str, *, central: bool) -> bool:
         """Mark the source; whether it changed, which federates it again."""
