@@ -3,8 +3,12 @@
 import pytest
 
 from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.federation.planner.division.apportion import LOOKAHEAD, _Rounding
 from stretto.federation.planner.division.demand import DivisionCluster, DivisionDemand
 from stretto.federation.planner.division.plan import divide
+from stretto.federation.planner.division.sequence import sequence_counts
+from stretto.federation.planner.division.shares import UNBOUNDED, ShareBounds
 
 EQUAL = tuple(map(DivisionCluster, "abc"))
 PRESENT = {"a": 15, "b": 15}
@@ -101,3 +105,15 @@ def test_no_clusters_place_nothing() -> None:
 def test_bad_input_is_named(bad: object, said: str) -> None:
     with pytest.raises(InputError, match=said):
         bad()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_walk_at_once_gives_what_the_walk_gives(seed: int) -> None:
+    rng = Rng(seed)
+    size, heaviest = rng.randint(1, 9), rng.choice([1, 3, 10, 50])
+    weights = tuple(rng.randint(1, heaviest) for _ in range(size))
+    most = tuple(rng.choice([UNBOUNDED, rng.randint(1, 200)]) for _ in range(size))
+    bounds, total = ShareBounds(weights, (0,) * size, most), rng.randint(1, 60)
+    at_once = sequence_counts(bounds, range(size), min(total, sum(most)), LOOKAHEAD)
+    walk = _Rounding(bounds, range(size), min(total, sum(most)))
+    assert at_once is None or at_once == walk.counts()

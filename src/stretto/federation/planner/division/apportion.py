@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from stretto.federation.planner.division.sequence import sequence_counts
 from stretto.federation.planner.division.shares import ShareBounds, Shares
 
 LOOKAHEAD: Final = 256
@@ -49,10 +50,22 @@ def apportion(total: int, bounds: ShareBounds, ties: Sequence[int]) -> list[int]
             )
         )
         rest = total - sum(bounds.least) + sum(part.least)
-        rounding = _Rounding(part, [ties[at] for at in growing], min(rest, sum(part.most)))
-        for at, count in zip(growing, rounding.counts(), strict=True):
+        for at, count in zip(
+            growing, _counts(part, [ties[at] for at in growing], rest), strict=True
+        ):
             counts[at] = count
     return counts
+
+
+def _counts(bounds: ShareBounds, ties: Sequence[int], total: int) -> list[int]:
+    """Replicas of clusters with a weight: at once where that is exact, else by the walk."""
+    total = min(total, sum(bounds.most))
+    at_once = sequence_counts(bounds, ties, total, _lookahead(len(ties)))
+    return _Rounding(bounds, ties, total).counts() if at_once is None else at_once
+
+
+def _lookahead(clusters: int) -> int:
+    return max(LOOKAHEAD, 4 * clusters)
 
 
 class _Rounding:
@@ -66,7 +79,7 @@ class _Rounding:
         begin, counts = self._shares.whole(total) or (sum(bounds.least), bounds.least)
         self._counts = np.array(counts, np.int64)
         self._begin = begin + 1
-        self._lookahead = max(LOOKAHEAD, 4 * len(ties))
+        self._lookahead = _lookahead(len(ties))
         self._slack = self._shares.slack(self._begin, self._begin, self._counts)
         self._shift = 2 * max(bounds.weights).bit_length() + 2
         self._opening: list[tuple[int, int]] = []

@@ -86,6 +86,8 @@ class _OurDivision:
     def _nearest(self, exact: Sequence[int], least: Sequence[int]) -> list[int]:
         """Of the plans with the fewest changes, one nearest to the exact division."""
         start = list(map(max, self._current, least))
+        if all(has <= wants for has, wants in zip(start, exact, strict=True)):
+            return list(exact)
         if sum(start) > sum(exact):
             return self._between(list(map(min, start, exact)), start, sum(exact))
         return self._between(start, list(map(max, start, exact)), sum(exact))

@@ -65,7 +65,8 @@ class Shares:
         self._least = np.array(bounds.least, np.int64)
         self._most = np.array(bounds.most, np.int64)
         self._stretches = _stretches(bounds)
-        self._rates = [each.rate for each in self._stretches]
+        rates = [each.rate for each in self._stretches]
+        self._ratios = [(each.numerator, each.denominator) for each in rates]
         self._begins = [each.begin for each in self._stretches]
 
     def due(self, cluster: int, count: int) -> int:
@@ -80,10 +81,20 @@ class Shares:
 
     def _stretch(self, cluster: int, count: int) -> _Stretch:
         """The stretch in which the share of ``cluster`` becomes ``count``."""
-        last, weight = self._stretches[-1], self._weights[cluster]
-        if count * last.rate.denominator >= last.rate.numerator * weight:
-            return last
-        return self._stretches[max(0, bisect_right(self._rates, Fraction(count, weight)) - 1)]
+        weight = self._weights[cluster]
+        low, high = 0, len(self._ratios)
+        numerator, denominator = self._ratios[-1]
+        if count * denominator >= numerator * weight:
+            return self._stretches[-1]
+        # The last stretch whose rate is at most count / weight, by integers.
+        while low < high:
+            middle = (low + high) // 2
+            numerator, denominator = self._ratios[middle]
+            if numerator * weight > count * denominator:
+                high = middle
+            else:
+                low = middle + 1
+        return self._stretches[max(0, low - 1)]
 
     def exact(self, total: int) -> list[Fraction]:
         """The shares at ``total``."""

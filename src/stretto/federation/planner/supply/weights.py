@@ -34,8 +34,19 @@ def dynamic_weights(
     total = {each.name: fitting(each.allocatable, needed) or 0 for each in clusters}
     if not sum(free.values()):
         return _scaled(_shares(total)) if sum(total.values()) else dict.fromkeys(free, 1)
-    size = _shares(total)
-    return _scaled({name: min(each, ratio * size[name]) for name, each in _shares(free).items()})
+    # min(A / ΣA, r × T / ΣT), over the common denominator ΣA × ΣT × denominator of r.
+    whole_free, whole_total = sum(free.values()), sum(total.values()) or 1
+    up, down = ratio.numerator * whole_free, ratio.denominator * whole_total
+    return _scaled_integers({n: min(free[n] * down, total[n] * up) for n in free})
+
+
+def _scaled_integers(shares: Mapping[str, int]) -> dict[str, int]:
+    """Integers in proportion to integer shares; a positive share stays positive."""
+    whole = sum(shares.values())
+    return {
+        name: max(1, (2 * share * _SCALE + whole) // (2 * whole)) if share else 0
+        for name, share in shares.items()
+    }
 
 
 def _shares(counts: Mapping[str, int]) -> dict[str, Fraction]:
