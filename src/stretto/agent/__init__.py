@@ -1,4 +1,5 @@
-"""The node agent: what runs on each machine.
+"""The node agent: what runs on a node.
 
-Here: tasks of frameworks. Not here: the decisions which machine runs what.
+Here belong measurement, reports, enforcement and tasks of frameworks on one node. Decisions about
+other nodes do not.
 """

@@ -31,27 +31,33 @@ class Family:
     compute: Callable[[dict[str, Any]], dict[str, Any]]
     #: How numbers are compared.
     numbers: Numbers = Numbers.EXACT
+    #: Values that are not recorded are null: any result agrees with them.
+    gaps: bool = False
 
 
 def differing(family: Family, want: Mapping[str, Any], got: Mapping[str, Any]) -> Iterator[str]:
     """The fields in which two results differ."""
     for field in sorted(want.keys() | got.keys()):
-        if not _same(family.numbers, field, want.get(field), got.get(field)):
+        recorded = (field in want) == (field in got)
+        if not recorded or not _same(family, field, want.get(field), got.get(field)):
             yield field
 
 
-def _same(numbers: Numbers, name: str, want: Any, got: Any) -> bool:
+def _same(family: Family, name: str, want: Any, got: Any) -> bool:
+    numbers = family.numbers
+    if family.gaps and want is None:
+        return True
     if numbers is Numbers.EXACT:
         return bool(want == got)
     if name == ERROR:
         return bool(want) == bool(got)
     if isinstance(want, dict) and isinstance(got, dict):
         return want.keys() == got.keys() and all(
-            _same(numbers, key, value, got[key]) for key, value in want.items()
+            _same(family, key, value, got[key]) for key, value in want.items()
         )
     if isinstance(want, list) and isinstance(got, list | tuple):
         return len(want) == len(got) and all(
-            _same(numbers, "", one, other) for one, other in zip(want, got, strict=True)
+            _same(family, "", one, other) for one, other in zip(want, got, strict=True)
         )
     if _is_rounded(numbers, want) or _is_rounded(numbers, got):
         return _are_numbers(want, got) and math.isclose(want, got, rel_tol=RELATIVE, abs_tol=1e-12)

@@ -14,6 +14,21 @@ STEEPEST: Final = 100.0
 """Half-lives after which weights are scaled: 2 to this power is far from the largest float."""
 
 
+STORED_WEIGHT: Final = 10_000
+"""The largest weight of a stored histogram."""
+
+
+class StoredHistogram(msgspec.Struct, frozen=True):
+    """A histogram in a few numbers, to survive a restart."""
+
+    #: Whole weights by bucket.
+    weights: dict[int, int]
+    #: Sum of the original weights.
+    total: float
+    #: Time at which a sample has its plain weight.
+    reference_s: float
+
+
 class BucketScale(msgspec.Struct, frozen=True):
     """Exponential buckets."""
 
@@ -63,6 +78,8 @@ class DecayingHistogram:
         self._total = 0.0
         #: Time at which a sample has its plain weight.
         self._reference_s = 0.0
+        #: The latest value and its bucket: idle subjects repeat their value.
+        self._last_value, self._last_bucket = math.nan, 0
 
     @property
     def is_empty(self) -> bool:
@@ -76,9 +93,34 @@ class DecayingHistogram:
             self._move_reference(at_s)
             steps = (at_s - self._reference_s) / self._half_life_s
         grown: float = weight * 2.0**steps
-        bucket = self._scale.find(value)
+        if value != self._last_value:
+            self._last_value, self._last_bucket = value, self._scale.find(value)
+        bucket = self._last_bucket
         self._weights[bucket] = self._weights.get(bucket, 0.0) + grown
         self._total += grown
+
+    def subtract(self, value: float, weight: float, at_s: float) -> None:
+        """Take back a sample; what is left below epsilon becomes nothing."""
+        grown = weight * 2.0 ** ((at_s - self._reference_s) / self._half_life_s)
+        bucket = self._scale.find(value)
+        self._weights[bucket] = self._less(self._weights.get(bucket, 0.0), grown)
+        self._total = self._less(self._total, grown)
+
+    def stored(self) -> "StoredHistogram":
+        """The histogram with whole weights up to :data:`STORED_WEIGHT`; small ones are lost."""
+        largest = max(self._weights.values(), default=0.0)
+        ratio = STORED_WEIGHT / largest if largest else 0.0
+        weights = {key: math.floor(each * ratio + 0.5) for key, each in self._weights.items()}
+        kept = {bucket: weight for bucket, weight in weights.items() if weight}
+        return StoredHistogram(kept, self._total, self._reference_s)
+
+    def restore(self, stored: "StoredHistogram") -> None:
+        """Replace all weights by stored ones."""
+        whole = sum(stored.weights.values())
+        self._weights = {
+            bucket: weight * stored.total / whole for bucket, weight in stored.weights.items()
+        }
+        self._total, self._reference_s = stored.total, stored.reference_s
 
     def percentile(self, part: float) -> float:
         """The value below which so much of the weight is: the end of its bucket.
@@ -96,9 +138,13 @@ class DecayingHistogram:
                 break
         return self._scale.start(min(bucket + 1, self._scale.count - 1))
 
+    def _less(self, weight: float, taken: float) -> float:
+        left = weight - taken
+        return left if left >= self._epsilon else 0.0
+
     def _move_reference(self, at_s: float) -> None:
         """Scale all weights so that a whole number of half-lives before ``at_s`` is plain."""
-        steps = round((at_s - self._reference_s) / self._half_life_s)
+        steps = math.floor((at_s - self._reference_s) / self._half_life_s + 0.5)
         factor = 2.0**-steps
         self._weights = {bucket: each * factor for bucket, each in self._weights.items()}
         self._total *= factor

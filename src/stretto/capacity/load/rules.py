@@ -98,7 +98,7 @@ def check_factors(factors: Mapping[str, int]) -> None:
 
 
 @dataclass(frozen=True)
-class NewPod:
+class IncomingPod:
     """The pod to place."""
 
     #: Expected use.
@@ -134,7 +134,9 @@ def expired(report: NodeReport, rules: LoadRules) -> bool:
     return report.age >= rules.expiration
 
 
-def reject(node: LoadedNode, pod: NewPod, limits: Thresholds, rules: LoadRules) -> Exceeded | None:
+def reject(
+    node: LoadedNode, pod: IncomingPod, limits: Thresholds, rules: LoadRules
+) -> Exceeded | None:
     """The reason to reject a pod; ``None`` if it passes.
 
     Args:
@@ -161,7 +163,7 @@ def reject(node: LoadedNode, pod: NewPod, limits: Thresholds, rules: LoadRules) 
     return None if above is None else Exceeded(above, percentile)
 
 
-def score(node: LoadedNode, pod: NewPod, rules: LoadRules) -> int:
+def score(node: LoadedNode, pod: IncomingPod, rules: LoadRules) -> int:
     """From 0 for a full node or one without a valid report to 100 for an idle one."""
     report = node.report
     if report is None or report.usage is None or expired(report, rules):

@@ -16,7 +16,7 @@ REPORT_INTERVAL: Final = 60.0
 
 
 @dataclass(frozen=True)
-class PodReport:
+class ReportedUse:
     """Measured use of a pod."""
 
     #: Use by resource.
@@ -36,7 +36,7 @@ class NodeReport:
     #: Percentiles: by duration in seconds, then by name, such as ``p95``.
     percentiles: Mapping[float, Mapping[str, Amounts]] = field(default_factory=dict)
     #: Pods by name.
-    pods: Mapping[str, PodReport] = field(default_factory=dict)
+    pods: Mapping[str, ReportedUse] = field(default_factory=dict)
     #: Seconds since the report was made.
     age: float = 0.0
     #: Seconds between two reports.

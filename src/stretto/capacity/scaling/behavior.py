@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from stretto.capacity.scaling.history import Event, History
+from stretto.capacity.scaling.history import History, ScalingEvent
 
 DOWNSCALE_WINDOW: Final = 300.0
 """Seconds over which the largest recommendation counts, by default."""
@@ -210,7 +210,7 @@ class Scaler:
         if replicas == current:
             return
         direction = rules.up if replicas > current else rules.down
-        self.history.record(Event(now, replicas - current), direction.longest)
+        self.history.record(ScalingEvent(now, replicas - current), direction.longest)
 
 
 _UP: Final = 1

@@ -1,4 +1,4 @@
-"""The choice between what several metrics ask for.
+"""The choice between the proposals of several metrics.
 
 Source: Kubernetes' ``podautoscaler/horizontal.go`` (``computeReplicasForMetrics``).
 """
@@ -17,18 +17,18 @@ class Choice:
     metric: int
 
 
-def choose(asked: Sequence[int | None], current: int) -> Choice | None:
+def choose(proposals: Sequence[int | None], current: int) -> Choice | None:
     """The largest proposal; ``None`` if nothing may change.
 
     Args:
-        asked: replicas by metric; ``None`` for a metric that failed.
+        proposals: replicas by metric; ``None`` for a metric that failed.
         current: replicas now. A failed metric could ask for more, so it forbids to scale down.
     """
     best: Choice | None = None
-    for index, replicas in enumerate(asked):
+    for index, replicas in enumerate(proposals):
         if replicas is not None and (best is None or not best.replicas or replicas > best.replicas):
             best = Choice(replicas, index)
-    failed = None in asked
+    failed = None in proposals
     if best is None or (failed and best.replicas < current):
         return None
     return best

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Event:
+class ScalingEvent:
     """A recommendation of replicas, or a change by replicas, at a time in seconds."""
 
     #: Time.
@@ -22,21 +22,21 @@ class History:
     """What happened to one workload."""
 
     #: Recommendations.
-    recommended: list[Event] = field(default_factory=list)
+    recommended: list[ScalingEvent] = field(default_factory=list)
     #: Growth.
-    ups: list[Event] = field(default_factory=list)
+    ups: list[ScalingEvent] = field(default_factory=list)
     #: Shrinking.
-    downs: list[Event] = field(default_factory=list)
+    downs: list[ScalingEvent] = field(default_factory=list)
 
     def start(self, now: float, current: int) -> None:
         """Begin with the current replicas as a recommendation."""
         if not self.recommended:
-            self.recommended.append(Event(now, current))
+            self.recommended.append(ScalingEvent(now, current))
 
     def largest(self, now: float, window: float, desired: int) -> int:
         """The largest recommendation of the window (its end inclusive) and of now."""
         valid = [each.replicas for each in self.recommended if each.at >= now - window]
-        _put(self.recommended, Event(now, desired), now - window)
+        _put(self.recommended, ScalingEvent(now, desired), now - window)
         return max([desired, *valid])
 
     def range(self, now: float, windows: tuple[float, float], desired: int) -> tuple[int, int]:
@@ -48,20 +48,20 @@ class History:
             [each.replicas for each in self.recommended if each.at > now - window]
             for window in windows
         )
-        _put(self.recommended, Event(now, desired), now - max(windows))
+        _put(self.recommended, ScalingEvent(now, desired), now - max(windows))
         return min([desired, *low]), max([desired, *high])
 
     def changed(self, now: float, period: float) -> int:
         """The sum of all changes within the period."""
         return sum(each.replicas for each in (*self.ups, *self.downs) if each.at > now - period)
 
-    def record(self, change: Event, longest: float) -> None:
+    def record(self, change: ScalingEvent, longest: float) -> None:
         """Record a change; ``longest`` is the longest period of its direction."""
         events = self.ups if change.replicas > 0 else self.downs
         _put(events, change, change.at - longest)
 
 
-def _put(events: list[Event], new: Event, cutoff: float) -> None:
+def _put(events: list[ScalingEvent], new: ScalingEvent, cutoff: float) -> None:
     """Overwrite the last event before the cutoff, or append."""
     for index in reversed(range(len(events))):
         if events[index].at < cutoff:

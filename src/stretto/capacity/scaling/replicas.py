@@ -47,7 +47,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
-class PodState:
+class MetricPod:
     """A pod of the workload, as the calculation sees it."""
 
     #: Name.
@@ -88,7 +88,7 @@ class Grouped:
     values: Mapping[str, int]
 
 
-def grouped(pods: Iterable[PodState], values: Mapping[str, int]) -> Grouped:
+def grouped(pods: Iterable[MetricPod], values: Mapping[str, int]) -> Grouped:
     """Sort pods by their metrics.
 
     Raises:
@@ -114,7 +114,11 @@ def grouped(pods: Iterable[PodState], values: Mapping[str, int]) -> Grouped:
 
 
 def by_utilization(
-    pods: list[PodState], values: Mapping[str, int], target: int, current: int, tolerance: Tolerance
+    pods: list[MetricPod],
+    values: Mapping[str, int],
+    target: int,
+    current: int,
+    tolerance: Tolerance,
 ) -> Proposal:
     """Replicas that bring the use of requests to ``target`` percent.
 
@@ -146,7 +150,11 @@ def by_utilization(
 
 
 def by_average(
-    pods: list[PodState], values: Mapping[str, int], target: int, current: int, tolerance: Tolerance
+    pods: list[MetricPod],
+    values: Mapping[str, int],
+    target: int,
+    current: int,
+    tolerance: Tolerance,
 ) -> Proposal:
     """Replicas that bring the average value of a pod to ``target`` milli-units.
 
@@ -163,7 +171,7 @@ def by_average(
 
 
 def by_value(
-    pods: list[PodState], value: int, target: int, current: int, tolerance: Tolerance
+    pods: list[MetricPod], value: int, target: int, current: int, tolerance: Tolerance
 ) -> Proposal:
     """Replicas that bring a value of the whole workload to ``target`` milli-units.
 

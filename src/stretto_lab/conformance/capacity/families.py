@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from stretto_lab.conformance.capacity import (
+    enforcement,
     headroom,
+    histograms,
     load,
     numa,
     overcommit,
@@ -33,6 +35,11 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "ko_estimator": Family(load.estimator, Numbers.FLOATS),
     "ko_loadaware": Family(load.load_aware, Numbers.FLOATS),
     "ko_mid": Family(reclaim.mid, Numbers.FLOATS),
+    "ko_predictor": Family(histograms.predict, Numbers.FLOATS, gaps=True),
+    "ko_cpuset": Family(enforcement.cpuset, Numbers.FLOATS),
+    "ko_memevict": Family(enforcement.evict),
+    "ko_suppress": Family(enforcement.suppress, Numbers.FLOATS),
+    "vpa_recommend": Family(histograms.recommend, Numbers.ALL),
     "vo_binpack": Family(scores.binpack, Numbers.FLOATS),
     "vo_capacity": Family(queues.configured, Numbers.FLOATS),
     "vo_proportion": Family(queues.proportional, Numbers.FLOATS),

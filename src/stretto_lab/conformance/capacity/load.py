@@ -11,9 +11,9 @@ from stretto.capacity.load.rules import (
     DEFAULT_THRESHOLDS,
     DEFAULT_WEIGHTS,
     Expired,
+    IncomingPod,
     LoadedNode,
     LoadRules,
-    NewPod,
     Thresholds,
 )
 from stretto.capacity.load.usage import (
@@ -21,7 +21,7 @@ from stretto.capacity.load.usage import (
     AssignedPod,
     NodeReport,
     Percentile,
-    PodReport,
+    ReportedUse,
 )
 from stretto.capacity.model.classes import Band
 from stretto_lab.conformance.capacity.pods import PodInput
@@ -135,7 +135,7 @@ class PercentilesInput(msgspec.Struct, frozen=True):
     usage: dict[str, Amounts] = {}
 
 
-class PodUse(msgspec.Struct, frozen=True):
+class ReportedPodInput(msgspec.Struct, frozen=True):
     """Measured use of a pod."""
 
     #: Name.
@@ -158,7 +158,7 @@ class ReportInput(msgspec.Struct, frozen=True):
     #: Percentiles.
     aggregated: tuple[PercentilesInput, ...] = ()
     #: Pods.
-    pods: tuple[PodUse, ...] = ()
+    pods: tuple[ReportedPodInput, ...] = ()
     #: Seconds between reports.
     report_interval_s: float = REPORT_INTERVAL
     #: Whether the report has no use of the node.
@@ -170,7 +170,10 @@ class ReportInput(msgspec.Struct, frozen=True):
             None if self.no_node_metric else self.usage,
             self.system_usage,
             {each.duration_s: each.usage for each in self.aggregated},
-            {each.name: PodReport(each.usage, each.priority == "koord-prod") for each in self.pods},
+            {
+                each.name: ReportedUse(each.usage, each.priority == "koord-prod")
+                for each in self.pods
+            },
             _NEVER if self.age_s is None else self.age_s,
             self.report_interval_s,
         )
@@ -221,7 +224,7 @@ def load_aware(given: Fields) -> Fields:
         load_rules.check_factors(args.estimate_factors)
     except InputError:
         return {"invalid": True}
-    pod = NewPod(_estimated(fields.pod, args), fields.pod.band() is Band.PROD)
+    pod = IncomingPod(_estimated(fields.pod, args), fields.pod.band() is Band.PROD)
     nodes = []
     for each in fields.nodes:
         node = _node(each, args)
@@ -273,7 +276,7 @@ def _limits(args: LoadArgs, base: Thresholds) -> Thresholds:
     return Thresholds(latest, prod, given.filter_thresholds, of)
 
 
-def _verdict(given: LoadNodeInput, node: LoadedNode, pod: NewPod, rules: LoadRules) -> str:
+def _verdict(given: LoadNodeInput, node: LoadedNode, pod: IncomingPod, rules: LoadRules) -> str:
     found = load_rules.reject(node, pod, _limits(given.custom, rules.thresholds), rules)
     if found is None:
         return ""

@@ -86,7 +86,7 @@ class ReclaimPodInput(msgspec.Struct, frozen=True):
         return classes.band_of(self.priority_class, self.priority, self.service_qos())
 
 
-class ReclaimPodUse(msgspec.Struct, frozen=True):
+class MeasuredUse(msgspec.Struct, frozen=True):
     """Measured use of a pod or of an application of the host."""
 
     #: Name.
@@ -97,7 +97,7 @@ class ReclaimPodUse(msgspec.Struct, frozen=True):
     priority: str = ""
 
 
-class ReclaimMetricInput(msgspec.Struct, frozen=True):
+class NodeMetricInput(msgspec.Struct, frozen=True):
     """The report of a node."""
 
     #: Seconds since the report; ``None`` for a report without time.
@@ -107,9 +107,9 @@ class ReclaimMetricInput(msgspec.Struct, frozen=True):
     #: Use outside pods.
     system_usage: UseInput = UseInput()
     #: Pods.
-    pods: tuple[ReclaimPodUse, ...] = ()
+    pods: tuple[MeasuredUse, ...] = ()
     #: Applications outside pods.
-    host_apps: tuple[ReclaimPodUse, ...] = ()
+    host_apps: tuple[MeasuredUse, ...] = ()
     #: Requested amounts that the peak prediction shows as unused.
     prod_reclaimable: UseInput = UseInput()
 
@@ -165,7 +165,7 @@ class NodeInput(msgspec.Struct, frozen=True):
 
     capacity: dict[str, int]
     allocatable: dict[str, int]
-    metric: ReclaimMetricInput
+    metric: NodeMetricInput
     strategy: StrategyInput = StrategyInput()
     pods: tuple[ReclaimPodInput, ...] = ()
     zones: tuple[ZoneInput, ...] = ()
@@ -273,5 +273,5 @@ def _normalized(cpu: int, node: NodeInput) -> int:
     return -(-int(cpu * 1000 * ratio) // 1000) if ratio > 1 else cpu
 
 
-def _app_band(app: ReclaimPodUse) -> Band:
+def _app_band(app: MeasuredUse) -> Band:
     return classes.band_named(app.priority)

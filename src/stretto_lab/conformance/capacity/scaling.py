@@ -19,7 +19,7 @@ from stretto.capacity.scaling.behavior import (
     ScalingStep,
     Select,
 )
-from stretto.capacity.scaling.replicas import INT64_MAX, Overflow, PodState, Proposal, Tolerance
+from stretto.capacity.scaling.replicas import INT64_MAX, MetricPod, Overflow, Proposal, Tolerance
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""
@@ -33,7 +33,7 @@ class SampleInput(msgspec.Struct, frozen=True):
     window_s: float = 0
 
 
-class ScalingPodInput(msgspec.Struct, frozen=True):
+class ScaledPodInput(msgspec.Struct, frozen=True):
     """A pod of the workload."""
 
     name: str
@@ -66,7 +66,7 @@ class Timing(msgspec.Struct, frozen=True):
     cpu_init_s: float
     readiness_delay_s: float
 
-    def unready(self, pod: ScalingPodInput, sample: SampleInput | None, resource: str) -> bool:
+    def unready(self, pod: ScaledPodInput, sample: SampleInput | None, resource: str) -> bool:
         """Whether the value of a pod does not count."""
         if pod.phase == "Pending":
             return True
@@ -99,7 +99,7 @@ class ReplicasInput(ScalingMetricInput, frozen=True, kw_only=True):
     tolerance_down: float
     cpu_init_s: float
     readiness_delay_s: float
-    pods: tuple[ScalingPodInput, ...] = ()
+    pods: tuple[ScaledPodInput, ...] = ()
 
 
 class ToleranceInput(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ class MetricsInput(msgspec.Struct, frozen=True):
     cpu_init_s: float
     readiness_delay_s: float
     specs: tuple[ScalingMetricInput, ...]
-    pods: tuple[ScalingPodInput, ...] = ()
+    pods: tuple[ScaledPodInput, ...] = ()
     behavior: TolerancesInput = TolerancesInput()
 
     def tolerances(self) -> Tolerance:
@@ -212,22 +212,22 @@ def replicas_of_metrics(given: Fields) -> Fields:
     fields = msgspec.convert(given, MetricsInput)
     timing = Timing(fields.cpu_init_s, fields.readiness_delay_s)
     counts, tolerance = (fields.spec_replicas, fields.status_replicas), fields.tolerances()
-    wanted: list[Proposal | None] = []
+    proposals: list[Proposal | None] = []
     errors: list[tuple[str, str]] = []
     for spec in fields.specs:
         try:
-            wanted.append(_propose(spec, fields.pods, timing, counts, tolerance))
+            proposals.append(_propose(spec, fields.pods, timing, counts, tolerance))
         except InputError as error:
-            wanted.append(None)
+            proposals.append(None)
             errors.append((spec.mode, str(error)))
-    numbers = [None if each is None else each.replicas for each in wanted]
+    numbers = [None if each is None else each.replicas for each in proposals]
     chosen = choice.choose(numbers, fields.spec_replicas)
     result: Fields = {
         "replicas": -1 if chosen is None else chosen.replicas,
         "metric": ""
         if chosen is None
         else _metric_name(fields.specs[chosen.metric], chosen.metric),
-        "statuses": [_status(*pair) for pair in zip(fields.specs, wanted, strict=True)],
+        "statuses": [_status(*pair) for pair in zip(fields.specs, proposals, strict=True)],
         "scaling_active": "True:ValidMetricFound",
     }
     if errors:
@@ -264,7 +264,7 @@ _KINDS = {
 
 def _propose(
     metric: ScalingMetricInput,
-    pods: tuple[ScalingPodInput, ...],
+    pods: tuple[ScaledPodInput, ...],
     timing: Timing,
     counts: tuple[int, int],
     tolerance: Tolerance,
@@ -295,9 +295,9 @@ def _propose(
 
 
 def _state(
-    pod: ScalingPodInput, metric: ScalingMetricInput, timing: Timing, resource: str
-) -> PodState:
-    return PodState(
+    pod: ScaledPodInput, metric: ScalingMetricInput, timing: Timing, resource: str
+) -> MetricPod:
+    return MetricPod(
         pod.name,
         pod.deleted or pod.phase == "Failed",
         timing.unready(pod, metric.metrics.get(pod.name), resource),
