@@ -191,3 +191,23 @@ def test_a_later_pod_of_a_gang_waits_for_the_evictions_of_the_rest() -> None:
     rig.submit(pinned("m2", "n2"))
     rig.settle(3.0)
     assert rig.placements() == {"slow": "n1", "m0": "", "m1": "", "m2": ""}
+
+
+def test_a_later_pod_that_fits_at_once_waits_for_the_minimum_of_its_gang() -> None:
+    rig = Rig(*(make_node(name, cpu="2") for name in ("n1", "n2")))
+    slow = json.loads(make_pod("slow", cpu="2", node="n1"))
+    slow["metadata"]["finalizers"] = ["example.com/slow"]
+    rig.submit(json.dumps(slow).encode())
+    rig.group("g", 2)
+    pinned = lambda name, node: make_pod(
+        name,
+        cpu="1",
+        priority=9,
+        group="g",
+        spec={"nodeSelector": {"kubernetes.io/hostname": node}},
+    )
+    rig.submit(pinned("m0", "n1"), pinned("m1", "n1"))
+    rig.settle(1.0)
+    rig.submit(pinned("m2", "n2"))
+    rig.settle(3.0)
+    assert rig.placements() == {"slow": "n1", "m0": "", "m1": "", "m2": ""}

@@ -393,6 +393,7 @@ class Plane:
         work.verdicts = [self._commit(plan, work.now) for plan in work.plans]
 
     def _commit(self, plan: Plan, now: float) -> Verdict:
+        plan = self.evictor.deferring(plan)
         verdict = self.binder.commit(plan.plain() if plan.preemptions else plan, now)
         if plan.preemptions:
             verdict = self.evictor.commit(plan, verdict, now)

@@ -104,6 +104,18 @@ class Evictor:
 
     # ------------------------------------------------------------ taking orders
 
+    def deferring(self, plan: Plan) -> Plan:
+        """The plan with claims that wait: those of gangs whose minimum is only nominated."""
+        if not self._registry.pending:
+            return plan
+        known = {each.claims for each in plan.preemptions}
+        late = [
+            UnitPreemption(i, (), ())
+            for i, each in enumerate(plan.units)
+            if i not in known and self._lacks_minimum(each.unit, each.stop - each.start)
+        ]
+        return plan._replace(preemptions=[*plan.preemptions, *late]) if late else plan
+
     def commit(self, plan: Plan, verdict: Verdict, now: float) -> Verdict:
         """Judge the preemptions of a plan; adds theirs to the verdict on its plain claims."""
         nominated: list[int] = []
@@ -352,7 +364,7 @@ class Evictor:
 
     def _can_bind(self, nomination: Nomination) -> bool:
         """Whether the claims fit now, without other waiting claims."""
-        if nomination.victims or self._waits_for_gang(nomination):
+        if nomination.victims or self._lacks_minimum(nomination.unit, len(nomination.rows)):
             return False
         pods, aside = self._cluster.pods, set[int]()
         for row in nomination.rows:
@@ -364,13 +376,16 @@ class Evictor:
             aside |= others
         return self._judge.are_ready(nomination.rows, aside)
 
-    def _waits_for_gang(self, nomination: Nomination) -> bool:
-        """Whether later pods of a gang wait for claims that its minimum still lacks."""
-        unit, states = nomination.unit, self._cluster.pods.state
+    def _lacks_minimum(self, unit: Unit, claims: int) -> bool:
+        """Whether a gang with some more claims would have less than its minimum placed.
+
+        Nominated members do not count: their claims may become void.
+        """
         if not unit.is_gang or unit.scheduled or unit.min_member >= NO_GROUP:
             return False
+        states = self._cluster.pods.state
         placed = sum(int(states[row]) in _PLACED for row in unit.bound)
-        return placed + len(nomination.rows) < unit.min_member
+        return placed + claims < unit.min_member
 
     def _bind_nomination(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)
