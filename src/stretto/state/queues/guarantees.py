@@ -39,6 +39,9 @@ class GuaranteeBalance:
         self._held = usage.held()
         self._moved: dict[QueueBranch, dict[int, int]] = {}
         self._left: set[int] = set()
+        self._promised: dict[QueueBranch, dict[int, int]] = {}
+        for queue, amounts in usage.promised():
+            self._add(self._promised, queue, amounts, 1)
         self.leave(leaving)
 
     def leave(self, rows: Iterable[int]) -> list[int]:
@@ -65,10 +68,16 @@ class GuaranteeBalance:
 
     def move(self, queue: str, amounts: Amounts, sign: int) -> None:
         """Add (+1) or subtract (-1) amounts of a queue."""
+        self._add(self._moved, queue, amounts, sign)
+
+    def _add(
+        self, sums: dict[QueueBranch, dict[int, int]], queue: str, amounts: Amounts, sign: int
+    ) -> None:
+        """Add (+1) or subtract (-1) amounts to the sums of a queue and of its ancestors."""
         for branch in self.usage.tree.leaf(queue).path:
-            moved = self._moved.setdefault(branch, {})
+            found = sums.setdefault(branch, {})
             for column, amount in amounts:
-                moved[column] = moved.get(column, 0) + sign * amount
+                found[column] = found.get(column, 0) + sign * amount
 
     def used(self, branch: QueueBranch, column: int) -> int:
         """Usage of a queue without the rows that leave."""
@@ -76,8 +85,13 @@ class GuaranteeBalance:
         return branch.used.get(column, 0) + (moved.get(column, 0) if moved is not None else 0)
 
     def spare(self, branch: QueueBranch, column: int) -> int:
-        """Usage of a queue above its guarantee; negative below it."""
-        return self.used(branch, column) - branch.guarantee.get(column, 0)
+        """Usage of a queue by placed pods above its guarantee; negative below it.
+
+        Dispatched pods do not count: they may find no place, and the evicted pods would be missing.
+        """
+        promised = self._promised.get(branch)
+        held = self.used(branch, column) - (promised.get(column, 0) if promised else 0)
+        return held - branch.guarantee.get(column, 0)
 
     def protector(self, row: int, preemptor: QueueBranch) -> QueueBranch | None:
         """The queue that would fall below its guarantee without a pod; ``None`` for no queue.

@@ -176,6 +176,10 @@ class QueueUsage:
             stack += each.children
             yield from self._rows.get(each.name, ())
 
+    def promised(self) -> Iterable[tuple[str, Amounts]]:
+        """Queue and amounts of each dispatched unit that is not answered yet."""
+        return self._sent.values()
+
     def sent(self) -> dict[Unit, str]:
         """The promised queue of each dispatched unit, for audits."""
         return {unit: queue for unit, (queue, _) in self._sent.items()}
