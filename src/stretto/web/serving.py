@@ -10,29 +10,27 @@ from stretto.base.errors import InputError
 
 LOOPBACK: Final = "127.0.0.1"
 """The address served: other machines reach it through an authenticated proxy or a tunnel."""
-_BACKLOG: Final = 128
+_BACKLOG: Final = 1024
 _GRACE_S: Final = 1
 """Seconds that open streams get to end."""
 
 
-def listen(port: int) -> socket.socket:
-    """A socket on the loopback address.
-
-    Args:
-        port: the port; 0 for any free one.
+def listening(address: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
 
     Raises:
         InputError: the port is in use or not permitted.
     """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((LOOPBACK, port))
+        listener.bind((address, port))
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         expected = f"a free port ({error.strerror})"
         raise InputError("--port", port, expected, "--port 0 takes any free one") from error
-    listener.listen(_BACKLOG)
     return listener
 
 

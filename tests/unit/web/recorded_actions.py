@@ -4,6 +4,7 @@ from starlette.applications import Starlette
 
 from stretto.web.dashboard.app import dashboard_app
 from stretto.web.views.parts import DashboardParts
+from stretto.web.views.sight import Capability
 from stretto.web.views.sources import PlaneSource
 from tests.unit.web.dashboards import small_cluster
 
@@ -23,5 +24,7 @@ class RecordedActions:
 
 def acting_dashboard(actions: RecordedActions) -> Starlette:
     """A dashboard that may change objects."""
-    source = PlaneSource("a small cluster", small_cluster().plane, writes=True)
+    source = PlaneSource(
+        "a small cluster", small_cluster().plane, Capability(live=True, writes=True)
+    )
     return dashboard_app(source, DashboardParts(actions=actions))

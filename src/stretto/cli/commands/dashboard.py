@@ -54,7 +54,7 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
     """
     try:
         from stretto.web.dashboard.app import Access, dashboard_app
-        from stretto.web.serving import LOOPBACK, listen, serve
+        from stretto.web.serving import LOOPBACK, listening, serve
     except ImportError as error:
         raise MissingExtraError("the dashboard", "web") from error
     from stretto.base.tokens import new_token
@@ -64,7 +64,10 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
     from stretto.explain.records.records import RunRecords
     from stretto.web.views.parts import DashboardParts
 
-    with listen(opts.port) as listener, view_source(common, opts, opts.plugin) as source:
+    with (
+        listening(LOOPBACK, opts.port) as listener,
+        view_source(common, opts, opts.plugin) as source,
+    ):
         parts = DashboardParts(lambda: run_rows(RunRecords()), planner(common, opts, opts.plugin))
         token = new_token()
         address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"

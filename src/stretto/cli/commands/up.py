@@ -106,12 +106,15 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     """
     from stretto.base.clock import PacedClock, WallClock
     from stretto.base.rng import Rng
+    from stretto.base.tokens import new_token, unique_seed
     from stretto.web.api.authn.users import TokenTable, User
     from stretto.web.api.server import ApiServer, ApiSettings
     from stretto.web.application import api_routes, application
-    from stretto.web.local.access import secret_token, unique_seed, write_kubeconfig
+    from stretto.web.local.access import write_kubeconfig
     from stretto.web.local.cluster import LocalClusterProcess, LocalParts
-    from stretto.web.local.serving import LocalServer, listening
+    from stretto.web.local.pages import BASE, dashboard_routes
+    from stretto.web.local.serving import LocalServer
+    from stretto.web.serving import listening
 
     clock = PacedClock(WallClock(), opts.speed) if opts.speed != 1.0 else WallClock()
     rng = Rng(unique_seed())
@@ -120,7 +123,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     store = _store(opts.store, clock, rng)
     try:
-        token = secret_token()
+        token = new_token()
         admin = User("admin", "admin", ("system:masters",))
         server = ApiServer(store, ApiSettings(clock, rng.child("api"), TokenTable({token: admin})))
         parts = LocalParts(
@@ -130,17 +133,22 @@ def up(common: CommandContext, opts: UpOptions) -> None:
         )
         cluster = LocalClusterProcess(server, store, clock, parts)
         write_kubeconfig(opts.kubeconfig, address, token)
-        process = LocalServer(application(api_routes(server.handle)), cluster, opts.speed)
-        process.run(listener, lambda: _announce(common, opts, address))
+        pages = [] if cluster.plane is None else dashboard_routes(cluster.plane, token)
+        app = application([*pages, *api_routes(server.handle)])
+        page = f"{address}{BASE}/?token={token}" if pages else ""
+        process = LocalServer(app, cluster, opts.speed)
+        process.run(listener, lambda: _announce(common, opts, address, page))
         cluster.close()
     finally:
         store.close()
     common.console.note("stopped")
 
 
-def _announce(common: CommandContext, opts: UpOptions, address: str) -> None:
+def _announce(common: CommandContext, opts: UpOptions, address: str, page: str) -> None:
     nodes = f"{opts.nodes:,} node{'' if opts.nodes == 1 else 's'}"
     common.console.note(f"serving {address} with {nodes}; Ctrl-C stops")
+    if page:
+        common.console.note(f"dashboard: {page}")
     common.console.data(f"export KUBECONFIG={opts.kubeconfig.absolute()}")
 
 

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -24,6 +23,7 @@ from stretto.web.dashboard.frames import INTERVAL, FrameHub
 from stretto.web.dashboard.guard import Guard
 from stretto.web.dashboard.pages import Pages
 from stretto.web.dashboard.render import PAGES, Renderer
+from stretto.web.dashboard.requests import page_path
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sight import ViewSource
 
@@ -39,6 +39,8 @@ class Access(NamedTuple):
     hosts: Collection[str] = ("localhost", "127.0.0.1", "[::1]")
     #: What a browser must present once; empty where another layer authenticates.
     token: str = ""
+    #: Path below which another application mounts the dashboard; empty for its own server.
+    base: str = ""
 
 
 LOCAL: Final = Access()
@@ -59,7 +61,7 @@ def dashboard_app(
     """
     shown = {"/studies": parts.runs is not None, "/plan": parts.plan is not None}
     pages = tuple(each for each in PAGES if shown.get(each[0], True))
-    renderer = Renderer(source.title, pages)
+    renderer = Renderer(source.title, pages, access.base)
     live = Live(source)
     routes = [
         *Pages(source, renderer).routes(),
@@ -116,7 +118,7 @@ class Live:
         while True:
             now = self._source.version
             if now != version:
-                position, found = await run_in_threadpool(self._source.decisions, position)
+                position, found = self._source.decisions(position)
                 version, sent_at = now, clock()
                 event = {"version": version, "decisions": [msgspec.to_builtins(d) for d in found]}
                 yield b"data: " + json.dumps(event).encode() + b"\n\n"
@@ -137,5 +139,5 @@ def _error_page(renderer: Renderer, request: Request, error: Exception) -> Respo
     else:
         status = HTTPStatus.NOT_FOUND if isinstance(error, NotFoundError) else HTTPStatus.CONFLICT
         text = str(error)
-    values = {"path": request.url.path, "bare": "part" in request.query_params, "live": False}
+    values = {"path": page_path(request), "bare": "part" in request.query_params, "live": False}
     return renderer.page("error", {**values, "status": int(status), "text": text}, int(status))

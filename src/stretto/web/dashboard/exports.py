@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import msgspec
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,6 +13,7 @@ from starlette.routing import Route
 from stretto.api.wire.kinds import NODE, POD
 from stretto.explain.inventory.nodes import node_rows
 from stretto.explain.inventory.pods import pod_rows
+from stretto.web.dashboard.requests import read
 from stretto.web.views.sight import Sight, ViewSource
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -52,7 +52,7 @@ class Exports:
 
         async def handler(request: Request) -> Response:
             del request
-            return await run_in_threadpool(written)
+            return await read(self._source, written)
 
         return handler
 

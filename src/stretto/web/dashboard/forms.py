@@ -5,7 +5,6 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -13,6 +12,7 @@ from starlette.routing import Route
 
 from stretto.base.errors import StrettoError
 from stretto.web.dashboard.render import Renderer
+from stretto.web.dashboard.requests import page_path, read
 from stretto.web.views.parts import Actions, DashboardParts, PlanPreview
 from stretto.web.views.sight import ViewSource
 
@@ -47,7 +47,7 @@ class DashboardForms:
 
     async def _studies(self, request: Request) -> Response:
         assert self._parts.runs is not None
-        rows = await run_in_threadpool(self._parts.runs)
+        rows = await read(self._source, self._parts.runs)
         return self._page("studies", request, {"runs": rows})
 
     async def _plan(self, request: Request) -> Response:
@@ -57,7 +57,7 @@ class DashboardForms:
         if request.method == "POST":
             text = await _field(request, "objects")
             try:
-                preview = await run_in_threadpool(self._parts.plan, text)
+                preview = await read(self._source, self._parts.plan, text)
             except StrettoError as refused:
                 error = str(refused)
         values = {"text": text, "preview": preview, "error": error}
@@ -70,13 +70,14 @@ class DashboardForms:
         verb = request.path_params["verb"]
         if not subject or verb not in ("cordon", "uncordon", "evict"):
             raise HTTPException(HTTPStatus.NOT_FOUND, f"no action {verb!r} on {subject!r}")
-        await run_in_threadpool(_acted, actions, verb, subject)
-        path = f"/pods/{subject}" if verb == "evict" else f"/nodes/{subject}"
+        await read(self._source, _acted, actions, verb, subject)
+        base = request.scope.get("root_path", "")
+        path = f"{base}/pods/{subject}" if verb == "evict" else f"{base}/nodes/{subject}"
         return RedirectResponse(path, HTTPStatus.SEE_OTHER)
 
     def _page(self, template: str, request: Request, values: Mapping[str, object]) -> Response:
         bare = "part" in request.query_params
-        frame = {"path": request.url.path, "bare": bare, "live": self._source.capability.live}
+        frame = {"path": page_path(request), "bare": bare, "live": self._source.capability.live}
         return self._renderer.page(template, {**frame, **values})
 
 

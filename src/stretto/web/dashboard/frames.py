@@ -9,8 +9,7 @@ import struct
 from collections.abc import AsyncIterator
 from typing import Final
 
-from starlette.concurrency import run_in_threadpool
-
+from stretto.web.dashboard.requests import read
 from stretto.web.views.node_grid import NodeGrid, NodeLayout
 from stretto.web.views.sight import ViewSource
 
@@ -34,7 +33,7 @@ class FrameHub:
     async def layout(self) -> NodeLayout:
         """Which byte of a frame is which node."""
         async with self._busy:
-            return (await run_in_threadpool(self._current)).layout
+            return (await read(self._source, self._current)).layout
 
     async def frame(self, column: str) -> bytes:
         """The newest frame of a column."""
@@ -45,7 +44,7 @@ class FrameHub:
         async with self._busy:
             known = self._frames.get(column)
             if known is None or known[0] != version:
-                known = version, await run_in_threadpool(self._drawn, column)
+                known = version, await read(self._source, self._drawn, column)
                 self._frames[column] = known
         return known[1]
 

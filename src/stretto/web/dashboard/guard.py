@@ -60,7 +60,8 @@ class Guard:
         presented = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if self._token and presented and self._matches(presented):
             response = RedirectResponse(scope["path"] or "/", 303)
-            response.set_cookie(COOKIE, self._token, httponly=True, samesite="strict", path="/")
+            path = scope.get("root_path") or "/"
+            response.set_cookie(COOKIE, self._token, httponly=True, samesite="strict", path=path)
             await response(scope, receive, send)
             return
         if self._token and not self._has_session(scope, headers):
@@ -80,7 +81,7 @@ class Guard:
         return ""
 
     def _has_session(self, scope: Scope, headers: Mapping[str, str]) -> bool:
-        if scope["path"].startswith(_OPEN_PATHS):
+        if scope["path"].removeprefix(scope.get("root_path", "")).startswith(_OPEN_PATHS):
             return True
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +17,7 @@ from stretto.explain.inventory.units import unit_rows
 from stretto.explain.why.on_node import explain_pod_on
 from stretto.explain.why.why import explain_pod
 from stretto.web.dashboard.render import Renderer
+from stretto.web.dashboard.requests import page_path, read
 from stretto.web.views.queue_tree import queue_tree
 from stretto.web.views.sight import Sight, ViewSource
 
@@ -63,19 +63,19 @@ class Pages:
         ]
 
     def _page(
-        self, template: str, read: Callable[[Sight, Request], Values]
+        self, template: str, values_of: Callable[[Sight, Request], Values]
     ) -> Callable[[Request], Awaitable[Response]]:
         """A handler that reads the source in a thread and renders a template."""
 
         def rendered(request: Request) -> Response:
             with self._source.open() as sight:
-                values = read(sight, request)
+                values = values_of(sight, request)
             bare = "part" in request.query_params
-            frame = {"path": request.url.path, "bare": bare, "live": self._source.capability.live}
+            frame = {"path": page_path(request), "bare": bare, "live": self._source.capability.live}
             return self._renderer.page(template, {**frame, **values})
 
         async def handler(request: Request) -> Response:
-            return await run_in_threadpool(rendered, request)
+            return await read(self._source, rendered, request)
 
         return handler
 

@@ -24,8 +24,8 @@ PAGES: Final = (
 class Renderer:
     """Renders templates for one source."""
 
-    def __init__(self, title: str, pages: tuple[tuple[str, str], ...]) -> None:
-        """Render pages of a state with this title, linked to these pages."""
+    def __init__(self, title: str, pages: tuple[tuple[str, str], ...], base: str = "") -> None:
+        """Render pages of a state with this title, linked to these pages below a path."""
         self._environment = Environment(
             loader=PackageLoader("stretto.web.dashboard"),
             autoescape=select_autoescape(default=True, default_for_string=True),
@@ -34,7 +34,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters |= {"count": format_count, "age": _age}
-        self._environment.globals |= {"state": title, "pages": pages}
+        self._environment.globals |= {"state": title, "pages": pages, "base": base}
 
     def page(self, name: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """The response of a template."""

@@ -1,7 +1,6 @@
 """Access to a local server: a token, and a kubeconfig that contains it."""
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,18 +9,6 @@ from stretto.base.errors import InputError
 
 NAME: Final = "stretto"
 """Name of cluster, user and context in the kubeconfig."""
-_TOKEN_BYTES: Final = 24
-_SEED_BITS: Final = 63
-
-
-def secret_token() -> str:
-    """A new bearer token."""
-    return secrets.token_urlsafe(_TOKEN_BYTES)
-
-
-def unique_seed() -> int:
-    """A seed for identities that no other server has."""
-    return secrets.randbits(_SEED_BITS)
 
 
 def write_kubeconfig(path: Path, server: str, token: str) -> None:

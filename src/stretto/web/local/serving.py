@@ -9,29 +9,9 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from stretto.base.errors import UnreachableError
 from stretto.web.local.cluster import LocalClusterProcess
 
-_BACKLOG: Final = 1024
 _SHORTEST: Final = 0.001
-
-
-def listening(address: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
-
-    Raises:
-        UnreachableError: the address is in use or not of this machine.
-    """
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((address, port))
-        found.listen(_BACKLOG)
-    except OSError as error:
-        found.close()
-        raise UnreachableError(f"{address}:{port}", str(error)) from error
-    return found
 
 
 class LocalServer:

@@ -33,6 +33,8 @@ class Capability(NamedTuple):
     live: bool = False
     #: Whether objects may be changed through the dashboard.
     writes: bool = False
+    #: Whether threads may read it; otherwise only the event loop, in which it changes.
+    threaded: bool = True
 
 
 class ViewSource(Protocol):

@@ -24,6 +24,8 @@ from stretto.web.views.sight import Capability, Sight
 _SHOWN_PER_STEP: Final = 50
 """Decisions of one step that the log takes: a step may place thousands of pods."""
 
+FOLLOWED: Final = Capability(live=True)
+"""A state that changes and that the dashboard only reads."""
 StoryOf = Callable[[str], Story]
 """The story of a pod, ``namespace/name``."""
 
@@ -77,18 +79,18 @@ class PlaneSource:
     The thread that drives the plane holds ``lock`` during a step; pages hold it while they read.
     """
 
-    def __init__(self, title: str, plane: Plane, *, writes: bool = False) -> None:
+    def __init__(self, title: str, plane: Plane, capability: Capability = FOLLOWED) -> None:
         """Show a plane.
 
         Args:
             title: name of the state, for display.
             plane: the plane.
-            writes: whether objects may be changed through the dashboard.
+            capability: what the dashboard may do with it.
         """
         #: Name of the state.
         self.title = title
-        #: It changes while it is shown.
-        self.capability = Capability(live=True, writes=writes)
+        #: What the dashboard may do with it.
+        self.capability = capability
         #: Held while the plane is stepped or read.
         self.lock = RLock()
         #: The latest decisions.

@@ -1,5 +1,6 @@
 // Draws the nodes as cells. The layout says which byte of a frame is which node.
 
+const BASE = document.body.dataset.base;
 const canvas = document.getElementById("grid");
 const context = canvas.getContext("2d");
 const columnBox = document.getElementById("column");
@@ -167,7 +168,7 @@ function choose(index) {
 async function open(index) {
   if (index < 0) return;
   choose(index);
-  const response = await fetch(`/nodes/${encodeURIComponent(layout.names[index])}?part=1`);
+  const response = await fetch(`${BASE}/nodes/${encodeURIComponent(layout.names[index])}?part=1`);
   panel.innerHTML = await response.text();
 }
 
@@ -209,7 +210,7 @@ canvas.addEventListener("wheel", (event) => {
 // ---------------------------------------------------------------- data
 
 async function loadLayout() {
-  layout = await (await fetch("/live/layout")).json();
+  layout = await (await fetch(`${BASE}/live/layout`)).json();
   cells = new Uint8Array(layout.names.length);
   if (!columnBox.options.length) {
     for (const name of layout.columns) columnBox.add(new Option(name, name));
@@ -228,7 +229,7 @@ async function readFrames() {
   while (!own.signal.aborted) {
     try {
       await loadLayout();
-      const response = await fetch(`/live/frames?column=${encodeURIComponent(columnBox.value)}`, { signal: own.signal });
+      const response = await fetch(`${BASE}/live/frames?column=${encodeURIComponent(columnBox.value)}`, { signal: own.signal });
       await consume(response.body.getReader());
     } catch {
       await new Promise((resolve) => { setTimeout(resolve, 1000); });

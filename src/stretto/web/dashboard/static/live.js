@@ -1,6 +1,7 @@
 // Keeps a page up to date: reads the stream of changes and fetches the page's part again.
 // Elements with data-keep keep their content and focus.
 
+const BASE = document.body.dataset.base;
 const main = document.querySelector("main[data-refresh]");
 const status = document.querySelector("[data-live]");
 const LEAST_GAP_MS = 1000;
@@ -40,7 +41,7 @@ function isReading() {
 }
 
 if (main) {
-  const changes = new EventSource("/live/changes");
+  const changes = new EventSource(`${BASE}/live/changes`);
   let first = true;
   changes.onopen = () => { if (status) status.textContent = "live"; };
   changes.onerror = () => { if (status) status.textContent = "reconnecting"; };
