@@ -16,6 +16,8 @@ from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.rollouts.course import FleetRollouts
 from stretto.federation.controllers.schedule import ScheduleController
+from stretto.federation.controllers.services.exports import ExportController
+from stretto.federation.controllers.services.imports import ImportController
 from stretto.federation.controllers.sync import SyncController
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.settings import FederationSettings
@@ -59,6 +61,8 @@ class Federation:
                 ScheduleController(self.fleet, clock, webhooks),
                 FollowController(self.fleet),
                 OverrideController(self.fleet, clock),
+                ExportController(self.fleet),
+                ImportController(self.fleet),
                 SyncController(self.fleet, FleetRollouts(self.fleet, clock)),
                 AutoMigrationController(self.fleet, clock),
                 FeedbackController(self.fleet),

@@ -4,6 +4,7 @@ from stretto.reconcile.reconciler import Reconciler
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
+from stretto.workloads.endpoints import EndpointController
 from stretto.workloads.garbage import GarbageController
 from stretto.workloads.jobs import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
@@ -26,6 +27,7 @@ def workload_controllers(
         StatefulSetController(cluster),
         DaemonSetController(cluster),
         JobController(cluster),
+        EndpointController(cluster),
         GarbageController(cluster),
         KubeletController(cluster, course),
     ]

@@ -1,5 +1,6 @@
 """A simulated kubelet: bound pods start, become ready, and end."""
 
+import zlib
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
@@ -81,6 +82,7 @@ class KubeletController:
         running = {"running": {"startedAt": pod.status["startTime"]}}
         status: Fields = {
             "phase": "Running",
+            "podIP": address_of(pod.record.uid),
             "conditions": self._conditions(pod, states),
             "containerStatuses": _containers(pod, running, is_ready=is_ready),
         }
@@ -107,6 +109,12 @@ class KubeletController:
                 now = self._cluster.now_text()
                 found[type_] = {"type": type_, "status": status, "lastTransitionTime": now}
         return [found[type_] for type_ in sorted(found)]
+
+
+def address_of(uid: str) -> str:
+    """The address of a pod: one of 10.0.0.0/8, by its uid."""
+    number = zlib.crc32(uid.encode())
+    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 def _containers(pod: StoredObject, state: Fields, *, is_ready: bool) -> list[Fields]:

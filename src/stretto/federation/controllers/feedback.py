@@ -8,6 +8,7 @@ from stretto.federation.controllers.keys import FEDERATED, FederatedItem, find, 
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.current import current_replicas
+from stretto.federation.objects.naming import federated_name
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields
 
@@ -34,6 +35,8 @@ class FeedbackController:
         if pending.pending(item.federated.annotations):
             return None
         template = item.federated.spec["template"]["metadata"]
+        if item.federated.record.name != federated_name(template["name"], item.type.name):
+            return None  # it has no source
         source = self._fleet.sources(item.type).get(
             item.federated.record.namespace, template["name"]
         )

@@ -64,6 +64,8 @@ class MemberWriter:
             return Status.CREATION_FAILED if is_broken else self._create(member, type_, wanted)
         if present.is_terminating:
             return Status.PENDING_CREATE
+        if _is_managed(present) and _is_other(present, federated):
+            return Status.ALREADY_EXISTS
         if not _is_managed(present):
             if not _may_adopt(federated, name) or present.labels.get(names.MANAGED):
                 return Status.ALREADY_EXISTS
@@ -123,6 +125,8 @@ class MemberWriter:
         present = _present(member, type_, federated)
         if present is None or present.is_terminating or not _is_managed(present):
             return None
+        if _is_other(present, federated):
+            return None
         if not federated.is_terminating and is_leftover(federated, present, cluster):
             return None
         if not self._fleet.is_writable(cluster):
@@ -163,6 +167,12 @@ def _present(
     """The member's object of that name."""
     template = federated.spec["template"]
     return member.follow_synced(type_.kind).get(*_place(type_, template))
+
+
+def _is_other(present: StoredObject, federated: StoredObject) -> bool:
+    """Whether only one of both belongs to an imported Service of the same name."""
+    mark = names.DERIVED_SERVICE
+    return (mark in present.annotations) != (mark in federated.annotations)
 
 
 def _is_managed(present: StoredObject) -> bool:

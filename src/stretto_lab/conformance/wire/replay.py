@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.kinds import Kind
 from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
 from stretto.sim.fleet.served import MemberMood
@@ -65,7 +66,7 @@ class WireReplay:
                 step = msgspec.structs.replace(step, body=self.filled(step.body))
                 at_host = step.server == "host"
                 store = self.fleet.host if at_host else self.fleet.members[step.server].store
-                requests.apply(store, step)
+                requests.apply(store, step, self._kinds())
             elif isinstance(step, RecordedNote):
                 self._note(step.text)
             else:
@@ -76,6 +77,10 @@ class WireReplay:
         return filled(value, EPOCH)
 
     # ---------------------------------------------------------------- inside
+
+    def _kinds(self) -> list[Kind]:
+        """The kinds that the federation carries."""
+        return [each.kind for each in self.fleet.federation.fleet.types]
 
     def _begins_without_controllers(self) -> bool:
         notes = (each for each in self._scenario.steps if isinstance(each, RecordedNote))

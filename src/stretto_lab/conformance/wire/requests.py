@@ -1,5 +1,6 @@
 """Requests of a user, applied to an embedded store as an API server would."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -13,13 +14,18 @@ from stretto_lab.conformance.wire.scenario import UserStep
 _METHODS: Final = ("POST", "PUT", "PATCH", "DELETE")
 
 
-def apply(store: Store, step: UserStep) -> Reply:
+def apply(store: Store, step: UserStep, kinds: Iterable[Kind] = ()) -> Reply:
     """Perform a request.
+
+    Args:
+        store: the server.
+        step: the request.
+        kinds: kinds that are known beside those of Kubernetes and of this project.
 
     Raises:
         InputError: the method or the path is not supported.
     """
-    kind, namespace, name, subresource = place(step.path, step.body)
+    kind, namespace, name, subresource = place(step.path, step.body, kinds)
     if step.method == "POST":
         return store.create(kind, [msgspec.json.encode(_placed(step.body, namespace))])[0]
     if step.method == "PATCH" and subresource == "status":
@@ -37,7 +43,7 @@ def apply(store: Store, step: UserStep) -> Reply:
     raise InputError("method", step.method, f"one of {', '.join(_METHODS)}")
 
 
-def place(path: str, body: Any) -> tuple[Kind, str, str, str]:
+def place(path: str, body: Any, kinds: Iterable[Kind] = ()) -> tuple[Kind, str, str, str]:
     """Kind, namespace, name and subresource of a path."""
     parts = [each for each in path.split("?", maxsplit=1)[0].split("/") if each]
     is_core = parts[0] == "api"
@@ -47,14 +53,14 @@ def place(path: str, body: Any) -> tuple[Kind, str, str, str]:
     if rest[0] == "namespaces" and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource = (*rest, "", "")[:3]
+    for kind in (*TABLE.kinds(), *kinds):
+        if (kind.group, kind.version, kind.plural) == (group, version, plural):
+            return kind, namespace, name, subresource
     return _kind(group, version, plural, namespace, body), namespace, name, subresource
 
 
 def _kind(group: str, version: str, plural: str, namespace: str, body: Any) -> Kind:
-    """The kind of a plural; unknown ones get the name in the body."""
-    for kind in TABLE.kinds():
-        if (kind.group, kind.version, kind.plural) == (group, version, plural):
-            return kind
+    """The kind of an unknown plural, with the name in the body."""
     stated = str((body or {}).get("kind", ""))
     name = plural[:-1].capitalize() if stated in ("", "DeleteOptions") else stated
     return Kind(group, version, name, plural, namespaced=bool(namespace))

@@ -1,0 +1,84 @@
+"""Services over clusters: imported EndpointSlices on the host, and the Service of an import."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from stretto.federation import names
+from stretto.reconcile.cache import Fields, StoredObject
+
+EXPORT: Final = ("multicluster.x-k8s.io", "ServiceExport")
+IMPORT: Final = ("multicluster.x-k8s.io", "ServiceImport")
+SLICE: Final = ("discovery.k8s.io", "EndpointSlice")
+SERVICE: Final = ("", "Service")
+"""Groups and kinds."""
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+"""Label of an EndpointSlice: its Service."""
+_CONTENT: Final = ("addressType", "endpoints", "ports")
+"""Fields of an EndpointSlice besides its metadata."""
+
+
+def service_of(endpoints: StoredObject) -> str:
+    """The Service of an EndpointSlice that its own cluster has made; empty for imported ones."""
+    if names.SOURCE_CLUSTER in endpoints.labels:
+        return ""
+    return endpoints.labels.get(SERVICE_NAME, "")
+
+
+def imported_name(cluster: str, endpoints: StoredObject) -> str:
+    """The name on the host of an EndpointSlice of a cluster."""
+    return f"imported-{cluster}-{endpoints.record.name}"
+
+
+def imported(cluster: str, endpoints: StoredObject) -> Fields:
+    """An EndpointSlice of a cluster as it is on the host."""
+    labels = {names.SOURCE_CLUSTER: cluster, SERVICE_NAME: endpoints.labels[SERVICE_NAME]}
+    metadata = {
+        "name": imported_name(cluster, endpoints),
+        "namespace": endpoints.record.namespace,
+        "labels": labels,
+    }
+    content = {key: endpoints.fields[key] for key in _CONTENT if key in endpoints.fields}
+    head = {key: endpoints.fields[key] for key in ("apiVersion", "kind") if key in endpoints.fields}
+    return {**head, "metadata": metadata, **content}
+
+
+def is_imported_from(wanted: Fields, present: StoredObject) -> bool:
+    """Whether an EndpointSlice on the host has the content of its cluster."""
+    same = all(wanted.get(key) == present.fields.get(key) for key in _CONTENT)
+    return same and wanted["metadata"]["labels"].items() <= present.labels.items()
+
+
+def derived_name(service: str) -> str:
+    """The name of the Service that an import makes, as far as federated objects use it."""
+    return f"derived-{service}"
+
+
+def derived(service: StoredObject) -> Fields:
+    """The template of the Service that an import makes in its clusters."""
+    template: Mapping[str, Fields] = service.spec["template"]
+    metadata, spec = template["metadata"], template.get("spec") or {}
+    ports = [
+        {key: port[key] for key in ("name", "protocol", "port", "appProtocol") if key in port}
+        for port in spec.get("ports") or ()
+    ]
+    made: Fields = {"type": "ClusterIP", "ports": ports}
+    if spec.get("type") == "Headless":
+        made["clusterIP"] = "None"
+    if spec.get("sessionAffinity"):
+        made["sessionAffinity"] = spec["sessionAffinity"]
+    marks = {names.DERIVED_SERVICE: metadata["name"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": service.record.namespace,
+            "annotations": marks,
+        },
+        "spec": made,
+    }
+
+
+def is_derived(item: StoredObject) -> bool:
+    """Whether a Service or its federated object comes from an import."""
+    return names.DERIVED_SERVICE in item.annotations
