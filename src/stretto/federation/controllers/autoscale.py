@@ -21,7 +21,8 @@ from stretto.federation.controllers.keys import (
 from stretto.federation.controllers.placing.policies import POLICY_LABELS, PolicyFinder
 from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.fleet import HOST, ClusterFleet
-from stretto.federation.objects import autoscaling, pending
+from stretto.federation.objects import pending
+from stretto.federation.objects.kinds import autoscaling
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.problems import ACCEPTED, ObjectCondition, ObjectProblemError
 from stretto.reconcile import writes

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from stretto.federation import names
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
-from stretto.federation.objects import services
+from stretto.federation.objects.kinds import services
 from stretto.federation.types import FederatedType
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject

@@ -10,7 +10,8 @@ from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED, everything, is_status_only
 from stretto.federation.controllers.services.exports import ExportKey
 from stretto.federation.fleet import HOST, ClusterFleet
-from stretto.federation.objects import pending, placements, services
+from stretto.federation.objects import pending, placements
+from stretto.federation.objects.kinds import services
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.types import FederatedType
 from stretto.reconcile import writes

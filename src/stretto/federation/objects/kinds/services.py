@@ -37,9 +37,9 @@ def imported(cluster: str, endpoints: StoredObject) -> Fields:
         "namespace": endpoints.record.namespace,
         "labels": labels,
     }
-    content = {key: endpoints.fields[key] for key in _CONTENT if key in endpoints.fields}
-    head = {key: endpoints.fields[key] for key in ("apiVersion", "kind") if key in endpoints.fields}
-    return {**head, "metadata": metadata, **content}
+    fields = ("apiVersion", "kind", *_CONTENT)
+    made: Fields = {key: endpoints.fields[key] for key in fields if key in endpoints.fields}
+    return {**made, "metadata": metadata}
 
 
 def is_imported_from(wanted: Fields, present: StoredObject) -> bool:

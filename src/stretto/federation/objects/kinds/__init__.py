@@ -1,0 +1,1 @@
+"""Rules of single kinds: autoscalers, and Services with their endpoints."""
