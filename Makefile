@@ -118,6 +118,10 @@ kube-tools: $(DEV) ## Build etcd, Kubernetes, kwok and helm into the user's cach
 test-kube: $(DEV) kernels kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
 	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/e2e
 
+.PHONY: test-mesos
+test-mesos: $(DEV) ## Run unmodified Mesos clients against a master and agents that are killed in between
+	@MARKS=mesos $(FAMILY) mesos 240 --timeout 240 tests/e2e/mesos
+
 .PHONY: test-kube-all
 test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,000 pods at once, upstream's end-to-end suite
 	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 3600 --timeout 600 tests/contract tests/e2e

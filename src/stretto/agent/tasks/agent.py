@@ -87,6 +87,7 @@ class TaskAgent:
             "CheckpointResourcesMessage": self._store_resources,
             "ShutdownFrameworkMessage": self._end_framework,
             "ShutdownExecutorMessage": self._end_executor,
+            "UpdateFrameworkMessage": self._framework_returned,
             "DrainSlaveMessage": self._drain,
             "ShutdownMessage": self._shut_down,
         }
@@ -103,6 +104,12 @@ class TaskAgent:
         self._log(f"registered again as {message['slave_id']['value']}")
         for stream in self._streams.values():
             stream.resend()
+
+    def _framework_returned(self, message: Message) -> None:
+        """A framework has subscribed again: what it has not acknowledged is sent at once."""
+        for key, stream in self._streams.items():
+            if key[0] == message["framework_id"]["value"]:
+                stream.resend()
 
     def _ping(self, message: Message) -> None:
         del message

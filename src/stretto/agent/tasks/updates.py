@@ -54,16 +54,16 @@ class UpdateStream:
         delay = FIRST_RETRY
         while not self._record.is_done:
             self._changed.clear()
-            if self._record.updates:
-                update = self._record.updates[0]
+            first = self._record.updates[0] if self._record.updates else None
+            if first is not None:
                 with suppress(OSError, MasterError, TimeoutError):
-                    await self._post("StatusUpdateMessage", {"update": update, "pid": ""})
-                delay = min(2 * delay, LONGEST_RETRY)
-            else:
-                delay = FIRST_RETRY
-            with suppress(TimeoutError):
+                    await self._post("StatusUpdateMessage", {"update": first, "pid": ""})
+            try:
                 async with asyncio.timeout(delay):
                     await self._changed.wait()
+                delay = FIRST_RETRY
+            except TimeoutError:
+                delay = min(2 * delay, LONGEST_RETRY)
         self._files.forget(self._record)
 
 

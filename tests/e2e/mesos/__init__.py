@@ -1,0 +1,1 @@
+"""Unmodified Mesos clients against a real master and real agents: `make test-mesos`."""
