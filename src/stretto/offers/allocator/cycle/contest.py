@@ -17,6 +17,8 @@ from stretto.offers.allocator.values.resources import Resources
 
 def merged(grants: list[OfferGrant]) -> list[AgentOffer]:
     """One offer per framework, role and agent, in the order of the first grants."""
+    if not grants or grants[0].stage is grants[-1].stage:
+        return [AgentOffer(each[3], each[2], each[1], each[4]) for each in grants]
     offers: dict[tuple[str, str, str], Resources] = {}
     for grant in grants:
         key = (grant.framework, grant.role, grant.agent)

@@ -45,7 +45,7 @@ def run_cycle(
             _first_stage(agent, visitor, guarantees)
     surplus = SurplusPortion(pool, headroom, consumption)
     for agent in order.arrange(CycleStage.SURPLUS, agents):
-        if agent.available:
+        if agent.available.entries:
             _second_stage(pool, agent, visitor, surplus)
     return visitor.grants
 
@@ -62,11 +62,11 @@ def _second_stage(
 ) -> None:
     before = len(visitor.grants)
     visitor.blocked_until = inf
-    if not visitor.all_refuse(agent):
+    if not agent.filters.refusals or not visitor.all_refuse(agent):
         for role in portion.roles(agent):
-            if not agent.available:
-                break
             visitor.visit(agent, role, portion)
+            if not agent.available.entries:
+                break
     if len(visitor.grants) == before and not visitor.offered_shared(agent):
-        held = pool.holdings if pool.roles.table else SETTLED
+        held = pool.holdings if pool.roles.has_quota else SETTLED
         pool.agents.close(agent, Closing(pool.opened, held, visitor.blocked_until))

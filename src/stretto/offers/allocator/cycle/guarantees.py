@@ -16,6 +16,7 @@ class GuaranteePortion:
     """Enough for the guarantee, all that quota does not count, and extra up to the limit."""
 
     stage = CycleStage.GUARANTEES
+    takes_all = False
 
     def __init__(self, pool: OfferPool, headroom: CycleHeadroom, consumption: Consumption) -> None:
         """Start with the lacks of all roles."""

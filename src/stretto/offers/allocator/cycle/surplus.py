@@ -26,8 +26,9 @@ class SurplusPortion:
         self._headroom = headroom
         self._consumption = consumption
         self._rng = pool.rng.child("shrink", 2)
-        self._counts = bool(pool.roles.table)
-        self._open = Shortlist(pool.role_sorter, self._usable()) if self._counts else None
+        #: Whether no quota counts.
+        self.takes_all = not pool.roles.has_quota
+        self._open = None if self.takes_all else Shortlist(pool.role_sorter, self._usable())
         self._leasts = self._all_leasts() if headroom.required else []
 
     def roles(self, agent: AgentState) -> Iterable[RoleNode]:
@@ -41,7 +42,7 @@ class SurplusPortion:
 
     def of(self, role: RoleNode, readable: Resources) -> Resources:
         """The part of readable resources that may be offered."""
-        if not self._counts:
+        if self.takes_all:
             return readable
         left = self._consumption.left(role)
         if not left and not self._headroom.required:

@@ -23,6 +23,11 @@ class Portion(Protocol):
         """The stage."""
         ...
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether no quota counts: every readable resource may be offered, nothing is charged."""
+        ...
+
     def of(self, role: RoleNode, readable: Resources) -> Resources:
         """The part of readable resources that may be offered."""
         ...
@@ -58,7 +63,7 @@ class Visitor:
     def visit(self, agent: AgentState, role: RoleNode, portion: Portion) -> None:
         """Offer to the frameworks of a role, the next one first, until nothing is left."""
         assert role.sorter is not None
-        is_special, filters = agent.is_special, agent.filters
+        is_special, filters, takes_all = agent.is_special, agent.filters, portion.takes_all
         for subscription in role.sorter.order():
             if (is_special or subscription.accepts is not None) and not self._may_see(
                 subscription, agent
@@ -73,6 +78,9 @@ class Visitor:
                 continue
             if not available.meets(subscription.min_allocatable):
                 continue
+            if takes_all and available.is_plain and not subscription.framework.requests:
+                self._grant(agent, subscription, available, portion)
+                break
             offered = self._offer_of(agent, subscription, available, portion)
             if offered.entries:
                 self._grant(agent, subscription, offered, portion)
@@ -98,7 +106,8 @@ class Visitor:
     ) -> None:
         role = subscription.role
         self._pool.hold(agent, subscription, offered)
-        portion.charge(role, offered)
+        if not portion.takes_all:
+            portion.charge(role, offered)
         if offered.has_shared:
             known = self._offered_shared.get(agent.info.id, NOTHING)
             self._offered_shared[agent.info.id] = known + offered.shared

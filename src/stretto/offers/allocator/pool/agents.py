@@ -93,7 +93,7 @@ class AgentState:
     @property
     def is_offerable(self) -> bool:
         """Whether it may be offered and has something free."""
-        return self.is_active and self.is_listed and bool(self.available)
+        return self.is_active and self.is_listed and bool(self.available.entries)
 
     def plan(self, unavailability: Unavailability | None) -> None:
         """Plan or cancel its maintenance."""

@@ -157,7 +157,8 @@ class OfferPool:
         node = subscription.role
         assert node.sorter is not None
         self.holdings += 1
-        self.roles.hold(node, resources, 1)
+        if self.roles.has_quota:
+            self.roles.hold(node, resources, 1)
         self.role_sorter.allocate(node.name, agent, resources)
         node.sorter.allocate(subscription.framework.info.id, agent, resources)
 

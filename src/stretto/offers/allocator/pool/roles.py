@@ -18,6 +18,8 @@ class RoleTree:
         self.root = RoleNode("", None)
         #: Guarantees, limits and consumption as arrays.
         self.table = QuotaTable()
+        #: Whether a role has a quota.
+        self.has_quota = False
         self._nodes: dict[str, RoleNode] = {}
 
     def __iter__(self) -> Iterator[RoleNode]:
@@ -56,6 +58,7 @@ class RoleTree:
             is_wider = len(self.table.names) > known
             for each in self if is_wider else (node,):
                 self._count_again(each)
+        self.has_quota = bool(self.table)
         self.trim(node)
 
     def _count_again(self, node: RoleNode) -> None:
@@ -82,7 +85,7 @@ class RoleTree:
 
     def hold(self, node: RoleNode, resources: Resources, sign: int) -> None:
         """Add (+1) or remove (-1) what a role is offered or uses, where a quota counts it."""
-        if not self.table:
+        if not self.has_quota:
             return
         free = resources.free
         for each in node.path:

@@ -110,22 +110,22 @@ class ClientSorter:
 
     def allocate(self, path: str, agent: str, resources: Resources) -> None:
         """Count a grant."""
-        for node in self._lineage(path):
+        nodes = self._lineages.get(path) or self._lineage(path)
+        for node in nodes:
             node.charge(agent, resources, 1)
             node.count += 1
-            self._moved.add(node)
+        self._moved.update(nodes)
 
     def adjust(self, path: str, agent: str, resources: Resources, sign: int) -> None:
         """Add (+1) or remove (-1) an allocation without counting a grant."""
-        for node in self._lineage(path):
+        nodes = self._lineages.get(path) or self._lineage(path)
+        for node in nodes:
             node.charge(agent, resources, sign)
-            self._moved.add(node)
+        self._moved.update(nodes)
 
     def _lineage(self, path: str) -> tuple[SorterNode, ...]:
         """The leaf of a client and its ancestors below the root."""
-        found = self._lineages.get(path)
-        if found is None:
-            found = self._lineages[path] = tuple(self._tree.path_of(path))
+        found = self._lineages[path] = tuple(self._tree.path_of(path))
         return found
 
     def share(self, path: str) -> float:
@@ -163,20 +163,23 @@ class ClientSorter:
     def settle(self) -> None:
         """Move the nodes whose keys have changed to their places."""
         moved = self._moved
-        is_stale = self._epoch != self._totals.epoch
-        if is_stale or (len(moved) > FEW and len(moved) * MANY > len(self)):
+        if self._epoch != self._totals.epoch:
             self._sort()
             return
-        if len(self) == 1:
-            moved.clear()  # A single client is always next, whatever its key.
-        for node in moved:
+        if not moved:
+            return
+        clients = len(self._tree.leaves)
+        if len(moved) > FEW and len(moved) * MANY > clients:
+            self._sort()
+            return
+        # A single client is always next, whatever its key.
+        for node in moved if clients > 1 else ():
             parent = node.parent
-            if parent is None or node.kind is ClientKind.INACTIVE:
-                continue
-            order = parent.order
-            del order[bisect_left(order, node.key)]
-            self._set_key(node)
-            insort(order, node.key)
+            if parent is not None and node.kind is not ClientKind.INACTIVE:
+                order = parent.order
+                del order[bisect_left(order, node.key)]
+                self._set_key(node)
+                insort(order, node.key)
         moved.clear()
 
     def _sort(self) -> None:

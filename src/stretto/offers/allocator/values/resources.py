@@ -132,10 +132,10 @@ class Resources:
 
     def __sub__(self, other: "Resources") -> "Resources":
         """The rest after a removal; amounts that are not there are ignored."""
-        if not other.entries or not self.entries:
-            return self
         if self is other:
             return NOTHING
+        if not other.entries or not self.entries:
+            return self
         left = dict(self.entries)
         for kind, value in other.entries.items():
             held = left.get(kind)
