@@ -27,6 +27,8 @@ class ChaosOptions:
     steps: int
     #: A saved failure to replay instead.
     replay: Path | None
+    #: Whether frameworks and offers are simulated instead of pods.
+    offers: bool
 
 
 @options.command(
@@ -36,12 +38,14 @@ class ChaosOptions:
         stretto chaos --seeds 200 --steps 400
         stretto chaos --seed 17 --seeds 1 --steps 400
         stretto chaos --replay out/chaos-17.json
+        stretto chaos --offers --seeds 1000 --steps 100
     """,
     out=True,
 )
 @click.option("--seeds", type=options.POSITIVE, default=50, help="Number of seeds [50].")
 @click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each seed [400].")
 @click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Replay a saved failure.")
+@click.option("--offers", is_flag=True, help="Simulate frameworks and offers instead of pods.")
 def chaos(common: CommandContext, opts: ChaosOptions) -> None:
     """Run the fault simulator and check every law.
 
@@ -49,7 +53,13 @@ def chaos(common: CommandContext, opts: ChaosOptions) -> None:
     checks every law after each step, then stops all faults and requires that every pod that fits is
     placed. A violated law exits with code 9; the output shows the command that reproduces it, and a
     shrunk trace is written to --out (default: out). Ctrl-C reports the seeds that are done.
+
+    With --offers, each seed draws agents, frameworks (greedy, slow, silent, flapping), roles and
+    quota over the allocator of offers instead.
     """
+    if opts.offers:
+        _run_offers(common, opts)
+        return
     if opts.replay is not None:
         _replay(common.console, opts.replay)
         return
@@ -77,6 +87,29 @@ def chaos(common: CommandContext, opts: ChaosOptions) -> None:
         hint = f"replay it with --replay {saved[0]}" if saved else ""
         raise CheckFailedError(f"a law (seeds {seeds})", _first(report), hint)
     console.data("\nall laws hold")
+
+
+def _run_offers(common: CommandContext, opts: ChaosOptions) -> None:
+    """Run the fault simulator of resource offers."""
+    import msgspec
+
+    from stretto_lab.chaos.offers.campaign import run_seeds
+
+    seeds = range(common.seed, common.seed + opts.seeds)
+    with common.console.progress("chaos", opts.seeds) as progress:
+        found = run_seeds(seeds, opts.steps, progress.update)
+    failing = [each for each in found if each.breach]
+    steps = sum(each.steps for each in found)
+    common.console.data(f"{format_count(len(found), 'seed')}, {steps:,} steps")
+    for each in failing:
+        common.console.data(f"seed {each.seed}, {each.breach}")
+    common.console.json("stretto.chaos-offers/v1", {"seeds": msgspec.to_builtins(found)})
+    if failing:
+        command = f"stretto chaos --offers --seed {failing[0].seed} --seeds 1 --steps {opts.steps}"
+        raise CheckFailedError("a law of offers", failing[0].breach, f"repeat it with {command}")
+    if len(found) < opts.seeds:
+        raise KeyboardInterrupt
+    common.console.data("all laws hold")
 
 
 def _first(report: "CampaignReport") -> str:

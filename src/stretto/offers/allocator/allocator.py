@@ -50,7 +50,7 @@ class Allocator:
     def remove_agent(self, agent: str) -> None:
         """Remove an agent and everything that was held there."""
         self.pool.drop(agent)
-        self._ledger.contests.forget(agent)
+        self.pool.contests.forget(agent)
 
     def set_agent_active(self, agent: str, active: bool) -> None:
         """Offer an agent, or no longer."""

@@ -4,7 +4,6 @@ from math import inf, nextafter
 
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.allocator.pool.agents import AgentState
-from stretto.offers.allocator.pool.contests import ContestIndex
 from stretto.offers.allocator.pool.filters import lifetime
 from stretto.offers.allocator.pool.lateness import Lateness
 from stretto.offers.allocator.pool.pool import OfferPool
@@ -22,19 +21,17 @@ class HoldingLedger:
         self._last_end = 0.0
         #: Frameworks that come after their siblings.
         self.lateness = Lateness(pool)
-        #: Offers with several holders.
-        self.contests = ContestIndex()
 
     def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
         """Charge an accepted offer to its holder; return the other holders of a contested one."""
         agent = self._pool.agents.find(holding.agent)
         key = (holding.framework, holding.role)
-        contest = self.contests.find(holding.agent, key, resources)
+        contest = self._pool.contests.find(holding.agent, key, resources)
         if agent is None or contest is None:
             return ()
         if contest.holders[0] != key:
             self._pass_on(agent, contest.holders[0], key, resources)
-        self.contests.close(contest)
+        self._pool.contests.close(contest)
         others = [each for each in contest.holders if each != key]
         return tuple(Holding(*each, holding.agent) for each in others)
 
@@ -83,7 +80,7 @@ class HoldingLedger:
         if refuse is not None and refuse != 0:
             self._refuse(agent, holding, resources, (now, lifetime(refuse)))
         key = (holding.framework, holding.role)
-        contest = self.contests.find(holding.agent, key, resources)
+        contest = self._pool.contests.find(holding.agent, key, resources)
         if contest is None:
             self._pool.release(agent, key, resources)
         else:
@@ -91,7 +88,7 @@ class HoldingLedger:
             if heir is not None:
                 self._pass_on(agent, key, heir, resources)
             if len(contest.holders) == 1:
-                self.contests.close(contest)
+                self._pool.contests.close(contest)
         self._call(holding.agent)
 
     def finish(self, holding: Holding, resources: Resources) -> None:

@@ -33,9 +33,14 @@ class QuotaRescinds:
         """Whether an offer must end, given the holdings at this moment."""
         mine = [role for role in self._roles if _is_below(holding.role, role.name)]
         if mine:
-            return any(self._exceeds(role) for role in mine)
+            return self._is_uncharged(holding, resources) or any(map(self._exceeds, mine))
         helps = any(name in self._lacks and amount for name, amount in resources.free)
         return helps and self._is_short()
+
+    def _is_uncharged(self, holding: Holding, resources: Resources) -> bool:
+        """Whether accepting the offer would charge its role for the first time."""
+        key = (holding.framework, holding.role)
+        return self._pool.contests.is_uncharged(holding.agent, key, resources)
 
     @staticmethod
     def _exceeds(role: RoleNode) -> bool:

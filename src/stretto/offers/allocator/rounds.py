@@ -33,6 +33,6 @@ class Round:
         grants = run_cycle(pool, everyone, visitor, self._order) if everyone else []
         offers = merged(grants)
         if pool.settings.holders > 1:
-            offers = contested_offers(pool, visitor, offers, self._ledger.contests)
+            offers = contested_offers(pool, visitor, offers, pool.contests)
         inverse = inverse_offers(pool, maintained, now) if pool.maintained else ()
         return CycleResult(tuple(offers), tuple(inverse), tuple(grants))

@@ -68,5 +68,5 @@ def _second_stage(
             if not agent.available.entries:
                 break
     if len(visitor.grants) == before and not visitor.offered_shared(agent):
-        held = pool.holdings if pool.roles.has_quota else SETTLED
+        held = visitor.holdings if pool.roles.has_quota else SETTLED
         pool.agents.close(agent, Closing(pool.opened, held, visitor.blocked_until))

@@ -40,12 +40,12 @@ class GuaranteePortion:
 
     def of(self, role: RoleNode, readable: Resources) -> Resources:
         """The part of readable resources that may be offered; nothing without a lack."""
-        lack = self._consumption.lack(role)
+        lack, left = self._consumption.lack(role), self._consumption.left(role)
+        wanted = {name: min(amount, left.get(name, amount)) for name, amount in lack.items()}
         free, rest = free_scalars(readable)
-        self._guaranteed = guaranteed = shrink_to(free, lack, self._rng)
+        self._guaranteed = guaranteed = shrink_to(free, wanted, self._rng)
         if not guaranteed:
             return NOTHING
-        left = self._consumption.left(role)
         extra = free - guaranteed
         if extra and left:
             taken = dict(guaranteed.quantities)

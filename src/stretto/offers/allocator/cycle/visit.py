@@ -46,6 +46,9 @@ class Visitor:
         self._settings = pool.settings
         self._now = now if batch else nextafter(now, inf)
         self._offered_shared: dict[str, Resources] = {}
+        #: Number of changes of holdings before the cycle: headroom of a cycle with grants does not
+        #: tell what the next one may offer.
+        self.holdings = pool.holdings
         #: Grants in their order.
         self.grants: list[OfferGrant] = []
         #: First end of a filter that prevented an offer of the present agent.

@@ -128,7 +128,11 @@ class AgentState:
         """Charge free resources to a holder."""
         held = self.held.get(key)
         self.held[key] = resources if held is None else held + resources
-        self.available -= resources if resources.is_plain else _alone(resources)
+        alone = resources if resources.is_plain else _alone(resources)
+        if self.available.contains(alone):
+            self.available -= alone
+        else:
+            self.recount()
 
     def give_back(self, key: HolderKey, resources: Resources) -> bool:
         """Free resources of a holder; false if it does not hold them."""

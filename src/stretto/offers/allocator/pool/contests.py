@@ -47,6 +47,11 @@ class ContestIndex:
                 return contest
         return None
 
+    def is_uncharged(self, agent: str, key: HolderKey, resources: Resources) -> bool:
+        """Whether a holder is offered capacity that another one is charged for."""
+        found = self.find(agent, key, resources)
+        return found is not None and found.holders[0] != key
+
     def close(self, contest: Contest) -> None:
         """End a contest."""
         found = self._by_agent[contest.agent]

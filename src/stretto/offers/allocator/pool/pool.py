@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.offers.allocator.pool.agents import AgentState, AgentTable, HolderKey
+from stretto.offers.allocator.pool.contests import ContestIndex
 from stretto.offers.allocator.pool.members import FrameworkState, RoleNode, Subscription
 from stretto.offers.allocator.pool.roles import RoleTree
 from stretto.offers.allocator.sorting.sorter import ClientSorter, PoolTotals
@@ -34,6 +35,8 @@ class OfferPool:
         self.agents = AgentTable()
         #: Roles.
         self.roles = RoleTree()
+        #: Offers with several holders.
+        self.contests = ContestIndex()
         #: Frameworks by id.
         self.frameworks: dict[str, FrameworkState] = {}
         #: Scalar totals of all agents.

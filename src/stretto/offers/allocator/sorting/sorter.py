@@ -160,6 +160,10 @@ class ClientSorter:
         """Whether each reading draws a new order."""
         return self._kind is SorterKind.RANDOM
 
+    def resort(self) -> None:
+        """Sort everything at the next reading."""
+        self._epoch = -1
+
     def settle(self) -> None:
         """Move the nodes whose keys have changed to their places."""
         moved = self._moved

@@ -1,0 +1,1 @@
+"""The fault simulator of resource offers: random frameworks, agents, roles and quota, and laws."""
