@@ -1,4 +1,4 @@
-"""``stretto agent``: run the tasks of Mesos frameworks on this machine."""
+"""``stretto agent``: measure this machine, or run the tasks of Mesos frameworks on it."""
 
 import asyncio
 import os
@@ -13,6 +13,7 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
+from stretto.cli.commands.measuring import MeasureOptions, measure, measure_options
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentOptions:
+class AgentOptions(MeasureOptions):
     """Options of ``agent``."""
 
     #: Whether tasks are run.
@@ -46,12 +47,15 @@ class AgentOptions:
     "agent",
     AgentOptions,
     example="""
+        stretto agent --once -o json
+        stretto agent --node worker-1 --every 10
         stretto agent --tasks --master http://127.0.0.1:5050 --work-dir /var/lib/stretto-agent
         stretto agent --tasks --resources 'cpus:4;mem:8192;ports:[31000-32000]' --attributes rack:k1
     """,
     result=False,
 )
-@click.option("--tasks", is_flag=True, help="Run tasks of Mesos frameworks.")
+@measure_options
+@click.option("--tasks", is_flag=True, help="Run tasks of Mesos frameworks, and measure nothing.")
 @click.option(
     "--master",
     default="http://127.0.0.1:5050",
@@ -81,7 +85,10 @@ class AgentOptions:
 @click.option("--attributes", default="", metavar="LIST", help="Attributes, such as 'rack:k1'.")
 @click.option("--credential", type=INPUT_FILE, help="File with the principal and the secret.")
 def agent(common: CommandContext, opts: AgentOptions) -> None:
-    """Run the tasks of Mesos frameworks that a master launches on this machine.
+    """Measure this machine, or with --tasks run the tasks that a Mesos master launches on it.
+
+    A measured machine is reported in the CustomNodeResource of its node: topology, GPUs, network
+    devices, use of pods. One report is one write, and nothing is written without a change.
 
     Each task runs in a sandbox of its own with its output in files. Status updates are sent until
     the framework acknowledges them. Tasks continue while the agent is stopped; an agent that
@@ -92,7 +99,8 @@ def agent(common: CommandContext, opts: AgentOptions) -> None:
     from stretto.base.rng import Rng
 
     if not opts.tasks:
-        raise InputError("--tasks", None, "a kind of work", "add --tasks")
+        measure(common, opts)
+        return
     clock = WallClock()
     rng = Rng(common.seed).child(f"{clock.now():.6f}")
     made = TaskAgent(_settings(opts), clock, rng, common.console.note)

@@ -1,0 +1,64 @@
+"""Small files of the kernel: read once, and absent when their subject is gone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+LONGEST: Final = 1 << 20
+"""Bytes of the longest file that is read; files of the kernel are far smaller."""
+
+
+def read_text(path: Path) -> str | None:
+    """The content of a file, stripped; ``None`` if it cannot be read.
+
+    A cgroup or a device may disappear between listing and reading.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(LONGEST).decode("utf-8", "replace").strip()
+    except OSError:
+        return None
+
+
+def read_number(path: Path, default: int | None = None) -> int | None:
+    """A whole number; ``default`` if the file is absent or says ``max`` or anything else."""
+    text = read_text(path)
+    try:
+        return int(text) if text else default
+    except ValueError:
+        return default
+
+
+def read_fields(path: Path) -> dict[str, int]:
+    """A file of lines ``name number``, as ``cpu.stat`` and ``memory.stat`` are."""
+    found = {}
+    for line in (read_text(path) or "").splitlines():
+        name, _, number = line.partition(" ")
+        if number.isdigit():
+            found[name] = int(number)
+    return found
+
+
+def read_list(text: str) -> tuple[int, ...]:
+    """Numbers of a list such as ``0-3,8``; parts that are no range are left out."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        end = last if dash else first
+        if first.isdigit() and end.isdigit():
+            found.extend(range(int(first), int(end) + 1))
+    return tuple(found)
+
+
+def numbered(folder: Path, prefix: str) -> Iterator[tuple[int, Path]]:
+    """Entries ``prefix<number>`` of a folder, by number."""
+    try:
+        entries = list(folder.iterdir())
+    except OSError:
+        return
+    found = [
+        (int(entry.name.removeprefix(prefix)), entry)
+        for entry in entries
+        if entry.name.startswith(prefix) and entry.name.removeprefix(prefix).isdigit()
+    ]
+    yield from sorted(found)

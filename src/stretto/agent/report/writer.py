@@ -1,0 +1,69 @@
+"""One write per report, and none when nothing has changed.
+
+Reports are compared without their time. An unchanged report is written again after ``REFRESH_S``,
+so that readers can tell a quiet node from a dead agent.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.types.cnr import CnrStatus
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.stores.store import Patch, Reply, StatusReason, Store, WriteOutcome
+
+REFRESH_S: Final = 120.0
+"""Seconds after which an unchanged report is written: below the age at which metrics expire."""
+
+
+class ReportWriter:
+    """Writes the reports of one node."""
+
+    def __init__(self, store: Store, node: str) -> None:
+        """Write to the CustomNodeResource of a node."""
+        #: Writes so far.
+        self.writes = 0
+        self._store = store
+        self._node = node
+        self._last: Any = None
+        self._written_s = 0.0
+
+    def report(self, status: CnrStatus, now_s: float) -> Reply | None:
+        """Write a status; ``None`` if nothing has changed.
+
+        Args:
+            status: the new status.
+            now_s: monotonic clock time.
+        """
+        fields = msgspec.to_builtins(status)
+        compared = _without_time(fields)
+        if compared == self._last and now_s - self._written_s < REFRESH_S:
+            return None
+        reply = self._write(fields)
+        self.writes += 1
+        if reply.outcome is WriteOutcome.OK:
+            self._last, self._written_s = compared, now_s
+        return reply
+
+    def _write(self, status: Any) -> Reply:
+        """Patch the status; the object is created if the node has none."""
+        patch = Patch("", self._node, {"status": status})
+        reply = self._store.patch_status(CUSTOM_NODE_RESOURCE, [patch])[0]
+        if reply.code is not StatusReason.NOT_FOUND:
+            return reply
+        created = {
+            "apiVersion": CUSTOM_NODE_RESOURCE.api_version,
+            "kind": CUSTOM_NODE_RESOURCE.kind,
+            "metadata": {"name": self._node},
+        }
+        first = self._store.create(CUSTOM_NODE_RESOURCE, [msgspec.json.encode(created)])[0]
+        if first.outcome is not WriteOutcome.OK:
+            return first
+        return self._store.patch_status(CUSTOM_NODE_RESOURCE, [patch])[0]
+
+
+def _without_time(status: Any) -> Any:
+    """A status without the time of its measurement."""
+    metric = dict(status.get("nodeMetricStatus") or {})
+    metric.pop("updateTime", None)
+    return {**status, "nodeMetricStatus": metric}

@@ -1,0 +1,135 @@
+"""Processors and NUMA nodes, from ``/sys/devices/system``."""
+
+from pathlib import Path
+
+import msgspec
+
+from stretto.agent.files import numbered, read_list, read_number, read_text
+
+KIB = 1024
+"""Bytes; the kernel counts memory in these."""
+
+
+class LogicalCpu(msgspec.Struct, frozen=True):
+    """A processor as the kernel counts them: one thread of a core."""
+
+    #: Its number.
+    number: int
+    #: Its socket.
+    socket: int
+    #: Its core, unique in the socket.
+    core: int
+    #: Its NUMA node.
+    numa: int
+    #: First processor of its last-level cache; -1 if the kernel does not say.
+    cache: int = -1
+
+
+class NumaNodeFacts(msgspec.Struct, frozen=True):
+    """A NUMA node."""
+
+    #: Its number.
+    number: int
+    #: Its socket; -1 for memory without processors.
+    socket: int
+    #: Its processors.
+    cpus: tuple[int, ...]
+    #: Its memory in bytes.
+    memory: int
+    #: Distance to each NUMA node by number; 10 to itself.
+    distances: dict[int, int] = {}
+
+
+class ProcessorFacts(msgspec.Struct, frozen=True):
+    """Processors of a machine."""
+
+    #: Online processors, by number.
+    cpus: tuple[LogicalCpu, ...]
+    #: NUMA nodes, by number; a machine without them has one.
+    numas: tuple[NumaNodeFacts, ...]
+
+    @property
+    def sockets(self) -> tuple[int, ...]:
+        """Sockets."""
+        return tuple(sorted({cpu.socket for cpu in self.cpus}))
+
+    @property
+    def cores(self) -> int:
+        """Physical cores."""
+        return len({(cpu.socket, cpu.core) for cpu in self.cpus})
+
+    @property
+    def memory(self) -> int:
+        """Memory in bytes."""
+        return sum(numa.memory for numa in self.numas)
+
+
+def read_processors(root: Path) -> ProcessorFacts:
+    """Processors and NUMA nodes of a machine.
+
+    Args:
+        root: the root of the file system, ``/`` on a machine.
+    """
+    system = root / "sys/devices/system"
+    online = set(read_list(read_text(system / "cpu/online") or ""))
+    nodes = dict(numbered(system / "node", "node"))
+    numa_of = {
+        cpu: number
+        for number, path in nodes.items()
+        for cpu in read_list(read_text(path / "cpulist") or "")
+    }
+    cpus = tuple(
+        _cpu(number, path, numa_of.get(number, 0))
+        for number, path in numbered(system / "cpu", "cpu")
+        if not online or number in online
+    )
+    if not nodes:
+        memory = _meminfo(root / "proc/meminfo", "MemTotal")
+        only = NumaNodeFacts(0, 0, tuple(cpu.number for cpu in cpus), memory, {0: 10})
+        return ProcessorFacts(cpus, (only,))
+    numas = tuple(_numa(number, path, tuple(nodes), cpus) for number, path in nodes.items())
+    return ProcessorFacts(cpus, numas)
+
+
+def _cpu(number: int, path: Path, numa: int) -> LogicalCpu:
+    return LogicalCpu(
+        number,
+        read_number(path / "topology/physical_package_id", 0) or 0,
+        read_number(path / "topology/core_id", number) or 0,
+        numa,
+        _last_cache(path),
+    )
+
+
+def _last_cache(path: Path) -> int:
+    """First processor that shares the last-level cache; -1 if the kernel does not say."""
+    level, shared = -1, -1
+    for _, index in numbered(path / "cache", "index"):
+        here = read_number(index / "level", -1) or -1
+        cpus = read_list(read_text(index / "shared_cpu_list") or "")
+        if here > level and cpus:
+            level, shared = here, min(cpus)
+    return shared
+
+
+def _numa(
+    number: int, path: Path, numbers: tuple[int, ...], cpus: tuple[LogicalCpu, ...]
+) -> NumaNodeFacts:
+    own = tuple(cpu.number for cpu in cpus if cpu.numa == number)
+    sockets = {cpu.socket for cpu in cpus if cpu.numa == number}
+    found = (read_text(path / "distance") or "").split()
+    distances = {
+        other: int(text) for other, text in zip(numbers, found, strict=False) if text.isdigit()
+    }
+    memory = _meminfo(path / "meminfo", "MemTotal")
+    return NumaNodeFacts(number, min(sockets, default=-1), own, memory, distances)
+
+
+def _meminfo(path: Path, name: str) -> int:
+    """Bytes of a line of ``meminfo``; 0 without it."""
+    for line in (read_text(path) or "").splitlines():
+        label, _, rest = line.partition(":")
+        if label.split()[-1:] == [name]:
+            number = rest.split()[:1]
+            return int(number[0]) * KIB if number and number[0].isdigit() else 0
+    return 0

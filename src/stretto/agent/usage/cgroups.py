@@ -1,0 +1,105 @@
+"""Use of pods, from cgroup v2.
+
+A pod is found by its uid in the name of its cgroup: ``kubepods-burstable-pod<uid>.slice`` with the
+systemd driver, ``kubepods/burstable/pod<uid>`` with the cgroupfs driver.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.agent.files import read_fields, read_number, read_text
+from stretto.agent.usage.pressure import Pressure, read_pressure
+
+_POD: Final = re.compile(r"(?:^|-)pod([0-9a-f_-]{8,40})(?:\.slice)?$")
+DEEPEST: Final = 3
+"""Levels of cgroups above a pod: the tree, its QoS class, the pod."""
+
+
+class CgroupReading(msgspec.Struct, frozen=True):
+    """Counters of a cgroup at one time."""
+
+    #: Microseconds of CPU since its start.
+    cpu_us: int
+    #: Microseconds in which it was throttled.
+    throttled_us: int
+    #: Bytes in use.
+    memory: int
+    #: Bytes of page cache that was not used lately.
+    inactive_file: int
+    #: Anonymous bytes.
+    anon: int
+    #: Bytes read and written on devices.
+    io_bytes: int
+    #: Kills for lack of memory.
+    oom_kills: int
+    #: Pressure on CPU; ``None`` if the kernel has none.
+    cpu_pressure: Pressure | None = None
+    #: Pressure on memory; ``None`` if the kernel has none.
+    memory_pressure: Pressure | None = None
+
+    @property
+    def working_set(self) -> int:
+        """Memory that cannot be freed easily, as the kubelet counts it."""
+        return max(self.memory - self.inactive_file, 0)
+
+
+def pod_cgroups(root: Path) -> dict[str, Path]:
+    """The cgroups of all pods by uid.
+
+    Args:
+        root: the root of the file system.
+    """
+    base = root / "sys/fs/cgroup"
+    found: dict[str, Path] = {}
+    for tree in ("kubepods.slice", "kubepods"):
+        found.update(_pods_below(base / tree, DEEPEST))
+    return found
+
+
+def _pods_below(folder: Path, levels: int) -> Iterator[tuple[str, Path]]:
+    """Pods in a tree of cgroups; containers below a pod are not searched."""
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if entry.is_dir())
+    except OSError:
+        return
+    for entry in entries:
+        match = _POD.search(entry.name)
+        if match:
+            yield match[1].replace("_", "-"), entry
+        elif levels > 1:
+            yield from _pods_below(entry, levels - 1)
+
+
+def read_cgroup(path: Path) -> CgroupReading | None:
+    """The counters of a cgroup; ``None`` if it is gone."""
+    cpu = read_fields(path / "cpu.stat")
+    memory = read_number(path / "memory.current")
+    if memory is None or "usage_usec" not in cpu:
+        return None
+    detail = read_fields(path / "memory.stat")
+    return CgroupReading(
+        cpu["usage_usec"],
+        cpu.get("throttled_usec", 0),
+        memory,
+        detail.get("inactive_file", 0),
+        detail.get("anon", 0),
+        _io_bytes(path / "io.stat"),
+        read_fields(path / "memory.events").get("oom_kill", 0),
+        read_pressure(path / "cpu.pressure"),
+        read_pressure(path / "memory.pressure"),
+    )
+
+
+def _io_bytes(path: Path) -> int:
+    """Bytes read and written on all devices."""
+    total = 0
+    for line in (read_text(path) or "").splitlines():
+        for pair in line.split()[1:]:
+            name, _, number = pair.partition("=")
+            if name in ("rbytes", "wbytes") and number.isdigit():
+                total += int(number)
+    return total

@@ -1,0 +1,141 @@
+"""The half of ``stretto agent`` that measures a machine and reports it to the scheduler."""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from stretto.base.errors import InputError
+from stretto.cli import options
+from stretto.cli.options import CommandContext
+
+if TYPE_CHECKING:
+    from stretto.agent.node import NodeAgent
+    from stretto.base.clock import Clock
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ONCE_S: Final = 0.5
+"""Seconds between the two readings of ``--once``: long enough for rates."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """Options of an agent that measures."""
+
+    #: Name of the node; empty for the host name.
+    node: str
+    #: Whether one report is printed and nothing is written.
+    once: bool
+    #: Format of the report: ``json`` or ``yaml``.
+    output: str
+    #: Root of the file system.
+    root: Path
+    #: Seconds between reports.
+    every: float
+    #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
+    kubeconfig: Path | None
+    #: Context of the kubeconfig; empty for its current one.
+    context: str
+
+
+_OPTIONS: Final = (
+    click.option("--node", default="", metavar="NAME", help="Name of the node [host name]."),
+    click.option("--once", is_flag=True, help="Print one report and write nothing."),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["json", "yaml"]),
+        default="yaml",
+        show_default=True,
+        help="Format of the report.",
+    ),
+    click.option(
+        "--root",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        default=Path("/"),
+        show_default=True,
+        help="Root of the file system, such as /host in a container.",
+    ),
+    click.option(
+        "--every",
+        type=options.FiniteRange(min=1.0),
+        default=60.0,
+        metavar="SECONDS",
+        help="Seconds between reports [60].",
+    ),
+    click.option(
+        "--kubeconfig",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=None,
+        help="Kubeconfig [service account or ~/.kube/config].",
+    ),
+    click.option("--context", default="", metavar="NAME", help="Its context [current]."),
+)
+
+
+def measure_options(command: F) -> F:
+    """Add the options of an agent that measures."""
+    for each in reversed(_OPTIONS):
+        command = each(command)
+    return command
+
+
+def measure(common: CommandContext, opts: MeasureOptions) -> None:
+    """Print one report, or report until the process is stopped.
+
+    Raises:
+        InputError: the root is not that of a Linux machine.
+    """
+    from stretto.agent.node import NodeAgent
+    from stretto.agent.topology.gpus import gpu_reader
+    from stretto.base.clock import WallClock
+
+    if not (opts.root / "proc/stat").exists():
+        expected = "the root of a Linux file system with /proc and /sys"
+        raise InputError("--root", str(opts.root), expected, "mount them, for example at /host")
+    clock = WallClock()
+    machine = NodeAgent(opts.root, gpu_reader(opts.root), clock)
+    if opts.once:
+        _print_once(common, opts, machine, clock)
+    else:
+        _report(common, opts, machine, clock)
+
+
+def _print_once(
+    common: CommandContext, opts: MeasureOptions, machine: "NodeAgent", clock: "Clock"
+) -> None:
+    """Print the report of a short interval."""
+    import msgspec
+
+    machine.measure()
+    clock.sleep(ONCE_S)
+    status = machine.measure()
+    document = {"node": opts.node or socket.gethostname(), "status": msgspec.to_builtins(status)}
+    if opts.output == "json":
+        common.console.data(msgspec.json.format(msgspec.json.encode(document)).decode())
+    else:
+        common.console.data(msgspec.yaml.encode(document).decode().rstrip())
+
+
+def _report(
+    common: CommandContext, opts: MeasureOptions, machine: "NodeAgent", clock: "Clock"
+) -> None:
+    """Report until the process is stopped."""
+    from stretto.agent.report.writer import ReportWriter
+    from stretto.base.rng import Rng
+    from stretto.cli.sources.stores import scheduler_store
+
+    node = opts.node or socket.gethostname()
+    store = scheduler_store(opts.kubeconfig, opts.context, Rng(0))
+    writer = ReportWriter(store, node)
+    try:
+        while True:
+            if machine.step(store, node, writer):
+                common.console.note(f"report {writer.writes} of node {node}")
+            clock.sleep(opts.every)
+    finally:
+        store.close()

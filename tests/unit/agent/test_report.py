@@ -1,0 +1,135 @@
+"""What the agent measures and writes: rates, pods, one write per change."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.agent.node import NodeAgent
+from stretto.agent.report.writer import REFRESH_S, ReportWriter
+from stretto.agent.topology.gpus import RecordedGpus
+from stretto.agent.usage.cgroups import pod_cgroups, read_cgroup
+from stretto.agent.usage.pressure import read_pressure
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.cli.main import cli
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.testing import make_pod
+from tests.support.machines import INTEL, write_files, write_machine, write_use
+
+UID = "0f3c8a52-1111-2222-3333-444455556666"
+
+
+class Machine:
+    """A machine whose counters a test moves, with a store."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.clock = ManualClock()
+        self.store = MemoryStore(self.clock, Rng(0))
+        self.agent = NodeAgent(root, RecordedGpus(), self.clock)
+        self.writer = ReportWriter(self.store, "n")
+        write_machine(root, INTEL)
+
+    def step(self, busy: int, pods: dict[str, tuple[int, int]], seconds: float = 10.0) -> bool:
+        write_use(self.root, busy, pods)
+        self.clock.advance(seconds)
+        return self.agent.step(self.store, "n", self.writer)
+
+    def status(self) -> Any:
+        record = self.store.get(CUSTOM_NODE_RESOURCE, "", "n")
+        assert record is not None
+        return json.loads(record.body)["status"]
+
+
+def test_the_first_reading_has_no_rates_and_is_not_reported(tmp_path: Path) -> None:
+    assert not Machine(tmp_path).step(0, {})
+
+
+def test_a_report_is_one_write_and_none_without_a_change(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    written = [machine.step(busy, {}) for busy in (0, 1000, 2000, 3000)]
+    assert (written, machine.writer.writes) == ([False, True, False, False], 1)
+    assert machine.status()["nodeMetricStatus"]["nodeMetric"]["genericUsage"]["cpu"] == "1"
+
+
+def test_a_change_is_written_and_noise_is_not(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    written = [machine.step(busy, {}) for busy in (0, 1000, 2001, 4000)]
+    assert written == [False, True, False, True]
+
+
+def test_an_unchanged_report_is_refreshed_before_it_looks_dead(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    for number in range(3):
+        machine.step(1000 * number, {})
+    assert machine.step(3000 + int(100 * REFRESH_S), {}, seconds=REFRESH_S + 10)
+
+
+def test_pods_are_grouped_by_their_level(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    pod = json.loads(make_pod("p", cpu="2"))
+    pod["spec"]["nodeName"] = "n"
+    reply = machine.store.create(POD, [json.dumps(pod).encode()])[0]
+    assert reply.record is not None
+    uid = reply.record.uid
+    machine.step(0, {uid: (0, 1 << 30)})
+    machine.step(1000, {uid: (5_000_000, 1 << 30)})
+    group = machine.status()["nodeMetricStatus"]["groupMetric"][0]
+    assert (group["QoSLevel"], group["podList"]) == ("shared_cores", ["default/p"])
+    assert group["genericUsage"]["cpu"] == "500m"
+
+
+def test_unused_cores_of_pods_are_published_for_best_effort(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.step(0, {})
+    machine.step(1000, {})
+    assert machine.status()["resources"]["allocatable"]["cpu"] == "15"
+
+
+def test_a_pod_is_found_by_its_uid_with_either_cgroup_driver(tmp_path: Path) -> None:
+    write_use(tmp_path, 0, {UID: (1, 1)})
+    other = UID.replace("0f", "1f")
+    write_files(tmp_path, {f"sys/fs/cgroup/kubepods/burstable/pod{other}/memory.current": 5})
+    assert set(pod_cgroups(tmp_path)) == {UID, other}
+
+
+def test_a_cgroup_that_disappears_while_it_is_read_has_no_reading(tmp_path: Path) -> None:
+    write_use(tmp_path, 0, {UID: (1, 1)})
+    path = pod_cgroups(tmp_path)[UID]
+    (path / "memory.current").unlink()
+    assert read_cgroup(path) is None
+
+
+def test_counters_that_go_back_count_from_zero(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.step(5000, {})
+    machine.step(1000, {})
+    assert machine.status()["nodeMetricStatus"]["nodeMetric"]["genericUsage"]["cpu"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "some"), [("some avg10=1.5 avg60=0 total=7", 1.5), ("nonsense", 0.0), ("", None)]
+)
+def test_pressure_is_read_where_the_kernel_has_it(
+    tmp_path: Path, text: str, some: float | None
+) -> None:
+    write_files(tmp_path, {"cpu": text})
+    found = read_pressure(tmp_path / "cpu")
+    assert (None if found is None else found.some_10s) == some
+
+
+def test_one_report_is_printed_as_json(tmp_path: Path) -> None:
+    write_machine(tmp_path, INTEL)
+    write_use(tmp_path, 0, {})
+    words = ["agent", "--once", "-o", "json", "--root", str(tmp_path), "--node", "n"]
+    found = json.loads(CliRunner().invoke(cli, words).stdout)
+    assert (found["node"], len(found["status"]["topologyZone"])) == ("n", 2)
+
+
+def test_a_root_without_a_kernel_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["agent", "--once", "--root", str(tmp_path)])
+    assert (done.exit_code, "--root" in done.stderr) == (2, True)
