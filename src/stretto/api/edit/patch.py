@@ -104,8 +104,8 @@ def json_patch(document: Any, operations: Any, where: str) -> Any:
             if operation["op"] == "copy":
                 growth += len(msgspec.json.encode(_at(patched, operation["from"])))
                 _check_growth(growth, here)
-            elif operation["op"] == "test":
-                _at(patched, operation["path"])
+            elif operation["op"] == "test" and _tests_absence(patched, operation):
+                continue
             patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
         except jsonpatch.JsonPatchTestFailed as error:
             reason = f"{operation['path'] or '/'} is not {operation['value']!r}"
@@ -114,6 +114,21 @@ def json_patch(document: Any, operations: Any, where: str) -> Any:
             expected = f"an operation that applies to the object ({error})"
             raise InputError(here, operation["path"], expected) from error
     return patched
+
+
+def _tests_absence(document: Any, operation: Any) -> bool:
+    """Whether a test for null names nothing, which holds on an API server.
+
+    Raises:
+        JsonPointerException: the document has no such value, and the test is for another one.
+    """
+    try:
+        _at(document, operation["path"])
+    except jsonpointer.JsonPointerException:
+        if operation["value"] is not None:
+            raise
+        return True
+    return False
 
 
 def _check_shape(operation: Any, where: str) -> None:

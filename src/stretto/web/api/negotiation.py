@@ -106,10 +106,15 @@ def encoded(
     value: Any, accepted: Accepted, status: int = 200, warnings: list[str] | None = None
 ) -> ApiResponse:
     """An answer in the form that the client accepts."""
-    headers: dict[str, Any] = dict(NO_CACHE)
-    if warnings:
-        headers["Warning"] = [f"299 - {_quoted(text)}" for text in dict.fromkeys(warnings)]
+    headers: dict[str, Any] = {**NO_CACHE, **warning_headers(warnings)}
     return ApiResponse(status, dumped(value, accepted.media), accepted.media, headers)
+
+
+def warning_headers(warnings: list[str] | None) -> dict[str, list[str]]:
+    """The headers of some warnings."""
+    if not warnings:
+        return {}
+    return {"Warning": [f"299 - {_quoted(text)}" for text in dict.fromkeys(warnings)]}
 
 
 def error_media(header: str) -> str:

@@ -12,14 +12,15 @@ from stretto.web.api.admission.plugins import MUTATING, VALIDATING
 from stretto.web.api.authn.users import ANONYMOUS, TokenTable, User
 from stretto.web.api.bootstrap import make_objects
 from stretto.web.api.call import Call
-from stretto.web.api.discovery.health import TEXT
+from stretto.web.api.crds.lifecycle import after_definition, move_definitions, refresh
+from stretto.web.api.discovery.health import TEXT, no_page
 from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, status_of
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media
 from stretto.web.api.resources import kubernetes_table
-from stretto.web.api.routes import parse_route, verb_of
+from stretto.web.api.routes import Route, parse_route, verb_of
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import ObjectStorage, PastStore
@@ -53,8 +54,10 @@ class ApiServer:
             settings.rng,
             MUTATING,
             VALIDATING,
+            (after_definition,),
         )
         make_objects(self._state)
+        refresh(self._state)
         self._snapshots = Snapshots()
 
     @property
@@ -79,6 +82,7 @@ class ApiServer:
 
     def tick(self) -> None:
         """Do what the server does by itself as time passes."""
+        move_definitions(self._state)
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
         """Forget the history of some kinds, or of all: older versions and pages are too old."""
@@ -99,9 +103,16 @@ class ApiServer:
         verb = verb_of(request.method, route, watches=watches and request.method == "GET")
         resource = self._state.resources.find(route.group, route.version, route.resource)
         if resource is None:
-            raise failures.no_route()
+            raise failures.no_route() if self._is_built_in(route) else no_page()
         call = Call(request, route, resource, verb, user)
         return dispatch(self._state, call, self._snapshots)
+
+    def _is_built_in(self, route: Route) -> bool:
+        """Whether a path names a version of Kubernetes, whose other resources are missing."""
+        return any(
+            (each.group, each.kind.version) == (route.group, route.version)
+            for each in self._state.resources.built_in()
+        )
 
     def _user(self, request: ApiRequest) -> User:
         tokens = self._settings.tokens

@@ -91,6 +91,11 @@ class ObjectStorage:
         """Version of the last write of any kind."""
         return self.store.list(_NO_KIND).version
 
+    def next_uid(self) -> str:
+        """The uid of the next object that is created."""
+        store = self.store
+        return store.next_uid() if isinstance(store, PastStore) else ""
+
     def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
         """The records of a kind at an older version; ``None`` if its history is gone."""
         store = self.store
@@ -110,7 +115,7 @@ class ObjectStorage:
         Raises:
             ApiError: its name is taken, or the store refuses it.
         """
-        reply = self.store.create(resource.stored, [stored_body(item)])[0]
+        reply = self.store.create(resource.stored, [stored_body(item, resource.stored)])[0]
         return self._stored(reply, resource, item["metadata"]["name"])
 
     def replace(
@@ -122,7 +127,12 @@ class ObjectStorage:
             ApiError: it was changed meanwhile, or the store refuses it.
         """
         update = Update(
-            old.namespace, old.name, stored_body(item), old.version, whole=True, deleting=deleting
+            old.namespace,
+            old.name,
+            stored_body(item, old.kind),
+            old.version,
+            whole=True,
+            deleting=deleting,
         )
         reply = self.store.update(resource.stored, [update])[0]
         return self._stored(reply, resource, old.name)
@@ -133,7 +143,7 @@ class ObjectStorage:
         Raises:
             ApiError: it was changed meanwhile, or the store refuses it.
         """
-        body = stored_body(item)
+        body = stored_body(item, old.kind)
         update = Update(old.namespace, old.name, body, old.version, whole=True, ends=True)
         reply = self.store.update(resource.stored, [update])[0]
         return self._stored(reply, resource, old.name)

@@ -8,8 +8,10 @@ from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.fields.metadata import check_metadata, check_metadata_update
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.schema.decoding import Decoding, decode
+from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
+from stretto.web.api.crds.objects import check_custom, shown_custom
 from stretto.web.api.objects.ownership import blank, own
 from stretto.web.api.objects.preparation import prepare_changed, prepare_new
 from stretto.web.api.objects.strategies import (
@@ -68,7 +70,7 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         metadata["name"] = _generated(state, metadata["generateName"])
     prepare_new(state, call, item)
     errors = check_metadata(metadata, strategy.name_rule, namespaced=resource.kind.namespaced)
-    refuse(call, metadata.get("name", ""), errors + check_kind(resource.key, item, None))
+    refuse(call, metadata.get("name", ""), errors + _kind_errors(call, item, None))
     for admit in state.validating:
         admit(state, admission)
     if call.options.dry_run:
@@ -124,7 +126,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     """
     call, item = admission.call, admission.item or {}
     errors = check_metadata_update(item["metadata"], old.item["metadata"])
-    errors += check_kind(call.resource.key, item, old.item)
+    errors += _kind_errors(call, item, old.item)
     refuse(call, item["metadata"]["name"], errors)
     for admit in state.validating:
         admit(state, admission)
@@ -149,6 +151,13 @@ def is_held(item: Json) -> bool:
     return bool(metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or own)
 
 
+def _kind_errors(call: Call, item: Json, old: Json | None) -> Errors:
+    """The refused fields of a kind of Kubernetes or of a custom one."""
+    if call.resource.definition is not None:
+        return check_custom(call.resource, item, old, call.route.subresource)
+    return check_kind(call.resource.key, item, old)
+
+
 def refuse(call: Call, name: str, errors: Errors) -> None:
     """Raise the failure about refused fields, if there are any."""
     if errors:
@@ -160,7 +169,9 @@ def shape(call: Call, item: Json) -> Json:
     """A stored object in the served version, with what Go would encode."""
     resource = call.resource
     kind = resource.kind
-    if resource.definition is None and resource.struct.fields:
+    if resource.definition is not None:
+        item = shown_custom(item, resource)
+    elif resource.struct.fields:
         inner = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
         item = decode(inner, resource.struct, Decoding())
     rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
@@ -237,7 +248,12 @@ def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> No
     if not version:
         if needs:
             detail = "must be specified for an update"
-            refuse(call, name, [invalid_field("metadata.resourceVersion", 0, detail)])
+            error = invalid_field("metadata.resourceVersion", 0, detail)
+            kind = resource.kind
+            if resource.definition is not None:
+                kind = Kind(kind.group, kind.version, kind.plural, kind.plural)
+            cause = (error.reason, error.message, error.field)
+            raise failures.invalid(kind, name, [cause])
         return
     if not str(version).isdigit():
         raise failures.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')

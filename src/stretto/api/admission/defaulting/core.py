@@ -61,6 +61,18 @@ def _namespace(item: Json) -> None:
         item["metadata"]["labels"] = {**labels, _NAME_LABEL: name}
 
 
+def _node_spec(spec: Json) -> None:
+    if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        spec["podCIDRs"] = [spec["podCIDR"]]
+
+
+def _pod_status(status: Json) -> None:
+    if status.get("podIP") and not status.get("podIPs"):
+        status["podIPs"] = [{"ip": status["podIP"]}]
+    if status.get("hostIP") and not status.get("hostIPs"):
+        status["hostIPs"] = [{"ip": status["hostIP"]}]
+
+
 def _node_status(status: Json) -> None:
     if not status.get("allocatable") and status.get("capacity"):
         status["allocatable"] = dict(status["capacity"])
@@ -97,7 +109,9 @@ CORE: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.PersistentVolumeClaimSpec": _claim,
     "core/v1.Secret": _secret,
     "core/v1.Namespace": _namespace,
+    "core/v1.NodeSpec": _node_spec,
     "core/v1.NodeStatus": _node_status,
+    "core/v1.PodStatus": _pod_status,
     "core/v1.LimitRangeItem": _limit_item,
     "core/v1.ReplicationController": _controller,
 }

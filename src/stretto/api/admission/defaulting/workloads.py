@@ -7,6 +7,8 @@ from stretto.api.admission.defaulting.pod import default
 
 Json = dict[str, Any]
 
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+"""Annotation of a DaemonSet that counts changes of its template."""
 _QUARTER: Final = "25%"
 _MAX_INT32: Final = 2**31 - 1
 _CPU_TARGET: Final = 80
@@ -29,6 +31,8 @@ def _replica_set(item: Json) -> None:
 def _daemon_set(item: Json) -> None:
     spec = item.setdefault("spec", {})
     default(spec, revisionHistoryLimit=10)
+    notes = item["metadata"].get("annotations") or {}
+    item["metadata"]["annotations"] = {TEMPLATE_GENERATION: "0", **notes}
     strategy = spec.setdefault("updateStrategy", {})
     default(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
@@ -52,7 +56,7 @@ def _job(item: Json) -> None:
     spec = item.setdefault("spec", {})
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
-    default(spec, parallelism=1, completionMode="NonIndexed", suspend=False)
+    default(spec, parallelism=1, completionMode="NonIndexed", suspend=False, manualSelector=False)
     limit = _MAX_INT32 if spec.get("backoffLimitPerIndex") is not None else 6
     default(spec, backoffLimit=limit)
     policy = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"

@@ -228,14 +228,14 @@ def managed_apply(
     check_typed(config, frame.kind)
     live, config = _plain(live), _plain(config)
     merged = merge(live, config, frame.kind)
-    owned = fieldset.difference(
-        fieldset.without_prefix(owned_fields(config, frame.kind), frame.reset), _STRIPPED
-    )
+    named = owned_fields(config, frame.kind)
+    owned = fieldset.difference(fieldset.without_prefix(named, frame.reset), _STRIPPED)
     mine = frame.key.identity
     last = managers.get(mine)
     after = {**managers, mine: ManagerEntry(frame.key, owned, last.time if last else frame.now)}
     if last is not None:
-        merged = _pruned(merged, last.fields, after, frame)
+        holders = [named, *(each.fields for key, each in after.items() if key != mine)]
+        merged = _pruned(merged, last.fields, holders, frame)
     found = _filtered(compare(live, merged, frame.kind), frame)
     changed = fieldset.union(found.modified, found.added)
     conflicts = {
@@ -262,11 +262,11 @@ def managed_apply(
     return merged, kept
 
 
-def _pruned(merged: Json, last: FieldSet, after: Managers, frame: WriteFrame) -> Json:
+def _pruned(merged: Json, last: FieldSet, holders: list[FieldSet], frame: WriteFrame) -> Json:
     """An object without the fields that the applier owned before, and that have no owner now."""
     held: FieldSet = {}
-    for each in after.values():
-        held = fieldset.union(held, _with_members(each.fields))
+    for each in holders:
+        held = fieldset.union(held, _with_members(each))
     gone = fieldset.difference(_leaves(last), held)
     return dict(without(merged, _closed(gone, held), frame.kind))
 

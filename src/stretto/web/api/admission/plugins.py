@@ -7,6 +7,7 @@ from stretto.api.admission import limits, priority, pvcs, runtime, tolerations
 from stretto.api.admission.request import AdmissionRequest, ForbiddenError, Operation
 from stretto.api.wire.kinds import (
     NAMESPACE,
+    NODE,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     PRIORITY_CLASS,
@@ -19,6 +20,13 @@ from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
 
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_PROTECTION: Final = {
+    ("", "PersistentVolumeClaim"): "kubernetes.io/pvc-protection",
+    ("", "PersistentVolume"): "kubernetes.io/pv-protection",
+    ("storage.k8s.io", "VolumeAttributesClass"): "kubernetes.io/vac-protection",
+}
+"""Finalizers of new objects."""
 _CHARGED: Final = frozenset({POD, PERSISTENT_VOLUME_CLAIM})
 
 
@@ -73,6 +81,28 @@ def change_claim(state: ApiState, admission: AdmittedWrite) -> None:
             pvcs.default_class(_request(admission), item, StorageView(state.storage))
 
 
+def protect(_state: ApiState, admission: AdmittedWrite) -> None:
+    """Protect new volumes, PVCs and their classes from removal while they are used."""
+    item = admission.item
+    finalizer = _PROTECTION.get(admission.resource.key)
+    if finalizer is None or admission.operation != "CREATE" or item is None:
+        return
+    present = item["metadata"].get("finalizers") or []
+    if finalizer not in present:
+        item["metadata"]["finalizers"] = [*present, finalizer]
+
+
+def taint_node(_state: ApiState, admission: AdmittedWrite) -> None:
+    """Taint a new node until it is ready."""
+    item = admission.item
+    if admission.resource.stored != NODE or admission.operation != "CREATE" or item is None:
+        return
+    spec = item.setdefault("spec", {})
+    taints = spec.get("taints") or []
+    if not any(each.get("key") == _NOT_READY for each in taints):
+        spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]
+
+
 def check_class(state: ApiState, admission: AdmittedWrite) -> None:
     """Refuse a second default PriorityClass."""
     item = admission.item
@@ -124,6 +154,8 @@ MUTATING: Final[tuple[Callable[[ApiState, AdmittedWrite], None], ...]] = (
     namespace_exists,
     change_pod,
     change_claim,
+    protect,
+    taint_node,
 )
 """Admission that changes objects."""
 VALIDATING: Final[tuple[Callable[[ApiState, AdmittedWrite], None], ...]] = (

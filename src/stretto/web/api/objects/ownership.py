@@ -1,6 +1,6 @@
 """Owners of fields through writes: ``metadata.managedFields`` of updates."""
 
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.edit.apply.managers import (
     ManagerKey,
@@ -12,14 +12,28 @@ from stretto.api.edit.apply.managers import (
 from stretto.api.edit.apply.walking import ApplyError
 from stretto.api.schema.decoding import Decoding, decode
 from stretto.web.api.call import Call
+from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
+
+_STATUS_RESETS: Final[dict[tuple[str, str], dict[str, Any]]] = {
+    ("apps", "Deployment"): {"f:spec": {}, "f:metadata": {"f:labels": {}}},
+    ("", "Pod"): {
+        "f:spec": {},
+        "f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}},
+    },
+}
+"""What a write of the status does not change, besides the spec."""
 
 
 def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
     """Set the managers of an object's fields after an update."""
     metadata = item["metadata"]
+    if metadata.get("managedFields") == [{}] and not call.route.subresource:
+        del metadata["managedFields"]
+        if old["metadata"].get("uid"):
+            return
     try:
         managers = decode_managers(metadata.get("managedFields"))
     except ApplyError:
@@ -37,12 +51,20 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
         metadata["managedFields"] = encode_managers(managers)
 
 
+def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json) -> None:
+    """Set the managers after the server itself has written a status."""
+    key = ManagerKey("kube-apiserver", "Update", resource.kind.api_version, "status")
+    frame = WriteFrame(resource.struct, key, state.now, {"f:spec": {}, "f:metadata": {}})
+    managers = decode_managers(old["metadata"].get("managedFields"))
+    managers = managed_update(old, item, managers, frame)
+    if managers:
+        item["metadata"] = {**item["metadata"], "managedFields": encode_managers(managers)}
+
+
 def reset_fields(call: Call) -> dict[str, Any]:
     """The sub-trees that a write does not change."""
     if call.route.subresource == "status":
-        return (
-            {"f:spec": {}, "f:metadata": {}} if call.resource.definition is None else {"f:spec": {}}
-        )
+        return _STATUS_RESETS.get(call.resource.key, {"f:spec": {}})
     if call.resource.has_status and call.resource.key != ("", "Node"):
         return {"f:status": {}}
     return {}

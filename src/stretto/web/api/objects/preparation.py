@@ -3,10 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from stretto.api.admission.defaulting.workloads import TEMPLATE_GENERATION
 from stretto.web.api.call import Call
+from stretto.web.api.objects import addresses
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
+
+_BATCH: Final = "batch.kubernetes.io/"
 
 
 def prepare_new(state: ApiState, call: Call, item: Json) -> None:
@@ -83,11 +87,67 @@ def _volume(state: ApiState, item: Json) -> None:
     item["status"] = {"phase": "Pending", "lastPhaseTransitionTime": state.now}
 
 
+def _daemon_set(_state: ApiState, item: Json) -> None:
+    item["metadata"]["annotations"][TEMPLATE_GENERATION] = "1"
+
+
+def _changed_daemon_set(_state: ApiState, item: Json, old: Json) -> None:
+    before = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "1")
+    changed = item["spec"].get("template") != old["spec"].get("template")
+    notes = item["metadata"].setdefault("annotations", {})
+    notes[TEMPLATE_GENERATION] = str(int(before) + changed)
+
+
+def _definition(_state: ApiState, item: Json) -> None:
+    stored = [each["name"] for each in item["spec"].get("versions") or () if each.get("storage")]
+    item["status"] = {
+        "conditions": None,
+        "acceptedNames": {"plural": "", "kind": ""},
+        "storedVersions": stored,
+    }
+
+
+def _changed_definition(_state: ApiState, item: Json, old: Json) -> None:
+    status = dict(old.get("status") or {})
+    known = list(status.get("storedVersions") or ())
+    for each in item["spec"].get("versions") or ():
+        if each.get("storage") and each["name"] not in known:
+            known.append(each["name"])
+    item["status"] = {**status, "storedVersions": known}
+
+
+def _job(state: ApiState, item: Json) -> None:
+    """The selector of a Job: the uid that it gets."""
+    spec, metadata = item["spec"], item["metadata"]
+    if spec.get("manualSelector"):
+        return
+    uid = state.storage.next_uid()
+    name = metadata.get("name", "")
+    labels = {f"{prefix}controller-uid": uid for prefix in ("", _BATCH)}
+    labels |= {f"{prefix}job-name": name for prefix in ("", _BATCH)}
+    template = spec.setdefault("template", {}).setdefault("metadata", {})
+    template["labels"] = {**(template.get("labels") or {}), **labels}
+    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    spec["selector"] = {"matchLabels": {f"{_BATCH}controller-uid": uid}}
+
+
+def _service(state: ApiState, item: Json) -> None:
+    addresses.allocate(state, item, None)
+
+
+def _changed_service(state: ApiState, item: Json, old: Json) -> None:
+    addresses.allocate(state, item, old)
+
+
 _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
     ("", "Pod"): _pod,
     ("", "Namespace"): _namespace,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,
+    ("", "Service"): _service,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("batch", "Job"): _job,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
 }
 
 
@@ -97,4 +157,7 @@ def _changed_namespace(_state: ApiState, item: Json, old: Json) -> None:
 
 _CHANGED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]]] = {
     ("", "Namespace"): _changed_namespace,
+    ("", "Service"): _changed_service,
+    ("apps", "DaemonSet"): _changed_daemon_set,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _changed_definition,
 }

@@ -8,6 +8,7 @@ from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.protobuf import ProtobufError, decode_message, open_envelope
 from stretto.api.wire.limits import MAX_BYTES
 from stretto.base.errors import InputError
+from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects import json_text
@@ -124,19 +125,37 @@ def read_object(
     stated, version = value.get("kind"), value.get("apiVersion")
     prefix = f'{stated or kind.kind} in version "{_version_of(version, kind.version)}" cannot be '
     prefix += f"handled as a {kind.kind}: "
-    if (version or kind.api_version) != kind.api_version or (stated or kind.kind) != kind.kind:
+    same = (version or kind.api_version) == kind.api_version
+    if not same or (resource.definition is None and (stated or kind.kind) != kind.kind):
         raise _other_kind(stated, version, resource, prefix)
-    found = Decoding()
     try:
-        item = decode(value, resource.struct, found)
+        item, unknown = _decoded(value, resource)
     except DecodeError as error:
         raise bad_request(prefix + str(error)) from error
-    item = {"kind": kind.kind, "apiVersion": kind.api_version, **_without_type(item)}
+    word = kind.kind if resource.definition is None else stated or kind.kind
+    item = {"kind": word, "apiVersion": kind.api_version, **_without_type(item)}
     problems = [f'duplicate field "{path}"' for path in repeated]
-    problems += [f'unknown field "{path}"' for path in found.unknown]
+    problems += [f'unknown field "{path}"' for path in unknown]
     if problems and validation == "Strict":
         raise bad_request(f"{prefix}strict decoding error: {', '.join(problems)}")
     return item, problems if validation == "Warn" else []
+
+
+def _decoded(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:
+    """An object as its kind holds it, and the paths of unknown members."""
+    if resource.definition is not None:
+        return read_custom(value, resource)
+    found = Decoding()
+    item = decode(value, resource.struct, found)
+    _mark_reset(value, item)
+    return item, found.unknown
+
+
+def _mark_reset(value: Json, item: Json) -> None:
+    """Keep an explicitly emptied list of managers, which ends their tracking."""
+    metadata = value.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") in ([], [{}]):
+        item["metadata"]["managedFields"] = [{}]
 
 
 def _version_of(api_version: Any, default: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.kinds import Kind
 from stretto.stores.store import Record
 
 Json = dict[str, Any]
@@ -41,7 +42,8 @@ def _seconds(time: str) -> str:
     return time if "." not in time else f"{time.partition('.')[0]}Z"
 
 
-def stored_body(item: Json) -> bytes:
-    """The body that the store keeps of an object."""
+def stored_body(item: Json, kind: Kind) -> bytes:
+    """The body that the store keeps of an object, in the version of the stored kind."""
     metadata = {key: each for key, each in item["metadata"].items() if key not in ASSIGNED}
-    return msgspec.json.encode({**item, "metadata": metadata})
+    named = {"kind": kind.kind, "apiVersion": kind.api_version}
+    return msgspec.json.encode({**item, **named, "metadata": metadata})

@@ -114,7 +114,7 @@ def strategy_of(resource: ServedResource) -> Strategy:
 def reset_status(item: Json, resource: ServedResource) -> None:
     """Remove the status of the request from a new object."""
     item.pop("status", None)
-    known = resource.struct.fields.get("status")
+    known = resource.struct.fields.get("status") if resource.definition is None else None
     if known is not None and known.is_emitted:
         item["status"] = zero(known)
 
@@ -147,5 +147,5 @@ def count_generation(item: Json, old: Json, strategy: Strategy, resource: Served
 
 def _content(item: Json, resource: ServedResource) -> Json:
     """A custom object without what does not count."""
-    left = {"metadata", "status"} if resource.has_status else {"metadata"}
+    left = {"metadata", "kind", "apiVersion"} | ({"status"} if resource.has_status else set())
     return {key: each for key, each in item.items() if key not in left}

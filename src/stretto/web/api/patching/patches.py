@@ -67,16 +67,16 @@ def _json(item: Json, body: bytes) -> Json:
     try:
         result = json_patch(item, operations, "object")
     except (InputError, ConflictError) as error:
-        raise _inapplicable(str(error)) from error
+        raise _inapplicable() from error
     if not isinstance(result, dict):
-        raise _inapplicable("the patch does not yield an object")
+        raise _inapplicable()
     return result
 
 
-def _inapplicable(text: str) -> ApiError:
+def _inapplicable() -> ApiError:
     """422 about an operation that does not apply."""
     head = "the server rejected our request due to an error in our request"
-    return ApiError(422, "Invalid", head, {"causes": [{"message": text}]})
+    return ApiError(422, "Invalid", head, {})
 
 
 def _complaint(body: bytes) -> str:

@@ -86,7 +86,7 @@ def _inner_struct(kind: ValueType) -> StructType | None:
 def _list(old: list[Any], new: list[Any], known: FieldType, order: Any) -> list[Any]:
     if not known.merge_key:
         merged = [*old, *(each for each in new if each not in old)]
-        return _ordered(merged, order, known) if isinstance(order, list) else merged
+        return _ordered(merged, order if isinstance(order, list) else new, known, old)
     if any(isinstance(each, dict) and each.get(_PATCH) == "replace" for each in new):
         return [_clean(each) for each in new if each.get(_PATCH) != "replace"]
     key = known.merge_key
@@ -104,7 +104,9 @@ def _list(old: list[Any], new: list[Any], known: FieldType, order: Any) -> list[
             merged.append(_object({}, each, inner))
         else:
             merged[place] = _object(merged[place], each, inner)
-    return _ordered(merged, order, known) if isinstance(order, list) else merged
+    if not isinstance(order, list):
+        order = [each for each in new if each.get(_PATCH) != "delete"]
+    return _ordered(merged, order, known, old)
 
 
 def _check_order(new: list[Any], order: list[Any], key: str) -> None:
@@ -123,10 +125,20 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
         )
 
 
-def _ordered(items: list[Any], order: list[Any], known: FieldType | None) -> list[Any]:
-    """Items in a demanded order; others keep their place after the item that they followed."""
+def _ordered(
+    items: list[Any], order: list[Any], known: FieldType | None, before: list[Any] | None = None
+) -> list[Any]:
+    """Items in a demanded order; others keep their place among those that were there before.
+
+    Args:
+        items: the merged items.
+        order: the demanded order, or the items of the patch.
+        known: the field of the list.
+        before: the list before the patch; default: ``items``.
+    """
     key = known.merge_key if known is not None else ""
     wanted = [_key(each, key) if key else each for each in order]
+    past = [_key(each, key) if key else each for each in (items if before is None else before)]
     marks = [_key(each, key) if key else each for each in items]
     named = sorted(
         (index for index, mark in enumerate(marks) if mark in wanted),
@@ -135,11 +147,15 @@ def _ordered(items: list[Any], order: list[Any], known: FieldType | None) -> lis
     others = [index for index, mark in enumerate(marks) if mark not in wanted]
     result: list[Any] = []
     while named or others:
-        if not named or (others and others[0] < named[0]):
+        if not named or (others and _precedes(marks[others[0]], marks[named[0]], past)):
             result.append(items[others.pop(0)])
         else:
             result.append(items[named.pop(0)])
     return result
+
+
+def _precedes(one: Any, two: Any, order: list[Any]) -> bool:
+    return one in order and two in order and order.index(one) < order.index(two)
 
 
 def _key(item: Any, key: str) -> Any:

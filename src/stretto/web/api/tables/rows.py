@@ -44,4 +44,6 @@ def row_of(
             "apiVersion": f"meta.k8s.io/{accepted.version}",
             "metadata": item["metadata"],
         }
+    else:
+        row["object"] = None
     return row

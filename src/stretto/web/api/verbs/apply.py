@@ -76,7 +76,7 @@ def read_config(call: Call) -> Json:
     name = metadata.setdefault("name", route.name)
     if name != route.name:
         check_name(name, route.name)
-    if kind.namespaced and metadata.setdefault("namespace", route.namespace) != route.namespace:
+    if kind.namespaced and metadata.get("namespace", route.namespace) != route.namespace:
         text = (
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -117,6 +117,8 @@ def _create(state: ApiState, call: Call, config: Json) -> ApiResponse:
         raise _untyped(call, config, error) from error
     item = _read(call, merged)
     item["metadata"]["managedFields"] = encode_managers(after)
+    if call.resource.kind.namespaced:
+        item["metadata"]["namespace"] = call.route.namespace
     created = store_new(state, call, default_object(call, item))
     return answer(state, call, created, 201)
 
@@ -138,5 +140,6 @@ def _untyped(call: Call, config: Json, error: ApplyError) -> ApiError:
     kind = call.resource.kind
     metadata = config.get("metadata") or {}
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    text = f"failed to create typed patch object ({place}; {kind.api_version}, Kind={kind.kind}): "
+    version = kind.api_version if kind.group else f"/{kind.version}"
+    text = f"failed to create typed patch object ({place}; {version}, Kind={kind.kind}): "
     return internal(text + str(error))

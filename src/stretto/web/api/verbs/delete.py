@@ -7,6 +7,7 @@ import msgspec
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
+from stretto.web.api.crds.lifecycle import DEFINITION, begin_end
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
@@ -181,6 +182,7 @@ def remove(
     if finalizers:
         metadata["finalizers"] = finalizers
     held = bool(finalizers) or grace > 0 or _is_namespace_with_content(resource.key, item)
+    held = held or resource.stored == DEFINITION
     if not held:
         if call.options.dry_run:
             return found.item, True
@@ -194,6 +196,9 @@ def remove(
     metadata.setdefault("deletionTimestamp", state.later(grace))
     if resource.key == ("", "Namespace"):
         item["status"] = {**(item.get("status") or {}), "phase": "Terminating"}
+    if resource.stored == DEFINITION and not already:
+        begin_end(item, state.now)
+        metadata["generation"] = found.item["metadata"].get("generation", 1)
     if call.options.dry_run:
         return item, False
     stored = state.storage.replace(resource, found.record, item, metadata["deletionTimestamp"])

@@ -1,5 +1,7 @@
 """From a call to the function of its verb."""
 
+from typing import Final
+
 from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.message import Answer
@@ -11,6 +13,14 @@ from stretto.web.api.verbs.lists import lists
 from stretto.web.api.verbs.table import WRITES
 from stretto.web.api.verbs.watch import watch
 
+_DEPRECATED: Final = {
+    ("", "Endpoints"): (
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    ),
+    ("", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+}
+"""Warnings of kinds that are deprecated."""
+
 
 def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """Answer a call.
@@ -19,6 +29,9 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
         ApiError: the path or the method is not served, or the request fails.
     """
     route, verb = call.route, call.verb
+    warning = call.resource.version.get("deprecation") or _DEPRECATED.get(call.resource.key)
+    if warning:
+        call.warnings.append(warning)
     _check_scope(call)
     if route.subresource or call.resource.key == ("", "Binding"):
         return subresource(state, call)

@@ -40,15 +40,16 @@ def lists(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
         snapshots.keep(call.resource.stored, version, records)
     found = [shape(call, rendered(each)) for each in items]
     if accepted.form == "Table":
-        return encoded(table_of(state, call, found, metadata, accepted), accepted)
+        table = table_of(state, call, found, metadata, accepted)
+        return encoded(table, accepted, 200, call.warnings)
     if accepted.form == "PartialObjectMetadataList":
         body = {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{accepted.version}",
             "metadata": metadata,
-            "items": [metadata_only(each, accepted) for each in found],
+            "items": [metadata_only(each, accepted) for each in found] or None,
         }
-        return encoded(body, accepted)
+        return encoded(body, accepted, 200, call.warnings)
     kind = call.resource.kind
     if call.resource.definition is None:
         for each in found:
@@ -59,7 +60,7 @@ def lists(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
         "metadata": metadata,
         "items": found,
     }
-    return encoded(body, accepted)
+    return encoded(body, accepted, 200, call.warnings)
 
 
 def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequence[Record], int]:

@@ -3,6 +3,7 @@
 from stretto.web.api.call import Call
 from stretto.web.api.failures import too_new
 from stretto.web.api.message import NO_CACHE, ApiStream
+from stretto.web.api.negotiation import warning_headers
 from stretto.web.api.selection.options import selection_of, version_number
 from stretto.web.api.state import ApiState
 from stretto.web.api.streams.events import EventStream
@@ -29,5 +30,5 @@ def watch(state: ApiState, call: Call) -> ApiStream:
         stream.subscribe,
         stream.close,
         selection.timeout,
-        NO_CACHE,
+        {**NO_CACHE, **warning_headers(call.warnings)},
     )

@@ -1,0 +1,1 @@
+"""Values of custom resources against the schema of their definition."""

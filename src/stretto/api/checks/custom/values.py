@@ -1,0 +1,216 @@
+"""Validation of values by a schema, with the messages of kube-apiserver."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+from stretto.api.checks.custom.formats import FORMATS
+from stretto.api.checks.fields.errors import (
+    Errors,
+    FieldError,
+    duplicate,
+    invalid,
+    required,
+    shown,
+    too_long,
+    type_invalid,
+    unsupported,
+)
+
+Json = dict[str, Any]
+
+_INT32: Final = range(-(2**31), 2**31)
+_INT64: Final = range(-(2**63), 2**63)
+_SOME: Final = "<nil>"
+
+
+def check_value(value: Any, schema: Json, path: str = "") -> Errors:
+    """The errors of a value, in the order of its members."""
+    return list(_errors(value, schema, path))
+
+
+def _errors(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
+    if value is None and schema.get("nullable"):
+        return
+    wrong = _wrong_type(value, schema, path)
+    if wrong is not None:
+        yield wrong
+        return
+    if isinstance(value, str):
+        yield from _text(value, schema, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number(value, schema, path)
+    elif isinstance(value, list):
+        yield from _list(value, schema, path)
+    elif isinstance(value, dict):
+        yield from _object(value, schema, path)
+    if "enum" in schema and value not in schema["enum"]:
+        allowed = [each if isinstance(each, str) else shown(each) for each in schema["enum"]]
+        yield unsupported(path or _SOME, value, allowed)
+    yield from _combined(value, schema, path)
+
+
+def _wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
+    if schema.get("x-kubernetes-int-or-string"):
+        wanted, holds = "integer,string", isinstance(value, int | str)
+        holds = holds and not isinstance(value, bool)
+    else:
+        wanted = schema.get("type") or ""
+        holds = not wanted or _is_of(value, wanted)
+    if holds:
+        return None
+    word = _word(value)
+    name = path or _SOME
+    place = path or ""
+    return type_invalid(name, word, f'{place} in body must be of type {wanted}: "{word}"'.lstrip())
+
+
+def _is_of(value: Any, word: str) -> bool:
+    if word == "integer":
+        whole = isinstance(value, float) and value.is_integer()
+        return (isinstance(value, int) and not isinstance(value, bool)) or whole
+    if word == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    kinds: dict[str, type] = {"string": str, "boolean": bool, "array": list, "object": dict}
+    return isinstance(value, kinds[word]) if word in kinds else True
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    words: dict[type, str] = {float: "number", str: "string", list: "array", dict: "object"}
+    return words[type(value)]
+
+
+def _text(value: str, schema: Json, path: str) -> Iterator[FieldError]:
+    if "maxLength" in schema and len(value) > schema["maxLength"]:
+        yield too_long(path, schema["maxLength"])
+    if "minLength" in schema and len(value) < schema["minLength"]:
+        least = schema["minLength"]
+        yield invalid(path, value, f"{path} in body should be at least {least} chars long")
+    if "pattern" in schema and not _pattern(schema["pattern"]).search(value):
+        yield invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
+    holds = FORMATS.get(schema.get("format") or "")
+    if holds is not None and not holds(value):
+        text = f'{path} in body must be of type {schema["format"]}: "{value}"'
+        yield type_invalid(path, value, text)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error:
+        return re.compile("")
+
+
+def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
+    bounds = {"int32": _INT32, "int64": _INT64}.get(schema.get("format") or "")
+    if bounds is not None and int(value) not in bounds:
+        text = f"Checked value must be of type integer with format {schema['format']} in {path}"
+        yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
+    for name, word, fails in (
+        ("maximum", "less than", lambda limit: value > limit),
+        ("minimum", "greater than", lambda limit: value < limit),
+    ):
+        if name not in schema:
+            continue
+        limit = schema[name]
+        exclusive = schema.get(f"exclusive{name.capitalize()}")
+        if fails(limit) or (exclusive and value == limit):
+            end = f"{word} {_plain(limit)}" if exclusive else f"{word} or equal to {_plain(limit)}"
+            yield invalid(path, value, f"{path} in body should be {end}")
+    step = schema.get("multipleOf")
+    if step and value % step:
+        yield invalid(path, value, f"{path} in body should be a multiple of {_plain(step)}")
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else str(number)
+
+
+def _list(value: list[Any], schema: Json, path: str) -> Iterator[FieldError]:
+    items = schema.get("items")
+    for index, each in enumerate(value):
+        if isinstance(items, dict):
+            yield from _errors(each, items, f"{path}[{index}]")
+    if "maxItems" in schema and len(value) > schema["maxItems"]:
+        yield _too_many(path, len(value), schema["maxItems"])
+    if "minItems" in schema and len(value) < schema["minItems"]:
+        least = schema["minItems"]
+        yield invalid(path, len(value), f"{path} in body should have at least {least} items")
+    yield from _repeated(value, schema, path)
+
+
+def _too_many(path: str, count: int, limit: int) -> FieldError:
+    text = f"Too many: {count}: must have at most {limit} item{'' if limit == 1 else 's'}"
+    return FieldError("FieldValueTooMany", text, path)
+
+
+def _repeated(value: list[Any], schema: Json, path: str) -> Iterator[FieldError]:
+    kind = schema.get("x-kubernetes-list-type")
+    keys = schema.get("x-kubernetes-list-map-keys") or ()
+    if kind not in ("set", "map"):
+        return
+    seen: list[Any] = []
+    for index, each in enumerate(value):
+        mark = each
+        if kind == "map" and isinstance(each, dict):
+            mark = {key: each[key] for key in keys if key in each}
+        if mark in seen:
+            yield duplicate(f"{path}[{index}]", mark)
+        seen.append(mark)
+
+
+def _object(value: Json, schema: Json, path: str) -> Iterator[FieldError]:
+    properties = schema.get("properties") or {}
+    prefix = f"{path}." if path else ""
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield required(f"{prefix}{name}")
+    extra = schema.get("additionalProperties")
+    for name in sorted(value):
+        if name in properties:
+            if not path and name == "metadata":
+                continue
+            yield from _errors(value[name], properties[name], f"{prefix}{name}")
+        elif isinstance(extra, dict):
+            yield from _errors(value[name], extra, f"{prefix}{name}")
+    if "maxProperties" in schema and len(value) > schema["maxProperties"]:
+        yield _too_many(path, len(value), schema["maxProperties"])
+    if "minProperties" in schema and len(value) < schema["minProperties"]:
+        least = schema["minProperties"]
+        yield invalid(path, len(value), f"{path} in body should have at least {least} properties")
+    if schema.get("x-kubernetes-embedded-resource"):
+        for name in ("apiVersion", "kind"):
+            if not value.get(name):
+                yield required(f"{prefix}{name}")
+
+
+def _combined(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
+    for each in schema.get("allOf") or ():
+        yield from _errors(value, each, path)
+    if schema.get("anyOf"):
+        found = [check_value(value, each, path) for each in schema["anyOf"]]
+        if all(found):
+            yield _composed(f'"{path}" must validate at least one schema (anyOf)')
+            yield from found[0]
+    if schema.get("oneOf"):
+        found = [check_value(value, each, path) for each in schema["oneOf"]]
+        valid = sum(not each for each in found)
+        if valid != 1:
+            end = "Found none valid" if not valid else f"Found {valid} valid alternatives"
+            yield _composed(f'"{path}" must validate one and only one schema (oneOf). {end}')
+            if not valid:
+                yield from found[0]
+    if schema.get("not") is not None and not check_value(value, schema["not"], path):
+        yield _composed(f'"{path}" must not validate the schema (not)')
+
+
+def _composed(text: str) -> FieldError:
+    return FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)

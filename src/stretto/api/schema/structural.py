@@ -1,0 +1,161 @@
+"""Structural schemas of custom resources: their types, pruning and defaults."""
+
+import copy
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.types import ANY, STRING, FieldType, Form, Merge, StructType, ValueType
+
+Json = dict[str, Any]
+
+_FORMS: Final = {
+    "string": Form.STRING,
+    "integer": Form.INT64,
+    "number": Form.DOUBLE,
+    "boolean": Form.BOOL,
+}
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_MERGES: Final = {each.value: each for each in Merge}
+_TYPE_FIELDS: Final = ("apiVersion", "kind")
+
+
+def struct_of_schema(schema: Mapping[str, Any]) -> StructType:
+    """The struct of the objects of a schema, with the metadata of Kubernetes."""
+    return _struct_of(msgspec.json.encode(schema))
+
+
+@lru_cache(maxsize=256)
+def _struct_of(text: bytes) -> StructType:
+    schema = msgspec.json.decode(text)
+    inner = _object(schema)
+    fields = dict(inner.fields)
+    for name in _TYPE_FIELDS:
+        fields[name] = FieldType(name, STRING)
+    meta = ValueType(Form.STRUCT, find=lambda: struct("meta/v1.ObjectMeta"), merge=Merge.GRANULAR)
+    fields["metadata"] = FieldType("metadata", meta)
+    return StructType("", fields, inner.others, inner.is_open)
+
+
+def _object(schema: Json) -> StructType:
+    fields = {
+        name: FieldType(name, value_type(each))
+        for name, each in (schema.get("properties") or {}).items()
+    }
+    if schema.get(_EMBEDDED):
+        for name in (*_TYPE_FIELDS, "metadata"):
+            fields.setdefault(name, FieldType(name, ANY))
+    extra = schema.get("additionalProperties")
+    others = value_type(extra) if isinstance(extra, dict) else None
+    return StructType("", fields, others, bool(schema.get(_PRESERVE)) or extra is True)
+
+
+def value_type(schema: Json) -> ValueType:
+    """The type of a value of a schema."""
+    if schema.get(_INT_OR_STRING):
+        return ValueType(Form.INT_OR_STRING)
+    word = schema.get("type")
+    if word == "array":
+        return _array(schema)
+    if word == "object" or "properties" in schema:
+        atomic = schema.get("x-kubernetes-map-type") == "atomic"
+        merge = Merge.ATOMIC if atomic else Merge.GRANULAR
+        extra = schema.get("additionalProperties")
+        if isinstance(extra, dict) and not schema.get("properties"):
+            return ValueType(Form.MAP, value_type(extra), merge=merge)
+        found = _object(schema)
+        if not found.fields and not found.is_open and found.others is None:
+            return ValueType(Form.STRUCT, find=lambda: found, merge=merge)
+        return ValueType(Form.STRUCT, find=lambda: found, merge=merge)
+    form = _FORMS.get(str(word))
+    return ANY if form is None else ValueType(form)
+
+
+def _array(schema: Json) -> ValueType:
+    merge = _MERGES.get(str(schema.get("x-kubernetes-list-type")), Merge.ATOMIC)
+    items = schema.get("items") or {}
+    keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+    properties = items.get("properties") or {}
+    defaults = {
+        key: properties[key]["default"] for key in keys if "default" in (properties.get(key) or {})
+    }
+    return ValueType(Form.LIST, value_type(items), None, merge, keys, defaults)
+
+
+# ---------------------------------------------------------------- pruning and defaults
+
+
+def prune(value: Any, schema: Json, path: str = "", *, top: bool = False) -> tuple[Any, list[str]]:
+    """A value without members that its schema does not name, and the paths of those members."""
+    found: list[str] = []
+    return _pruned(value, schema, path, found, top=top), found
+
+
+def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool = False) -> Any:
+    if isinstance(value, list):
+        items = schema.get("items")
+        if not isinstance(items, dict):
+            return value
+        return [_pruned(each, items, f"{path}[{index}]", found) for index, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    properties = schema.get("properties") or {}
+    extra = schema.get("additionalProperties")
+    keeps = bool(schema.get(_PRESERVE)) or extra is True
+    own = (*_TYPE_FIELDS, "metadata") if top or schema.get(_EMBEDDED) else ()
+    kept: Json = {}
+    for name, each in value.items():
+        here = f"{path}.{name}" if path else name
+        if name in own:
+            kept[name] = each
+        elif name in properties:
+            kept[name] = _pruned(each, properties[name], here, found)
+        elif isinstance(extra, dict):
+            kept[name] = _pruned(each, extra, here, found)
+        elif keeps:
+            kept[name] = each
+        else:
+            found.append(here)
+    return kept
+
+
+def set_schema_defaults(value: Any, schema: Json) -> None:
+    """Set the defaults of a schema in place; nulls of members with a default count as absent."""
+    if isinstance(value, dict):
+        for name, inner in (schema.get("properties") or {}).items():
+            if "default" in inner and (
+                name not in value or (value[name] is None and not inner.get("nullable"))
+            ):
+                value[name] = copy.deepcopy(inner["default"])
+            if name in value:
+                set_schema_defaults(value[name], inner)
+        extra = schema.get("additionalProperties")
+        if isinstance(extra, dict):
+            known = schema.get("properties") or {}
+            for name, each in value.items():
+                if name not in known:
+                    set_schema_defaults(each, extra)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for each in value:
+            set_schema_defaults(each, schema["items"])
+
+
+def drop_nulls(value: Any, schema: Json) -> Any:
+    """A value without nulls that its schema does not allow and that no default replaces."""
+    if isinstance(value, dict):
+        properties = schema.get("properties") or {}
+        kept = {}
+        for name, each in value.items():
+            inner = properties.get(name)
+            if each is None and inner is not None and not inner.get("nullable"):
+                continue
+            kept[name] = drop_nulls(each, inner or {})
+        return kept
+    if isinstance(value, list):
+        return [drop_nulls(each, schema.get("items") or {}) for each in value]
+    return value

@@ -1,0 +1,1 @@
+"""CEL expressions on JSON values."""

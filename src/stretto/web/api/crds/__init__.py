@@ -1,0 +1,1 @@
+"""Definitions of custom resources: what they serve, their life, their objects."""

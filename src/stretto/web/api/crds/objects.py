@@ -1,0 +1,87 @@
+"""Objects of custom kinds: from a body to what is stored, and back in any served version."""
+
+import copy
+from typing import Any, Final
+
+from stretto.api.checks.custom.values import check_value
+from stretto.api.checks.fields.errors import Errors, invalid
+from stretto.api.schema.decoding import DecodeError, Decoding, decode
+from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
+from stretto.web.api.crds.printing import values_at
+from stretto.web.api.crds.rules import check_rules
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+_BLOCKING: Final = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+"""Reasons after which rules are not evaluated."""
+
+
+def read_custom(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:
+    """An object from a body: pruned and with its defaults, and the paths of unknown members.
+
+    Raises:
+        DecodeError: its metadata have the wrong type.
+    """
+    schema = resource.version["schema"]
+    stated = value.get("metadata")
+    found = Decoding()
+    metadata: Json = {}
+    if stated is not None:
+        if not isinstance(stated, dict):
+            raise DecodeError("metadata is no object")
+        metadata = decode(stated, struct("meta/v1.ObjectMeta"), found)
+    item, unknown = prune(copy.deepcopy(value), schema, top=True)
+    item = drop_nulls(item, schema)
+    item["metadata"] = metadata
+    set_schema_defaults(item, schema)
+    return item, [*(f"metadata.{path}" for path in found.unknown), *unknown]
+
+
+def shown_custom(item: Json, resource: ServedResource) -> Json:
+    """A stored object in the served version."""
+    schema = resource.version["schema"]
+    metadata = item["metadata"]
+    rest = {key: each for key, each in item.items() if key != "metadata"}
+    pruned, _ = prune(copy.deepcopy(rest), schema, top=True)
+    set_schema_defaults(pruned, schema)
+    return {**pruned, "metadata": metadata}
+
+
+def check_custom(resource: ServedResource, item: Json, old: Json | None, part: str) -> Errors:
+    """The refused fields of an object, by schema and rules.
+
+    Args:
+        resource: its kind and version.
+        item: the new or changed object.
+        old: the stored object; ``None`` for a new one.
+        part: ``status`` for a write of the status, which checks the status only.
+    """
+    schema = resource.version["schema"]
+    kind = item.get("kind")
+    if kind != resource.kind.kind:
+        return [invalid("kind", kind, f"must be {resource.kind.kind}")]
+    if part == "status":
+        inner = (schema.get("properties") or {}).get("status") or {}
+        errors = check_value(item.get("status"), inner, "status") if "status" in item else []
+    else:
+        errors = check_value(item, schema)
+    if old is not None:
+        errors = [each for each in errors if not _is_unchanged(each.field, item, old)]
+    blocked = any(each.reason in _BLOCKING for each in errors)
+    return errors + check_rules(schema, item, old, blocked=blocked)
+
+
+def _is_unchanged(path: str, item: Json, old: Json) -> bool:
+    """Whether a member has the value that is stored: what was valid once stays."""
+    found = values_at(item, f".{path}")
+    return bool(found) and found == values_at(old, f".{path}")

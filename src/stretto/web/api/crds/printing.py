@@ -1,0 +1,122 @@
+"""Printer columns of definitions."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from stretto.web.api.tables.columns import NAME, TableColumn, TableFormat
+from stretto.web.api.tables.values import since
+
+Json = dict[str, Any]
+
+_AGE: Final = TableColumn("Age", "date", "", 0, "Time since the object was created.")
+
+
+def table_format(columns: Iterable[Json]) -> TableFormat:
+    """How the objects of a version are printed."""
+    declared = tuple(columns)
+    if not declared:
+        return TableFormat(
+            (NAME, _AGE),
+            lambda item, now: [
+                item["metadata"].get("name", ""),
+                since(item["metadata"].get("creationTimestamp"), now),
+            ],
+        )
+    shown = tuple(
+        TableColumn(
+            each.get("name", ""),
+            each.get("type", "string"),
+            each.get("format", ""),
+            each.get("priority", 0),
+            each.get("description", ""),
+        )
+        for each in declared
+    )
+
+    def cells(item: Json, now: float) -> list[Any]:
+        found = [_cell(item, each, now) for each in declared]
+        return [item["metadata"].get("name", ""), *found]
+
+    return TableFormat((NAME, *shown), cells)
+
+
+def _cell(item: Json, column: Json, now: float) -> Any:
+    values = values_at(item, str(column.get("jsonPath", "")))
+    if not values:
+        return None
+    value, kind = values[0], column.get("type")
+    if kind == "date":
+        return since(value, now) if isinstance(value, str) else None
+    if kind == "string":
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, dict | list):
+            return json.dumps(value, separators=(",", ":"))
+        return str(value)
+    if kind == "integer" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return value if kind == "boolean" and isinstance(value, bool) else None
+
+
+def values_at(item: Any, path: str) -> list[Any]:
+    """The values at a simple JSONPath: members, indices, and filters by equality."""
+    found = [item]
+    for step in _steps(path):
+        found = [value for each in found for value in _below(each, step)]
+    return [each for each in found if each is not None]
+
+
+def _steps(path: str) -> list[str]:
+    """The steps of a path: names, and what stands in brackets."""
+    steps: list[str] = []
+    current, depth, quote = "", 0, ""
+    for each in path:
+        if quote:
+            quote = "" if each == quote else quote
+            current += each
+        elif depth and each in "'\"":
+            quote = each
+            current += each
+        elif each == "[":
+            if depth == 0:
+                steps.append(current)
+                current = ""
+            depth += 1
+            current += each
+        elif each == "]":
+            depth -= 1
+            current += each
+            if depth == 0:
+                steps.append(current)
+                current = ""
+        elif each == "." and depth == 0:
+            steps.append(current)
+            current = ""
+        else:
+            current += each
+    return [each.replace("\\", "") for each in [*steps, current] if each]
+
+
+def _below(value: Any, step: str) -> list[Any]:
+    if not step.startswith("["):
+        return [value[step]] if isinstance(value, dict) and step in value else []
+    inner = step[1:-1].strip()
+    if inner.startswith("?(@.") and "==" in inner:
+        name, _, wanted = inner[4:-1].partition("==")
+        text = wanted.strip().strip("'\"")
+        items = value if isinstance(value, list) else []
+        return [
+            each for each in items if isinstance(each, dict) and str(each.get(name.strip())) == text
+        ]
+    if inner == "*":
+        return list(value.values() if isinstance(value, dict) else value or [])
+    if inner.lstrip("-").isdigit() and isinstance(value, list):
+        index = int(inner)
+        return [value[index]] if -len(value) <= index < len(value) else []
+    name = inner.strip("'\"")
+    return [value[name]] if isinstance(value, dict) and name in value else []

@@ -1,0 +1,118 @@
+"""The resources that a definition serves, one for each version."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stretto.api.kinds.table import TABLE
+from stretto.api.schema.kubernetes import ResourceFacts, SubresourceFacts
+from stretto.api.schema.structural import struct_of_schema
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.crds.printing import table_format
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+_VERBS: Final = (
+    "delete", "deletecollection", "get", "list", "patch", "create", "update", "watch",
+)  # fmt: skip
+_STATUS_VERBS: Final = ("get", "patch", "update")
+
+
+def served_versions(definition: Json) -> Iterator[ServedResource]:
+    """A resource for each served version."""
+    spec, status = definition["spec"], definition.get("status") or {}
+    names = status.get("acceptedNames") or {}
+    if not names.get("plural"):
+        return
+    stored = stored_kind(definition)
+    for version in spec.get("versions") or ():
+        if version.get("served"):
+            yield _resource(definition, version, names, stored)
+
+
+def stored_kind(definition: Json) -> Kind:
+    """The kind under which the store holds the objects: it never changes."""
+    spec = definition["spec"]
+    names = spec["names"]
+    for version in spec.get("versions") or ():
+        kind = Kind(
+            spec["group"],
+            version["name"],
+            names["kind"],
+            names["plural"],
+            namespaced=spec["scope"] == "Namespaced",
+        )
+        if kind in TABLE:
+            return kind
+    first = (definition.get("status") or {}).get("storedVersions") or ["v1"]
+    scope = spec["scope"] == "Namespaced"
+    return Kind(spec["group"], first[0], names["kind"], names["plural"], namespaced=scope)
+
+
+def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> ServedResource:
+    spec = definition["spec"]
+    kind = Kind(
+        spec["group"],
+        version["name"],
+        names["kind"],
+        names["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+    )
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    if spec.get("preserveUnknownFields"):
+        schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
+    subresources = version.get("subresources") or {}
+    facts = ResourceFacts(
+        _VERBS,
+        names.get("singular", ""),
+        tuple(names.get("shortNames") or ()),
+        tuple(names.get("categories") or ()),
+        kind.namespaced,
+        _subresources(kind, subresources),
+    )
+    storage = next((each["name"] for each in spec["versions"] if each.get("storage")), kind.version)
+    return ServedResource(
+        kind,
+        stored,
+        facts,
+        struct_of_schema(schema),
+        definition,
+        {
+            "schema": schema,
+            "list_kind": names.get("listKind") or f"{kind.kind}List",
+            "scale": subresources.get("scale"),
+            "selectable": tuple(
+                each.get("jsonPath", "").lstrip(".")
+                for each in version.get("selectableFields") or ()
+            ),
+            "storage": storage,
+            "table": table_format(version.get("additionalPrinterColumns") or ()),
+            "deprecation": _deprecation(spec, version, names),
+        },
+    )
+
+
+def _subresources(kind: Kind, declared: Json) -> dict[str, SubresourceFacts]:
+    found = {}
+    own = (kind.group, kind.version, kind.kind)
+    if declared.get("status") is not None:
+        found["status"] = SubresourceFacts(own, _STATUS_VERBS)
+    if declared.get("scale") is not None:
+        found["scale"] = SubresourceFacts(("autoscaling", "v1", "Scale"), _STATUS_VERBS)
+    return found
+
+
+def _deprecation(spec: Json, version: Json, names: Json) -> str:
+    """The warning of a deprecated version; empty for others."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    group, kind = spec["group"], names["kind"]
+    text = f"{group}/{version['name']} {kind} is deprecated"
+    better = [
+        each["name"]
+        for each in spec["versions"]
+        if each.get("served") and not each.get("deprecated")
+    ]
+    return f"{text}; use {group}/{better[0]} {kind}" if better else text

@@ -1,0 +1,84 @@
+"""Addresses and ports of Services: allocated by the server, kept through changes."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stretto.api.wire.kinds import SERVICE
+from stretto.web.api.state import ApiState
+
+Json = dict[str, Any]
+
+_PREFIX: Final = "10.0.0."
+_ADDRESSES: Final = range(2, 255)
+_PORTS: Final = range(30_000, 32_768)
+_NONE: Final = "None"
+_KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+
+
+def allocate(state: ApiState, item: Json, old: Json | None) -> None:
+    """Give a Service its addresses and node ports.
+
+    Args:
+        state: the server.
+        item: the new or changed Service; changed in place.
+        old: the stored one; ``None`` for a new one.
+    """
+    spec = item["spec"]
+    before = (old or {}).get("spec") or {}
+    kind = spec.get("type")
+    if kind == "ExternalName":
+        for name in _KEPT:
+            spec.pop(name, None)
+    else:
+        _address(state, spec, before)
+    _node_ports(state, spec, before if kind in _NODE_PORTS else None)
+
+
+def _address(state: ApiState, spec: Json, before: Json) -> None:
+    for name in _KEPT:
+        if not spec.get(name) and before.get(name):
+            spec[name] = before[name]
+    if not spec.get("clusterIP"):
+        given = spec.get("clusterIPs") or [""]
+        spec["clusterIP"] = given[0] or _free_address(state)
+    spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+    if spec["clusterIP"] == _NONE and not spec.get("selector"):
+        spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
+        spec.setdefault("ipFamilyPolicy", "RequireDualStack")
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
+def _free_address(state: ApiState) -> str:
+    used = {each.get("clusterIP") for each in _specs(state)}
+    numbers = [number for number in _ADDRESSES if f"{_PREFIX}{number}" not in used]
+    return f"{_PREFIX}{state.rng.choice(numbers)}" if numbers else ""
+
+
+def _node_ports(state: ApiState, spec: Json, before: Json | None) -> None:
+    if before is None:
+        return
+    known = {_key(each): each.get("nodePort") for each in before.get("ports") or ()}
+    if spec.get("allocateLoadBalancerNodePorts") is False:
+        return
+    used = {port.get("nodePort") for each in _specs(state) for port in each.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        if not port.get("nodePort"):
+            port["nodePort"] = known.get(_key(port)) or _free_port(state, used)
+        used.add(port["nodePort"])
+
+
+def _free_port(state: ApiState, used: set[Any]) -> int:
+    while True:
+        port = state.rng.randint(_PORTS.start, _PORTS.stop)
+        if port in _PORTS and port not in used:
+            return port
+
+
+def _key(port: Json) -> tuple[Any, Any]:
+    return port.get("port"), port.get("protocol")
+
+
+def _specs(state: ApiState) -> Iterator[Json]:
+    return (each.get("spec") or {} for each in state.storage.items(SERVICE))
