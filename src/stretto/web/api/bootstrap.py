@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from stretto.web.api.authn.users import User
+from stretto.web.api.authz.roles import aggregate, bootstrap_bindings, bootstrap_roles
 from stretto.web.api.call import Call, WriteOptions
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.routes import Route
@@ -14,6 +15,7 @@ Json = dict[str, Any]
 SERVER: Final = User("system:apiserver", "", ("system:masters",))
 """The user of the server's own writes."""
 
+_RBAC: Final = "rbac.authorization.k8s.io"
 _NAMESPACES: Final = ("kube-system", "default", "kube-public", "kube-node-lease")
 _PRIORITIES: Final = (
     (
@@ -33,12 +35,17 @@ _PRIORITIES: Final = (
 
 
 def make_objects(state: ApiState) -> None:
-    """Make the namespaces and priority classes that do not exist yet."""
+    """Make the namespaces, priority classes and roles that do not exist yet."""
     for name in _NAMESPACES:
         make(state, "", "v1", "namespaces", {"metadata": {"name": name}})
     for name, value, text in _PRIORITIES:
         item = {"metadata": {"name": name}, "value": value, "description": text}
         make(state, "scheduling.k8s.io", "v1", "priorityclasses", item)
+    for role in bootstrap_roles():
+        make(state, _RBAC, "v1", "clusterroles", role)
+    for binding in bootstrap_bindings():
+        make(state, _RBAC, "v1", "clusterrolebindings", binding)
+    aggregate(state)
 
 
 def make(state: ApiState, group: str, version: str, plural: str, item: Json) -> Json | None:

@@ -43,6 +43,15 @@ class ApiError(Exception):
         return {"Retry-After": str(seconds)} if seconds else {}
 
 
+class DeniedError(ApiError):
+    """A request that its user may not send."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers that belong to the failure."""
+        return {"X-Content-Type-Options": "nosniff"}
+
+
 class PlainError(Exception):
     """A request that fails with plain text instead of a status."""
 

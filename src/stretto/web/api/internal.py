@@ -11,7 +11,7 @@ from stretto.web.api.objects.reading import read_object
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
-from stretto.web.api.verbs.delete import DeleteOptions, remove
+from stretto.web.api.verbs.removal import DeleteOptions, remove
 from stretto.web.api.writes import create_object, default_object
 
 Json = dict[str, Any]

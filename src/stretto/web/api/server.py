@@ -9,7 +9,11 @@ from stretto.base.rng import Rng
 from stretto.stores.store import Store
 from stretto.web.api import failures
 from stretto.web.api.admission.plugins import MUTATING, VALIDATING
-from stretto.web.api.authn.users import ANONYMOUS, TokenTable, User
+from stretto.web.api.authn.requests import authenticated_user, impersonated
+from stretto.web.api.authn.users import TokenTable, User
+from stretto.web.api.authz.escalation import no_escalation
+from stretto.web.api.authz.requests import authorize, authorize_page
+from stretto.web.api.authz.roles import after_role
 from stretto.web.api.bootstrap import make_objects
 from stretto.web.api.call import Call
 from stretto.web.api.crds.lifecycle import after_definition, move_definitions, refresh
@@ -53,8 +57,9 @@ class ApiServer:
             settings.clock,
             settings.rng,
             MUTATING,
-            VALIDATING,
-            (after_definition,),
+            (*VALIDATING, no_escalation),
+            (after_definition, after_role),
+            self._token_user,
         )
         make_objects(self._state)
         refresh(self._state)
@@ -92,15 +97,23 @@ class ApiServer:
             store.compact(kinds)
 
     def _answer(self, request: ApiRequest) -> Answer:
+        storage = self._state.storage
+        route = parse_route(request.path)
+        watches = request.parameter("watch") in ("true", "1") and request.method == "GET"
+        verb = request.method.lower()
+        if route is not None and route.resource:
+            verb = verb_of(request.method, route, watches=watches)
         user = self._user(request)
+        user = impersonated(storage, user, request, verb)
+        if route is None or not route.resource:
+            authorize_page(storage, user, request)
+        else:
+            authorize(storage, user, route, verb, _selected_name(request))
         found = page(self._state, request)
         if found is not None:
             return found
-        route = parse_route(request.path)
         if route is None:
             raise failures.no_route()
-        watches = request.parameter("watch") in ("true", "1")
-        verb = verb_of(request.method, route, watches=watches and request.method == "GET")
         resource = self._state.resources.find(route.group, route.version, route.resource)
         if resource is None:
             raise failures.no_route() if self._is_built_in(route) else no_page()
@@ -115,14 +128,19 @@ class ApiServer:
         )
 
     def _user(self, request: ApiRequest) -> User:
-        tokens = self._settings.tokens
-        if tokens is None:
+        if self._settings.tokens is None:
             return User("admin", "admin", ("system:masters", "system:authenticated"))
-        header = request.header("authorization")
-        if not header:
-            return ANONYMOUS
-        scheme, _, token = header.partition(" ")
-        user = tokens.user(token.strip()) if scheme.lower() == "bearer" else None
-        if user is None:
-            raise ApiError(401, "Unauthorized", "Unauthorized")
-        return user
+        return authenticated_user(request, self._state.authenticate)
+
+    def _token_user(self, token: str) -> User | None:
+        tokens = self._settings.tokens
+        return None if tokens is None else tokens.user(token)
+
+
+def _selected_name(request: ApiRequest) -> str:
+    """The name that a field selector demands; empty for none."""
+    for part in request.parameter("fieldSelector").split(","):
+        key, _, value = part.partition("=")
+        if key == "metadata.name":
+            return value.lstrip("=")
+    return ""

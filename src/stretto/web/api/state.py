@@ -7,6 +7,7 @@ from typing import Any
 from stretto.api.checks.fields.errors import Errors
 from stretto.base.clock import Clock, timestamp
 from stretto.base.rng import Rng
+from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call
 from stretto.web.api.resources import ResourceTable, ServedResource
 from stretto.web.api.storage import ObjectStorage
@@ -59,6 +60,8 @@ class ApiState:
     validating: Sequence[Admit] = ()
     #: Runs after each stored write.
     after_write: Sequence[Admit] = ()
+    #: The user of a token; ``None`` for an unknown one.
+    authenticate: Callable[[str], User | None] = lambda _: None
 
     @property
     def now(self) -> str:

@@ -4,14 +4,10 @@ from typing import Any, Final
 
 from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.checks.fields.errors import Errors
-from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.fields.metadata import check_metadata, check_metadata_update
-from stretto.api.checks.kinds.table import check_kind
-from stretto.api.schema.decoding import Decoding, decode
-from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.crds.objects import check_custom, shown_custom
+from stretto.web.api.objects.changes import check_version, kind_errors, restore, shape
 from stretto.web.api.objects.ownership import blank, own
 from stretto.web.api.objects.preparation import prepare_changed, prepare_new
 from stretto.web.api.objects.strategies import (
@@ -70,7 +66,7 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         metadata["name"] = _generated(state, metadata["generateName"])
     prepare_new(state, call, item)
     errors = check_metadata(metadata, strategy.name_rule, namespaced=resource.kind.namespaced)
-    refuse(call, metadata.get("name", ""), errors + _kind_errors(call, item, None))
+    refuse(call, metadata.get("name", ""), errors + kind_errors(call, item, None))
     for admit in state.validating:
         admit(state, admission)
     if call.options.dry_run:
@@ -126,7 +122,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     """
     call, item = admission.call, admission.item or {}
     errors = check_metadata_update(item["metadata"], old.item["metadata"])
-    errors += _kind_errors(call, item, old.item)
+    errors += kind_errors(call, item, old.item)
     refuse(call, item["metadata"]["name"], errors)
     for admit in state.validating:
         admit(state, admission)
@@ -151,31 +147,11 @@ def is_held(item: Json) -> bool:
     return bool(metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or own)
 
 
-def _kind_errors(call: Call, item: Json, old: Json | None) -> Errors:
-    """The refused fields of a kind of Kubernetes or of a custom one."""
-    if call.resource.definition is not None:
-        return check_custom(call.resource, item, old, call.route.subresource)
-    return check_kind(call.resource.key, item, old)
-
-
 def refuse(call: Call, name: str, errors: Errors) -> None:
     """Raise the failure about refused fields, if there are any."""
     if errors:
         causes = [(each.reason, each.message, each.field) for each in errors]
         raise failures.invalid(call.resource.kind, name, causes)
-
-
-def shape(call: Call, item: Json) -> Json:
-    """A stored object in the served version, with what Go would encode."""
-    resource = call.resource
-    kind = resource.kind
-    if resource.definition is not None:
-        item = shown_custom(item, resource)
-    elif resource.struct.fields:
-        inner = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-        item = decode(inner, resource.struct, Decoding())
-    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-    return {"kind": kind.kind, "apiVersion": kind.api_version, **rest}
 
 
 def is_same(item: Json, old: Json) -> bool:
@@ -211,54 +187,6 @@ def _drop_assigned(metadata: Json) -> None:
         "resourceVersion",
     ):
         metadata.pop(name, None)
-
-
-def restore(item: Json, old: Json) -> None:
-    """Take over what a change cannot name."""
-    metadata, before = item["metadata"], old["metadata"]
-    for name in ("uid", "creationTimestamp"):
-        if not metadata.get(name) and name in before:
-            metadata[name] = before[name]
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        metadata.pop(name, None)
-        if name in before:
-            metadata[name] = before[name]
-    metadata.pop("selfLink", None)
-    metadata.pop("generation", None)
-    if "generation" in before:
-        metadata["generation"] = before["generation"]
-    metadata["resourceVersion"] = before["resourceVersion"]
-
-
-def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
-    """Refuse a change of another version or of another object with the same name."""
-    metadata, resource = item["metadata"], call.resource
-    name = old.record.name
-    uid = metadata.get("uid")
-    if uid and uid != old.record.uid:
-        raise failures.conflict(
-            resource.group,
-            resource.resource,
-            name,
-            "StorageError: invalid object, Code: 4, Key: , ResourceVersion: 0, "
-            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-            f"UID in object meta: {old.record.uid}",
-        )
-    version = metadata.get("resourceVersion")
-    if not version:
-        if needs:
-            detail = "must be specified for an update"
-            error = invalid_field("metadata.resourceVersion", 0, detail)
-            kind = resource.kind
-            if resource.definition is not None:
-                kind = Kind(kind.group, kind.version, kind.plural, kind.plural)
-            cause = (error.reason, error.message, error.field)
-            raise failures.invalid(kind, name, [cause])
-        return
-    if not str(version).isdigit():
-        raise failures.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    if int(version) != old.record.version:
-        raise failures.conflict(resource.group, resource.resource, name, failures.MODIFIED)
 
 
 def _generated(state: ApiState, prefix: str) -> str:

@@ -27,6 +27,7 @@ _START: Final = 1_790_000_000.0
 _POLLS: Final = 4
 """Attempts of an action that waits for an answer."""
 _USERS: Final = ("admin", "alice", "bob", "carol")
+_GROUPS: Final = {"admin": ("system:masters",), "alice": ("dev",), "bob": ("dev", "ops")}
 
 
 class SessionReplay:
@@ -184,8 +185,7 @@ def _now(seconds: float) -> str:
 
 
 def _user(name: str) -> User:
-    groups = ("system:masters",) if name == "admin" else ()
-    return User(name, name, groups)
+    return User(name, name, _GROUPS.get(name, ()))
 
 
 def _node(name: str) -> User:

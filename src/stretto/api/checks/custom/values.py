@@ -114,15 +114,13 @@ def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
     if bounds is not None and int(value) not in bounds:
         text = f"Checked value must be of type integer with format {schema['format']} in {path}"
         yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
-    for name, word, fails in (
-        ("maximum", "less than", lambda limit: value > limit),
-        ("minimum", "greater than", lambda limit: value < limit),
-    ):
+    for name, word in (("maximum", "less than"), ("minimum", "greater than")):
         if name not in schema:
             continue
         limit = schema[name]
         exclusive = schema.get(f"exclusive{name.capitalize()}")
-        if fails(limit) or (exclusive and value == limit):
+        fails = value > limit if name == "maximum" else value < limit
+        if fails or (exclusive and value == limit):
             end = f"{word} {_plain(limit)}" if exclusive else f"{word} or equal to {_plain(limit)}"
             yield invalid(path, value, f"{path} in body should be {end}")
     step = schema.get("multipleOf")

@@ -5,6 +5,7 @@ from typing import Any, Final
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.crds.versions import served_versions, stored_kind
 from stretto.web.api.objects.ownership import own_status
+from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 
@@ -41,7 +42,7 @@ _TERMINATING: Final = {
 
 def refresh(state: ApiState) -> None:
     """Serve what the stored definitions declare."""
-    found = []
+    found: list[ServedResource] = []
     for definition in state.storage.items(DEFINITION):
         if _is_true(definition, "Established"):
             found += served_versions(definition)
@@ -143,7 +144,8 @@ def _conflict(state: ApiState, item: Json) -> tuple[str, str] | None:
 
 
 def _names_differ(item: Json) -> bool:
-    return (item.get("status") or {}).get("acceptedNames") != item["spec"]["names"]
+    accepted = (item.get("status") or {}).get("acceptedNames")
+    return bool(accepted != item["spec"]["names"])
 
 
 def _is_true(item: Json, word: str) -> bool:
@@ -173,9 +175,9 @@ def _end(state: ApiState, found: StoredItem) -> None:
     kind = stored_kind(found.item)
     served = next((each for each in state.resources.custom() if each.stored == kind), None)
     for record in state.storage.listing(kind).records:
-        item = state.storage.find(kind, record.namespace, record.name)
-        if item is not None and served is not None:
-            state.storage.remove_whole(served, item.record, item.item)
+        stored = state.storage.find(kind, record.namespace, record.name)
+        if stored is not None and served is not None:
+            state.storage.remove_whole(served, stored.record, stored.item)
     left = [each for each in found.item["metadata"].get("finalizers") or () if each != CLEANUP]
     item = {**found.item, "metadata": {**found.item["metadata"], "finalizers": left}}
     if not left:

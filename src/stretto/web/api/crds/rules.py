@@ -78,7 +78,7 @@ def _check(rule: Json, value: Any, old: Any, path: str) -> FieldError | None:
         variables["oldSelf"] = [] if optional and old is None else old
         if optional:
             variables["oldSelf"] = [old] if old is not None else []
-            text = text.replace("oldSelf.hasValue()", "size(oldSelf) > 0")
+            text = text.replace("oldSelf.hasValue()", "(size(oldSelf) > 0)")
             text = text.replace("oldSelf.value()", "oldSelf[0]")
     try:
         if holds(text, variables):

@@ -9,12 +9,12 @@ from stretto.stores.store import EventType, Record, Watch, WatchEvent
 from stretto.web.api.call import Call
 from stretto.web.api.encoding import event
 from stretto.web.api.failures import expired, status_of
+from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.state import ApiState
 from stretto.web.api.streams.plan import StreamPlan
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import metadata_only
-from stretto.web.api.writes import shape
 
 Json = dict[str, Any]
 

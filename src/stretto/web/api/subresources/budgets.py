@@ -8,7 +8,7 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, internal
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import StoredItem
-from stretto.web.api.tables.values import condition
+from stretto.web.api.tables.values import condition, matches_selector
 
 Json = dict[str, Any]
 
@@ -33,7 +33,7 @@ def charge(state: ApiState, call: Call, found: StoredItem) -> None:
     budgets = [
         each
         for each in state.storage.items(POD_DISRUPTION_BUDGET, call.route.namespace)
-        if _selects((each.get("spec") or {}).get("selector"), labels)
+        if matches_selector((each.get("spec") or {}).get("selector"), labels)
     ]
     if len(budgets) > 1:
         text = (
@@ -87,23 +87,3 @@ def _refused(text: str, seconds: int) -> ApiError:
     if seconds:
         details["retryAfterSeconds"] = seconds
     return ApiError(429, "TooManyRequests", _TEXT, details)
-
-
-def _selects(selector: Json | None, labels: dict[str, str]) -> bool:
-    """Whether a selector of a budget selects labels; an empty one selects all."""
-    if selector is None:
-        return False
-    for key, value in (selector.get("matchLabels") or {}).items():
-        if labels.get(key) != value:
-            return False
-    return all(_holds(each, labels) for each in selector.get("matchExpressions") or ())
-
-
-def _holds(rule: Json, labels: dict[str, str]) -> bool:
-    value, operator = labels.get(rule.get("key", "")), rule.get("operator")
-    values = rule.get("values") or ()
-    if operator == "In":
-        return value in values
-    if operator == "NotIn":
-        return value is None or value not in values
-    return (value is not None) is (operator == "Exists")

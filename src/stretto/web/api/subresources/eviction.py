@@ -16,7 +16,7 @@ from stretto.web.api.subresources.binding import SUCCESS
 from stretto.web.api.subresources.budgets import charge, is_free
 from stretto.web.api.subresources.typed import read_typed
 from stretto.web.api.verbs.answers import accept
-from stretto.web.api.verbs.delete import DeleteOptions, remove
+from stretto.web.api.verbs.removal import DeleteOptions, remove
 
 _KIND: Final = Kind("policy", "v1", "Eviction", "evictions")
 

@@ -5,12 +5,13 @@ from typing import Any
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import ApiError, bad_request, no_method, not_found
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import check_version, restore
 from stretto.web.api.objects.ownership import own
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.subresources.bodies import object_body
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.patch import changed_item, patch_type
-from stretto.web.api.writes import check_version, restore, store_changed
+from stretto.web.api.writes import store_changed
 
 Json = dict[str, Any]
 
@@ -49,7 +50,9 @@ def approval(state: ApiState, call: Call) -> ApiResponse:
         return answer(state, call, found.item)
     call.options = write_options(call.request, call.verb, {})
     item = (
-        object_body(call) if call.verb == "update" else changed_item(call, found, patch_type(call))
+        object_body(call)
+        if call.verb == "update"
+        else changed_item(call, found.item, patch_type(call))
     )
     check_version(call, item, found, needs=False)
     status = {**(found.item.get("status") or {})}
@@ -70,7 +73,9 @@ def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
         return answer(state, call, found.item)
     call.options = write_options(call.request, call.verb, {})
     item = (
-        object_body(call) if call.verb == "update" else changed_item(call, found, patch_type(call))
+        object_body(call)
+        if call.verb == "update"
+        else changed_item(call, found.item, patch_type(call))
     )
     check_version(call, item, found, needs=False)
     changed: Json = {**found.item, "metadata": dict(item["metadata"])}

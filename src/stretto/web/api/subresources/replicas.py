@@ -7,11 +7,12 @@ from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
+from stretto.web.api.objects.changes import check_version, restore
 from stretto.web.api.objects.ownership import own
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.tables.values import selector_text
-from stretto.web.api.writes import check_version, prepared_change, restore, store_changed
+from stretto.web.api.writes import prepared_change, store_changed
 
 Json = dict[str, Any]
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import check_version, restore, shape
 from stretto.web.api.objects.ownership import own
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
@@ -12,7 +13,7 @@ from stretto.web.api.subresources.bodies import object_body
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.apply import APPLY, applied, read_config
 from stretto.web.api.verbs.patch import changed_item, patch_type
-from stretto.web.api.writes import check_version, restore, shape, store_changed
+from stretto.web.api.writes import store_changed
 
 Json = dict[str, Any]
 
@@ -40,9 +41,9 @@ def status(state: ApiState, call: Call) -> ApiResponse:
         found = state.storage.get(resource, route.namespace, route.name)
         owned = media == APPLY
         item = (
-            applied(state, call, read_config(call), found)
+            applied(state, call, read_config(call), found.item)
             if owned
-            else changed_item(call, found, media)
+            else changed_item(call, found.item, media)
         )
     return answer(state, call, _store(state, call, found, item, owned=owned))
 

@@ -98,6 +98,26 @@ def selector_text(selector: Json | None) -> str:
     return ",".join(text for _, text in sorted(parts)) or NONE
 
 
+def matches_selector(selector: Json | None, labels: dict[str, str]) -> bool:
+    """Whether a label selector selects labels; an empty one selects all, an absent one none."""
+    if selector is None:
+        return False
+    wanted = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    return all(_holds(each, labels) for each in selector.get("matchExpressions") or ())
+
+
+def _holds(rule: Json, labels: dict[str, str]) -> bool:
+    value, operator = labels.get(rule.get("key", "")), rule.get("operator")
+    values = rule.get("values") or ()
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value is None or value not in values
+    return (value is not None) is (operator == "Exists")
+
+
 def condition(item: Json, word: str) -> Json | None:
     """A condition of an object by its type."""
     found = status(item).get("conditions") or ()

@@ -17,13 +17,13 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, internal
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.ownership import blank, reset_fields
 from stretto.web.api.objects.reading import parse_body, read_object
 from stretto.web.api.state import ApiState
-from stretto.web.api.storage import StoredItem
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.update import check_name
-from stretto.web.api.writes import change_object, default_object, shape, store_new
+from stretto.web.api.writes import change_object, default_object, store_new
 
 Json = dict[str, Any]
 
@@ -48,7 +48,7 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
         if route.subresource:
             raise failures.not_found(resource.group, resource.resource, route.name)
         return _create(state, call, config)
-    item = applied(state, call, config, old)
+    item = applied(state, call, config, old.item)
     return answer(state, call, change_object(state, call, old, item))
 
 
@@ -84,13 +84,13 @@ def read_config(call: Call) -> Json:
     return value
 
 
-def applied(state: ApiState, call: Call, config: Json, old: StoredItem) -> Json:
+def applied(state: ApiState, call: Call, config: Json, old: Json) -> Json:
     """A stored object with an applied configuration, with its new managers.
 
     Raises:
         ApiError: the configuration does not fit, or it conflicts with other managers.
     """
-    live = shape(call, old.item)
+    live = shape(call, old)
     managers = decode_managers(live["metadata"].get("managedFields"))
     frame = _frame(state, call)
     if not managers:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from stretto.web.api import failures
+from stretto.web.api.authz.reviews import is_review, review
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.message import Answer
 from stretto.web.api.selection.pages import Snapshots
@@ -35,6 +36,8 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     _check_scope(call)
     if route.subresource or call.resource.key == ("", "Binding"):
         return subresource(state, call)
+    if is_review(call) and verb == "create":
+        return review(state, call)
     if verb not in call.resource.facts.verbs:
         raise failures.no_method()
     if verb == "create" and route.name:

@@ -3,9 +3,9 @@
 from stretto.web.api.call import Call
 from stretto.web.api.failures import internal, too_new
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import shape
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer, refuse_list_form
-from stretto.web.api.writes import shape
 
 
 def get(state: ApiState, call: Call) -> ApiResponse:

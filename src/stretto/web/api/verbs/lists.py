@@ -8,13 +8,13 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, expired, too_new
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
+from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
 from stretto.web.api.selection.pages import PageToken, Snapshots, decode_token, encode_token
 from stretto.web.api.state import ApiState
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import LIST_FORMS, accept, metadata_only
-from stretto.web.api.writes import shape
 
 Json = dict[str, Any]
 

@@ -9,14 +9,14 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.reading import check_size, media_type, read_object
 from stretto.web.api.patching.patches import patched
 from stretto.web.api.state import ApiState
-from stretto.web.api.storage import StoredItem
 from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.apply import APPLY, apply
 from stretto.web.api.verbs.update import check_name
-from stretto.web.api.writes import default_object, shape, update_object
+from stretto.web.api.writes import default_object, update_object
 
 Json = dict[str, Any]
 
@@ -33,7 +33,7 @@ def patch(state: ApiState, call: Call) -> ApiResponse:
         return apply(state, call)
     resource, route = call.resource, call.route
     old = state.storage.get(resource, route.namespace, route.name)
-    item = changed_item(call, old, media)
+    item = changed_item(call, old.item, media)
     return answer(state, call, update_object(state, call, old, item))
 
 
@@ -61,13 +61,13 @@ def patch_type(call: Call) -> str:
     return media
 
 
-def changed_item(call: Call, old: StoredItem, media: str) -> Json:
+def changed_item(call: Call, old: Json, media: str) -> Json:
     """A stored object with the patch of a request.
 
     Raises:
         ApiError: the patch does not apply, or the result is no object of the kind.
     """
-    before = shape(call, old.item)
+    before = shape(call, old)
     after = patched(before, call.request.body, media, call.resource.struct)
     try:
         item, warnings = read_object(after, [], call.resource, call.options.validation)

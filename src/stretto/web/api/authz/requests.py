@@ -1,0 +1,70 @@
+"""Authorisation of requests: what a request does, and the answer to one that is not allowed."""
+
+from typing import Any, Final
+
+from stretto.web.api.authn.users import User
+from stretto.web.api.authz.rules import AccessRequest, access_of
+from stretto.web.api.failures import ApiError, DeniedError, details_of, qualified
+from stretto.web.api.message import ApiRequest
+from stretto.web.api.routes import Route
+from stretto.web.api.storage import ObjectStorage
+
+_NO_NAME: Final = "No Object name found"
+_NODES: Final = "system:nodes"
+
+
+def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> None:
+    """Refuse a path outside the API of resources.
+
+    Raises:
+        ApiError: the user may not read it.
+    """
+    verb = request.method.lower()
+    if not access_of(storage, user, AccessRequest(verb, path=request.path)).allowed:
+        text = f'forbidden: User "{user.name}" cannot {verb} path "{request.path}"'
+        raise DeniedError(403, "Forbidden", text, {})
+
+
+def authorize(
+    storage: ObjectStorage, user: User, route: Route, verb: str, field_name: str = ""
+) -> None:
+    """Refuse a request about a resource.
+
+    Args:
+        storage: the roles.
+        user: the user.
+        route: the parts of the path.
+        verb: the verb.
+        field_name: a name that a field selector demands.
+
+    Raises:
+        ApiError: the user may not do it.
+    """
+    wanted = access_request(route, verb, field_name)
+    if not access_of(storage, user, wanted).allowed:
+        raise denied(user, wanted)
+
+
+def access_request(route: Route, verb: str, field_name: str = "") -> AccessRequest:
+    """What a request does."""
+    namespace = route.namespace
+    if route.resource == "namespaces" and not route.group and route.name:
+        namespace = route.name
+    name = route.name or (field_name if verb in ("list", "watch", "deletecollection") else "")
+    return AccessRequest(verb, route.group, route.resource, route.subresource, namespace, name)
+
+
+def denied(user: User, wanted: AccessRequest) -> ApiError:
+    """403 in the words of kube-apiserver."""
+    scope = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
+    what = qualified(wanted.group, wanted.resource)
+    if wanted.name:
+        what = f'{what} "{wanted.name}"'
+    text = (
+        f'{what} is forbidden: User "{user.name}" cannot {wanted.verb} resource '
+        f'"{wanted.full_resource}" in API group "{wanted.group}" {scope}'
+    )
+    if _NODES in user.groups and wanted.resource in ("secrets", "configmaps") and not wanted.name:
+        text = f"{text}: {_NO_NAME}"
+    details: dict[str, Any] = details_of(wanted.group, wanted.resource, wanted.name)
+    return DeniedError(403, "Forbidden", text, details)

@@ -1,0 +1,156 @@
+"""Reviews of access and of tokens: objects that are answered and not stored."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.web.api import failures
+from stretto.web.api.authn.users import MASTERS, User
+from stretto.web.api.authz.rules import AccessRequest, access_of, user_rules
+from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import shape
+from stretto.web.api.objects.ownership import blank, own
+from stretto.web.api.objects.reading import parse_body, read_object
+from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.answers import answer
+
+Json = dict[str, Any]
+
+ISSUER: Final = "https://kubernetes.default.svc"
+"""Issuer and default audience of tokens."""
+_NAMELESS: Final = Kind("authorization.k8s.io", "", "", "")
+
+
+def review(state: ApiState, call: Call) -> ApiResponse:
+    """Answer a review."""
+    request = call.request
+    value, repeated = parse_body(
+        request.body, request.header("content-type"), call.resource.kind.kind
+    )
+    item, _ = read_object(value, repeated, call.resource, "Ignore")
+    item.setdefault("metadata", {})
+    if call.resource.kind.kind == "SelfSubjectReview":
+        item["metadata"]["creationTimestamp"] = state.now
+    else:
+        item.pop("status", None)
+        own(state, call, blank(call), item)
+    item["status"] = _REVIEWS[call.resource.key](state, call, item)
+    return answer(state, call, shape(call, item), 201)
+
+
+def _self(_state: ApiState, call: Call, _item: Json) -> Json:
+    return {"userInfo": user_info(call.user)}
+
+
+def user_info(user: User) -> Json:
+    """A user as in reviews."""
+    found: Json = {"username": user.name, "groups": list(user.groups)}
+    if user.uid:
+        found["uid"] = user.uid
+    if user.extra:
+        found["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return found
+
+
+def _token(state: ApiState, _call: Call, item: Json) -> Json:
+    spec = item.get("spec") or {}
+    token = spec.get("token", "")
+    if not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    audiences = spec.get("audiences") or [ISSUER]
+    user = state.authenticate(token) if ISSUER in audiences else None
+    if user is None:
+        return {"user": {}, "error": "invalid bearer token"}
+    return {"authenticated": True, "user": user_info(user), "audiences": [ISSUER]}
+
+
+def _own_access(state: ApiState, call: Call, item: Json) -> Json:
+    return _access(state, call.user, item.get("spec") or {})
+
+
+def _access_of_other(state: ApiState, _call: Call, item: Json) -> Json:
+    return _access(state, _other(item), item.get("spec") or {})
+
+
+def _local_access(state: ApiState, call: Call, item: Json) -> Json:
+    spec = item.get("spec") or {}
+    namespace = (spec.get("resourceAttributes") or {}).get("namespace", "")
+    if namespace != call.route.namespace:
+        text = f'Invalid value: "{namespace}": must match metadata.namespace'
+        raise _invalid(text, "spec.resourceAttributes.namespace")
+    item["metadata"].setdefault("namespace", call.route.namespace)
+    return _access(state, _other(item), spec)
+
+
+def _other(item: Json) -> User:
+    spec = item.get("spec") or {}
+    if not spec.get("user") and not spec.get("groups"):
+        text = 'Invalid value: "": at least one of user or group must be specified'
+        raise _invalid(text, "spec.user")
+    return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
+
+
+def _invalid(text: str, field: str) -> ApiError:
+    return failures.invalid(_NAMELESS, "", [("FieldValueInvalid", text, field)])
+
+
+def _access(state: ApiState, user: User, spec: Json) -> Json:
+    attributes, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if attributes and path:
+        shown = f'{{"Path":"{path.get("path", "")}","Verb":"{path.get("verb", "")}"}}'
+        text = f"Invalid value: {shown}: cannot be specified in combination with resourceAttributes"
+        raise _invalid(text, "spec.nonResourceAttributes")
+    if not attributes and not path:
+        text = (
+            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must "
+            "be specified"
+        )
+        raise _invalid(text, "spec.resourceAttributes")
+    found = access_of(state.storage, user, _wanted(attributes, path or {}))
+    answered: Json = {"allowed": found.allowed}
+    return {**answered, "reason": found.reason} if found.reason else answered
+
+
+def _wanted(attributes: Json | None, path: Json) -> AccessRequest:
+    if attributes is None:
+        return AccessRequest(path.get("verb", ""), path=path.get("path", ""))
+    names = ("verb", "group", "resource", "subresource", "namespace", "name")
+    return AccessRequest(*(attributes.get(name, "") for name in names))
+
+
+def _rules(state: ApiState, call: Call, item: Json) -> Json:
+    namespace = (item.get("spec") or {}).get("namespace", "")
+    if not namespace:
+        raise bad_request("no namespace on request")
+    item["spec"] = {}
+    resources: list[Json] = []
+    paths: list[Json] = []
+    rules = [rule for rule, _ in user_rules(state.storage, call.user, namespace)]
+    if MASTERS in call.user.groups and not rules:
+        rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+    for rule in rules:
+        if rule.get("nonResourceURLs"):
+            paths.append({name: rule[name] for name in ("verbs", "nonResourceURLs")})
+        else:
+            names = ("verbs", "apiGroups", "resources", "resourceNames")
+            resources.append({name: rule[name] for name in names if rule.get(name)})
+    return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
+
+
+_AUTHN: Final = "authentication.k8s.io"
+_AUTHZ: Final = "authorization.k8s.io"
+_REVIEWS: Final[Mapping[tuple[str, str], Callable[[ApiState, Call, Json], Json]]] = {
+    (_AUTHN, "SelfSubjectReview"): _self,
+    (_AUTHN, "TokenReview"): _token,
+    (_AUTHZ, "SelfSubjectAccessReview"): _own_access,
+    (_AUTHZ, "SubjectAccessReview"): _access_of_other,
+    (_AUTHZ, "LocalSubjectAccessReview"): _local_access,
+    (_AUTHZ, "SelfSubjectRulesReview"): _rules,
+}
+
+
+def is_review(call: Call) -> bool:
+    """Whether a call creates a review."""
+    return call.resource.key in _REVIEWS

@@ -1,0 +1,146 @@
+"""RBAC: what a rule allows, and which rules a user has."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.authn.users import MASTERS, User
+from stretto.web.api.storage import ObjectStorage
+
+Json = dict[str, Any]
+
+GROUP: Final = "rbac.authorization.k8s.io"
+"""API group of roles."""
+ROLE: Final = Kind(GROUP, "v1", "Role", "roles")
+ROLE_BINDING: Final = Kind(GROUP, "v1", "RoleBinding", "rolebindings")
+CLUSTER_ROLE: Final = Kind(GROUP, "v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_ROLE_BINDING: Final = Kind(
+    GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False
+)
+_ANY: Final = "*"
+
+
+@dataclass(frozen=True)
+class AccessRequest:
+    """What is to be done."""
+
+    #: Verb.
+    verb: str
+    #: API group.
+    group: str = ""
+    #: Resource; empty for a path.
+    resource: str = ""
+    #: Subresource.
+    subresource: str = ""
+    #: Namespace; empty for the whole cluster.
+    namespace: str = ""
+    #: Name of the object; empty for a collection.
+    name: str = ""
+    #: Path outside the API of resources.
+    path: str = ""
+
+    @property
+    def full_resource(self) -> str:
+        """The resource with its subresource."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+@dataclass(frozen=True)
+class AccessAnswer:
+    """The answer."""
+
+    #: Whether it is allowed.
+    allowed: bool
+    #: Why.
+    reason: str = ""
+
+
+def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> AccessAnswer:
+    """Whether a user may do something."""
+    if MASTERS in user.groups:
+        return AccessAnswer(True)
+    for rule, reason in user_rules(storage, user, wanted.namespace):
+        if allows(rule, wanted):
+            return AccessAnswer(True, reason)
+    return AccessAnswer(False)
+
+
+def user_rules(storage: ObjectStorage, user: User, namespace: str) -> Iterator[tuple[Json, str]]:
+    """The rules of a user in a namespace, with the binding that gives them."""
+    for binding in storage.items(CLUSTER_ROLE_BINDING):
+        yield from _bound(storage, user, binding, "ClusterRoleBinding")
+    if namespace:
+        for binding in storage.items(ROLE_BINDING, namespace):
+            yield from _bound(storage, user, binding, "RoleBinding")
+
+
+def _bound(
+    storage: ObjectStorage, user: User, binding: Json, word: str
+) -> Iterator[tuple[Json, str]]:
+    metadata, ref = binding["metadata"], binding.get("roleRef") or {}
+    namespace = metadata.get("namespace", "")
+    subject = next(
+        (each for each in binding.get("subjects") or () if _is_subject(each, user, namespace)),
+        None,
+    )
+    if subject is None:
+        return
+    name = f"{metadata['name']}/{namespace}" if namespace else metadata["name"]
+    reason = (
+        f'RBAC: allowed by {word} "{name}" of {ref.get("kind")} "{ref.get("name")}" to '
+        f"{_subject_text(subject, namespace)}"
+    )
+    for rule in role_rules(storage, ref, namespace):
+        yield rule, reason
+
+
+def role_rules(storage: ObjectStorage, ref: Json, namespace: str) -> list[Json]:
+    """The rules of a role; none if it does not exist."""
+    is_cluster = ref.get("kind") == "ClusterRole"
+    kind, space = (CLUSTER_ROLE, "") if is_cluster else (ROLE, namespace)
+    found = storage.find(kind, space, str(ref.get("name")))
+    return [] if found is None else list(found.item.get("rules") or ())
+
+
+def _is_subject(subject: Json, user: User, namespace: str) -> bool:
+    kind, name = subject.get("kind"), subject.get("name", "")
+    if kind == "User":
+        return bool(name == user.name)
+    if kind == "Group":
+        return name in user.groups
+    space = subject.get("namespace") or namespace
+    return kind == "ServiceAccount" and user.name == f"system:serviceaccount:{space}:{name}"
+
+
+def _subject_text(subject: Json, namespace: str) -> str:
+    kind, name = subject.get("kind"), subject.get("name", "")
+    if kind == "ServiceAccount":
+        return f'ServiceAccount "{name}/{subject.get("namespace") or namespace}"'
+    return f'{kind} "{name}"'
+
+
+def allows(rule: Json, wanted: AccessRequest) -> bool:
+    """Whether a rule allows something."""
+    if not _has(rule.get("verbs"), wanted.verb):
+        return False
+    if wanted.path:
+        return any(_covers(each, wanted.path) for each in rule.get("nonResourceURLs") or ())
+    if not _has(rule.get("apiGroups"), wanted.group):
+        return False
+    resources = rule.get("resources") or ()
+    named = wanted.full_resource in resources or _ANY in resources
+    if not named and not (wanted.subresource and f"*/{wanted.subresource}" in resources):
+        return False
+    names = rule.get("resourceNames")
+    return not names or wanted.name in names
+
+
+def _has(values: Any, wanted: str) -> bool:
+    return wanted in (values or ()) or _ANY in (values or ())
+
+
+def _covers(pattern: str, path: str) -> bool:
+    if pattern in {_ANY, path}:
+        return True
+    return pattern.endswith("*") and path.startswith(pattern[:-1])

@@ -1,0 +1,158 @@
+"""The deletion of one object: finalizers, grace periods, preconditions."""
+
+from typing import Any, Final
+
+import msgspec
+
+from stretto.web.api import failures
+from stretto.web.api.call import Call
+from stretto.web.api.crds.lifecycle import DEFINITION, begin_end
+from stretto.web.api.failures import ApiError
+from stretto.web.api.state import AdmittedWrite, ApiState
+from stretto.web.api.storage import StoredItem
+
+Json = dict[str, Any]
+
+_ORPHAN: Final = "orphan"
+_FOREGROUND: Final = "foregroundDeletion"
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+class DeleteOptions(msgspec.Struct, rename="camel"):
+    """The body of a deletion."""
+
+    #: Kind as stated.
+    kind: str = ""
+    #: Version as stated.
+    api_version: str = ""
+    #: Seconds before the end; ``None``: the object's own.
+    grace_period_seconds: int | None = None
+    #: Required uid and version.
+    preconditions: dict[str, str] | None = None
+    #: Old form of the policy.
+    orphan_dependents: bool | None = None
+    #: What happens to dependents.
+    propagation_policy: str | None = None
+    #: ``All`` for a dry run.
+    dry_run: list[str] | None = None
+
+
+def remove(
+    state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
+) -> tuple[Json, bool]:
+    """Delete an object; returns its last state and whether it is gone.
+
+    Raises:
+        ApiError: a precondition does not hold, or admission refuses it.
+    """
+    resource = call.resource
+    _check_preconditions(call, found, options)
+    admission = AdmittedWrite(call, "DELETE", None, found.item)
+    for admit in (*state.mutating, *state.validating):
+        admit(state, admission)
+    item = {**found.item, "metadata": dict(found.item["metadata"])}
+    metadata = item["metadata"]
+    finalizers = _finalizers(resource.key, metadata.get("finalizers") or [], options)
+    grace = _grace(resource.key, item, options)
+    already = "deletionTimestamp" in metadata
+    if (
+        already
+        and grace >= metadata.get("deletionGracePeriodSeconds", 0)
+        and (finalizers == (metadata.get("finalizers") or []))
+    ):
+        held = finalizers or metadata.get("deletionGracePeriodSeconds")
+        if held:
+            return found.item, False
+    metadata.pop("finalizers", None)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    held = bool(finalizers) or grace > 0 or _is_namespace_with_content(resource.key, item)
+    held = held or resource.stored == DEFINITION
+    if not held:
+        if call.options.dry_run:
+            return found.item, True
+        gone = state.storage.remove_whole(resource, found.record, item)
+        _after(state, call, gone.item)
+        return found.item, True
+    if not already or grace < metadata.get("deletionGracePeriodSeconds", 0):
+        metadata["deletionGracePeriodSeconds"] = grace
+        if metadata.get("generation") and not already:
+            metadata["generation"] += 1
+    metadata.setdefault("deletionTimestamp", state.later(grace))
+    if resource.key == ("", "Namespace"):
+        item["status"] = {**(item.get("status") or {}), "phase": "Terminating"}
+    if resource.stored == DEFINITION and not already:
+        begin_end(item, state.now)
+        metadata["generation"] = found.item["metadata"].get("generation", 1)
+    if call.options.dry_run:
+        return item, False
+    stored = state.storage.replace(resource, found.record, item, metadata["deletionTimestamp"])
+    _after(state, call, stored.item)
+    return stored.item, False
+
+
+def _after(state: ApiState, call: Call, old: Json) -> None:
+    for after in state.after_write:
+        after(state, AdmittedWrite(call, "DELETE", None, old))
+
+
+def _check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -> None:
+    wanted = options.preconditions or {}
+    kind, name = call.resource.kind, found.record.name
+    word = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    pairs = (
+        ("uid", "UID", found.record.uid),
+        ("resourceVersion", "ResourceVersion", found.version),
+    )
+    for key, word_of, actual in pairs:
+        value = wanted.get(key)
+        if value is None or value == actual:
+            continue
+        text = (
+            f'Operation cannot be fulfilled on {word} "{name}": the {word_of} in the precondition '
+            f"({value}) does not match the {word_of} in record ({actual}). "
+            "The object might have been "
+            + ("deleted and then recreated" if key == "uid" else "modified")
+        )
+        details = failures.details_of(kind.group, kind.kind, name)
+        raise ApiError(409, "Conflict", text, details)
+
+
+def _finalizers(key: tuple[str, str], present: list[str], options: DeleteOptions) -> list[str]:
+    """Finalizers after the propagation policy."""
+    policy = options.propagation_policy
+    if policy is None and options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy is None:
+        if _ORPHAN in present or _FOREGROUND in present:
+            return present
+        policy = "Orphan" if key in _ORPHANING else "Background"
+    kept = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]
+    if policy == "Orphan":
+        kept.append(_ORPHAN)
+    if policy == "Foreground":
+        kept.append(_FOREGROUND)
+    return kept
+
+
+_ORPHANING: Final = frozenset({("", "ReplicationController"), ("batch", "Job")})
+"""Kinds whose dependents stay by default."""
+
+
+def _grace(key: tuple[str, str], item: Json, options: DeleteOptions) -> int:
+    """Seconds until a pod ends; 0 for other kinds and for pods that do not run."""
+    if key != ("", "Pod"):
+        return 0
+    spec = item.get("spec") or {}
+    grace = options.grace_period_seconds
+    if grace is None:
+        grace = spec.get("terminationGracePeriodSeconds") or 0
+    phase = (item.get("status") or {}).get("phase")
+    if not spec.get("nodeName") or phase in _ENDED:
+        return 0
+    return max(1, grace) if grace < 0 else grace
+
+
+def _is_namespace_with_content(key: tuple[str, str], item: Json) -> bool:
+    """Whether a namespace still has its own finalizers."""
+    return key == ("", "Namespace") and bool((item.get("spec") or {}).get("finalizers"))
