@@ -82,8 +82,8 @@ def _refused(user: User, request: ApiRequest, wanted: AccessRequest, verb: str) 
     parts = [each for each in request.path.split("/") if each]
     namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
     resource = parts[-1] if parts else ""
-    asked = AccessRequest(f"impersonate-on:user-info:{verb}", "", resource, "", namespace, "")
-    return denied(user, asked)
+    wanted_by = AccessRequest(f"impersonate-on:user-info:{verb}", "", resource, "", namespace, "")
+    return denied(user, wanted_by)
 
 
 def _quoted(text: str) -> str:
