@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Final
-from urllib.parse import urlsplit
 
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _HOST: Final = re.compile(
@@ -17,6 +16,7 @@ _MAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _MAC: Final = re.compile(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}")
 _DURATION: Final = re.compile(r"-?(\d+(\.\d+)?\s*(ns|us|µs|ms|s|m|h|d|w|[a-z]+))+|0", re.IGNORECASE)
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)")
+_URI: Final = re.compile(r"([a-zA-Z][-+.a-zA-Z0-9]*:|/)[^\s]*")
 _COLOR: Final = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 
 
@@ -41,10 +41,6 @@ def _date_time(text: str) -> bool:
     return _parses(datetime.fromisoformat)(text.upper().replace("Z", "+00:00"))
 
 
-def _uri(text: str) -> bool:
-    return bool(_parses(urlsplit)(text) and (urlsplit(text).scheme or text.startswith("/")))
-
-
 FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "date-time": _date_time,
     "date": _parses(date.fromisoformat),
@@ -60,7 +56,7 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "ipv4": _parses(ipaddress.IPv4Address),
     "ipv6": _parses(ipaddress.IPv6Address),
     "cidr": _parses(lambda text: ipaddress.ip_network(text, strict=False)),
-    "uri": _uri,
+    "uri": _matches(_URI),
     "hexcolor": _matches(_COLOR),
 }
 """Tests by format; other formats are not checked."""
