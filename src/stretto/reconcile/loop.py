@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.clock import Clock
-from stretto.base.errors import StrettoError
+from stretto.base.errors import StrettoError, UnreachableError
 from stretto.reconcile.cache import Change, StoreCache
 from stretto.reconcile.queue import DelayQueue
 from stretto.reconcile.reconciler import Later, Reconciler, RetryError
@@ -21,6 +21,10 @@ _LOG: Final = logging.getLogger(__name__)
 
 QUIET_ROUNDS: Final = 10_000
 """Reconciliations in one step at the same time before the loop reports that it does not settle."""
+
+
+SILENCE: Final = 10.0
+"""Seconds before a store that did not answer is read again: one must not delay the others."""
 
 
 class RetryDelays(msgspec.Struct, frozen=True):
@@ -53,6 +57,7 @@ class ReconcileLoop:
         self._queues: list[DelayQueue[Hashable]] = []
         self._failures: dict[tuple[int, Hashable], int] = {}
         self._changes: list[Change] = []
+        self._silent: dict[str, float] = {}
         #: Last error of each key that waits for a retry: (name of the controller, key) -> message.
         self.errors: dict[tuple[str, Hashable], str] = {}
 
@@ -66,6 +71,7 @@ class ReconcileLoop:
     def remove_store(self, name: str) -> None:
         """Stop reading a store; its objects count as deleted."""
         cache = self._caches.pop(name, None)
+        self._silent.pop(name, None)
         if cache is not None:
             cache.close()
 
@@ -107,7 +113,7 @@ class ReconcileLoop:
     def next_due(self) -> float | None:
         """Monotonic time of the next key; ``None`` if nothing waits."""
         times = [due for queue in self._queues if (due := queue.next_due()) is not None]
-        return min(times, default=None)
+        return min([*times, *self._silent.values()], default=None)
 
     def busy(self, now: float) -> list[str]:
         """Names of the controllers with keys that are due."""
@@ -119,8 +125,8 @@ class ReconcileLoop:
 
     def _read(self, now: float) -> None:
         """Read all stores and make affected keys due."""
-        for cache in tuple(self._caches.values()):
-            cache.poll(now)
+        for name, cache in tuple(self._caches.items()):
+            self._poll(name, cache, now)
         while self._changes:
             changes, self._changes[:] = tuple(self._changes), ()
             for change in changes:
@@ -130,6 +136,17 @@ class ReconcileLoop:
                             queue.add(key.key, now + key.delay)
                         else:
                             queue.add(key, now)
+
+    def _poll(self, name: str, cache: StoreCache, now: float) -> None:
+        """Read one store; one that does not answer is left alone for a while."""
+        if self._silent.get(name, now) > now:
+            return
+        try:
+            cache.poll(now)
+            self._silent.pop(name, None)
+        except UnreachableError as error:
+            self._silent[name] = now + SILENCE
+            _LOG.warning("store %s: %s; read again in %g s", name, error, SILENCE)
 
     def _next_index(self, now: float) -> int | None:
         """Index of the first controller with a key that is due."""

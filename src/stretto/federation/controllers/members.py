@@ -19,6 +19,7 @@ from stretto.reconcile.reconciler import RetryError
 
 _TRUE: Final = "true"
 _ADOPT: Final = "adopt"
+_MALFORMED: Final = "its overrides give a field a wrong type: correct the override policy"
 
 
 class MemberWriter:
@@ -28,6 +29,15 @@ class MemberWriter:
         """For the members of a fleet."""
         self._fleet = fleet
         self._written: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._problems: dict[str, dict[str, str]] = {}
+
+    def problems(self, federated: StoredObject) -> dict[str, str]:
+        """What clusters answered to the last writes of an object that they refused, by cluster."""
+        return self._problems.get(federated.record.uid, {})
+
+    def forget(self, federated: StoredObject) -> None:
+        """A federated object is gone."""
+        self._problems.pop(federated.record.uid, None)
 
     # ---------------------------------------------------------------- placed
 
@@ -48,6 +58,7 @@ class MemberWriter:
                 overrides.
         """
         name = cluster.record.name
+        self.problems(federated).pop(name, None)
         if cluster.is_terminating:
             return Status.CLUSTER_TERMINATING
         member = self._fleet.member(name)
@@ -56,12 +67,15 @@ class MemberWriter:
         try:
             patches = placements.patches_for(federated.spec, name, type_)
             wanted = course or desired(federated.spec["template"], patches)
-        except InputError:
-            return Status.APPLY_OVERRIDES_FAILED
+        except InputError as error:
+            hint = "correct the override policy"
+            return self._failed(federated, name, Status.APPLY_OVERRIDES_FAILED, f"{error}; {hint}")
         is_broken = bool(patches) and is_malformed(type_.kind, wanted)
         present = _present(member, type_, federated)
+        if present is None and is_broken:
+            return self._failed(federated, name, Status.CREATION_FAILED, _MALFORMED)
         if present is None:
-            return Status.CREATION_FAILED if is_broken else self._create(member, type_, wanted)
+            return self._create(member, type_, federated, wanted)
         if present.is_terminating:
             return Status.PENDING_CREATE
         if _is_managed(present) and _is_other(present, federated):
@@ -73,19 +87,27 @@ class MemberWriter:
             notes = {**metadata["annotations"], names.ADOPTED: _TRUE}
             wanted = {**wanted, "metadata": {**metadata, "annotations": notes}}
         if is_broken:
-            return Status.UPDATE_FAILED
+            return self._failed(federated, name, Status.UPDATE_FAILED, _MALFORMED)
         return self._update(member, type_, federated, (wanted, present))
 
-    def _create(self, member: StoreCache, type_: FederatedType, wanted: Fields) -> Status:
+    def _create(
+        self, member: StoreCache, type_: FederatedType, federated: StoredObject, wanted: Fields
+    ) -> Status:
         """Create the object."""
         try:
             writes.create(member.store, type_.kind, wanted)
-        except RetryError:
-            present = member.store.get(type_.kind, *_place(type_, wanted))
-            return Status.ALREADY_EXISTS if present is not None else Status.CREATION_FAILED
-        except StrettoError:
-            return Status.CREATION_FAILED
+        except (RetryError, StrettoError) as error:
+            if _exists(member, type_, wanted):
+                return Status.ALREADY_EXISTS
+            hint = f"correct the object, or serve {type_.kind.kind} in that cluster"
+            text = f"{error}; {hint}"
+            return self._failed(federated, member.name, Status.CREATION_FAILED, text)
         return Status.OK
+
+    def _failed(self, federated: StoredObject, cluster: str, status: Status, text: str) -> Status:
+        """A state, with what the cluster answered."""
+        self._problems.setdefault(federated.record.uid, {})[cluster] = text
+        return status
 
     def _update(
         self,
@@ -107,8 +129,9 @@ class MemberWriter:
             return Status.OK
         try:
             record = writes.update(member.store, present, after)
-        except (RetryError, StrettoError):
-            return Status.UPDATE_FAILED
+        except (RetryError, StrettoError) as error:
+            text = f"{error}; correct the object or its overrides"
+            return self._failed(federated, member.name, Status.UPDATE_FAILED, text)
         if record is not None:
             self._written[place] = input_, version_of(StoredObject(record))
         return Status.OK
@@ -159,6 +182,14 @@ class MemberWriter:
 def _place(type_: FederatedType, wanted: Fields) -> tuple[str, str]:
     metadata = wanted["metadata"]
     return (metadata.get("namespace", "") if type_.kind.namespaced else "", metadata["name"])
+
+
+def _exists(member: StoreCache, type_: FederatedType, wanted: Fields) -> bool:
+    """Whether a cluster has an object of that name now."""
+    try:
+        return member.store.get_at_once(type_.kind, *_place(type_, wanted)) is not None
+    except StrettoError:
+        return False
 
 
 def _present(

@@ -11,6 +11,8 @@ from stretto.federation.types import FederatedType
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
+_DEFAULT: Final = "default"
+"""A namespace that every cluster has from the beginning."""
 _KIND: Final = "ClusterFederatedObject"
 _MARKS: Final = {
     names.NAMESPACE_CONFLICT: "adopt",
@@ -76,7 +78,7 @@ class NamespaceController:
     def _is_excluded(self, federated: StoredObject) -> bool:
         """Whether a namespace stays on the host: a system namespace, or one that opts out."""
         name = federated.spec["template"]["metadata"]["name"]
-        if name.startswith("kube-") or name == self._fleet.settings.namespace:
+        if name.startswith("kube-") or name in (_DEFAULT, self._fleet.settings.namespace):
             return True
         return federated.annotations.get(names.NO_PROPAGATION) == "true"
 

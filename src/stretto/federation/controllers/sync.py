@@ -17,6 +17,7 @@ from stretto.federation.controllers.members import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending, placements
+from stretto.federation.objects.members.advice import advice
 from stretto.federation.problems import PROPAGATED
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -67,7 +68,7 @@ class SyncController:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
             writes.patch(self._fleet.host.store, federated, note)
         states = self._spread(item, course)
-        self._report(federated, states)
+        self._report(federated, states, self._writer.problems(federated))
         if set(states.values()) <= _DONE:
             return self._fleet.settings.drift_delay if course.is_open else None
         return self._fleet.settings.deletion_retry
@@ -103,8 +104,10 @@ class SyncController:
                 states[name] = left
         return states
 
-    def _report(self, federated: StoredObject, states: dict[str, Status]) -> None:
-        """Write the state of each cluster to the federated object."""
+    def _report(
+        self, federated: StoredObject, states: dict[str, Status], problems: dict[str, str]
+    ) -> None:
+        """Write the state of each cluster to the federated object, and what to do about it."""
         complete = set(states.values()) <= _DONE
         generation = federated.metadata.get("generation", 1)
         before = federated.status
@@ -115,8 +118,9 @@ class SyncController:
         condition: Fields = {"type": PROPAGATED, "status": "True" if complete else "False"}
         if not complete:
             condition["reason"] = "CheckClusters"
+            condition["message"] = advice(states, problems)
         old: Fields = next((each for each in present if each.get("type") == PROPAGATED), {})
-        shown = {key: old[key] for key in ("type", "status", "reason") if key in old}
+        shown = {key: old[key] for key in ("type", "status", "reason", "message") if key in old}
         kept = [
             {key: each[key] for key in ("cluster", "status")}
             for each in before.get("clusters") or ()
@@ -136,6 +140,7 @@ class SyncController:
         if states:
             return self._fleet.settings.deletion_retry
         freed = writes.with_finalizer(federated.fields, names.SYNC_FINALIZER, present=False)
+        self._writer.forget(federated)
         if freed is not None:
             writes.update(self._fleet.host.store, federated, freed)
         return None

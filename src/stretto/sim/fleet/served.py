@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from enum import Enum
+from functools import partial
 from typing import Final
 
+from stretto.api.codec import decode_as
+from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import Kind
-from stretto.base.errors import UnreachableError
+from stretto.base.errors import InputError, UnreachableError
 from stretto.stores.immediate import answered
 from stretto.stores.store import (
     EVERYTHING,
@@ -119,13 +122,18 @@ class MemberStore(StoreWrapper):
         """Create objects."""
         if (refusal := self._refusal(kind)) is not None:
             return [refusal] * len(bodies)
-        return self._inner.create(kind, bodies)
+        return [
+            refused or self._inner.create(kind, [body])[0]
+            for body, refused in zip(bodies, map(partial(_mistyped, kind), bodies), strict=True)
+        ]
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
         """Replace objects."""
         if (refusal := self._refusal(kind)) is not None:
             return [refusal] * len(updates)
-        return self._inner.update(kind, updates)
+        return [
+            _mistyped(kind, each.body) or self._inner.update(kind, [each])[0] for each in updates
+        ]
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         """Change parts of objects; the status stays."""
@@ -163,6 +171,18 @@ class MemberStore(StoreWrapper):
             return
         for callback in tuple(self._callbacks):
             callback(kind)
+
+
+def _mistyped(kind: Kind, body: bytes) -> Reply | None:
+    """The refusal of an object with a field of a wrong type; API servers know all types."""
+    struct = TABLE.struct(kind) if kind in TABLE else None
+    if struct is None:
+        return None
+    try:
+        decode_as(struct, body, kind.kind)
+    except InputError as error:
+        return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
+    return None
 
 
 class _MoodyWatch:

@@ -15,6 +15,7 @@ from stretto_lab.conformance import lines
 from stretto_lab.conformance.report import Disagreement
 from stretto_lab.conformance.wire import scenario
 from stretto_lab.conformance.wire.capacity import by_capacity
+from stretto_lab.conformance.wire.circumstances import circumstance_of
 from stretto_lab.conformance.wire.deviations import Difference, deviation_of, source_of
 from stretto_lab.conformance.wire.placeholders import equal, with_names, without_hashes
 from stretto_lab.conformance.wire.replay import WireReplay
@@ -92,7 +93,7 @@ def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
             if equal(without_hashes(want.get(name)), without_hashes(got.get(name))):
                 continue
             item = Difference(part, name, want.get(name), got.get(name), case, explained)
-            rule = deviation_of(item)
+            rule = circumstance_of(item) or deviation_of(item)
             if rule is None:
                 field = f"{part}.{name}"
                 found.append(Disagreement(case.id, field, want.get(name), got.get(name)))

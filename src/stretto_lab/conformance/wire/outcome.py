@@ -81,7 +81,8 @@ def _federated_object(each: Fields) -> Fields:
     conditions = {x["type"]: x for x in status.get("conditions") or ()}
     condition: Fields = conditions.get(PROPAGATED, {})
     made["propagated"] = [condition.get("status"), condition.get("reason") or None]
-    made["synced"] = status.get("syncedGeneration") == metadata.get("generation")
+    ends = bool(metadata.get("deletionTimestamp"))  # API servers count it as a generation
+    made["synced"] = status.get("syncedGeneration") == metadata.get("generation") and not ends
     if groups := pending.pending(notes):
         made["pending"] = [list(group) for group in groups]
     if metadata.get("deletionTimestamp"):
@@ -97,6 +98,7 @@ def _short(controller: str) -> str:
 def _is_federated(metadata: Fields) -> bool:
     """Whether the federation manages an object, or has managed it."""
     marks = {*(metadata.get("labels") or {}), *(metadata.get("annotations") or {})}
+    marks.discard(names.NO_FEDERATION)
     return not metadata.get("ownerReferences") and any(
         each.startswith(names.PREFIX) for each in marks
     )

@@ -10,6 +10,7 @@ from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
 from stretto.sim.fleet.served import MemberMood
 from stretto_lab.conformance.wire import requests
+from stretto_lab.conformance.wire.moving import by_capacity
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
 from stretto_lab.conformance.wire.refusals import RefusingConnector
@@ -75,6 +76,10 @@ class WireReplay:
     def filled(self, value: Any) -> Any:
         """A recorded value with its placeholders filled in."""
         return filled(value, EPOCH)
+
+    def by_capacity(self) -> frozenset[str]:
+        """Names of workloads whose clusters or replicas follow the free capacity."""
+        return by_capacity(self.fleet.host)
 
     # ---------------------------------------------------------------- inside
 

@@ -1,0 +1,38 @@
+"""What to do about the states of an object in its clusters."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from stretto.api.types.federation.objects import PropagationStatus as Status
+
+_ADVICE: Final = {
+    Status.CLUSTER_NOT_READY: "the cluster is not ready: see its FederatedCluster",
+    Status.CLUSTER_TERMINATING: "the cluster leaves the federation",
+    Status.ALREADY_EXISTS: (
+        "an object of that name exists: delete it, or adopt it with the annotations "
+        "kubeadmiral.io/conflict-resolution and kubeadmiral.io/clusters-to-adopt"
+    ),
+    Status.APPLY_OVERRIDES_FAILED: "its overrides do not apply: correct the override policy",
+    Status.PENDING_CREATE: "an object of that name is being deleted: wait, or check its finalizers",
+    Status.CREATION_FAILED: "the cluster refuses the object",
+    Status.UPDATE_FAILED: "the cluster refuses the change",
+    Status.DELETION_FAILED: "the cluster refuses the deletion",
+    Status.LABEL_REMOVAL_FAILED: "the cluster refuses to release the object",
+    Status.WAITING_FOR_REMOVAL: "the object is being deleted there",
+}
+"""Texts by state."""
+
+
+def advice(states: Mapping[str, Status], problems: Mapping[str, str]) -> str:
+    """One sentence for each cluster that does not hold what it should.
+
+    Args:
+        states: state by cluster.
+        problems: what clusters answered, by cluster; these texts come first.
+    """
+    texts = (
+        f"{name}: {problems.get(name) or _ADVICE.get(state, str(state))}"
+        for name, state in sorted(states.items())
+        if state is not Status.OK
+    )
+    return "; ".join(texts)
