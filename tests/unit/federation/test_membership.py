@@ -253,6 +253,45 @@ def test_a_silent_member_does_not_delay_the_others(clusters: Clusters) -> None:
     ]
 
 
+def propagated(clusters: Clusters, name: str) -> Fields:
+    record = clusters.host.get(FEDERATED_OBJECT.kind, "team", name)
+    assert record is not None
+    found = msgspec.json.decode(render(record))["status"]["conditions"]
+    return next(each for each in found if each["type"] == "Propagated")
+
+
+def test_a_kind_that_a_member_does_not_serve_is_named(clusters: Clusters) -> None:
+    source = {"group": "x.example", "version": "v1", "kind": "Gear", "pluralName": "gears"}
+    config = {"sourceType": {**source, "scope": "Namespaced"}}
+    clusters.create(FEDERATED_TYPE_CONFIG.kind, "gears.x.example", spec=config)
+    clusters.join()
+    gear = Kind("x.example", "v1", "Gear", "gears")
+    clusters.create(gear, "one", metadata={"namespace": "team"})
+    clusters.fleet.settle()
+    name = "one-gears.x.example"
+    placed = [{"controller": "someone", "placement": [{"cluster": "east"}]}]
+    change = {"spec": {"placements": placed}}
+    clusters.host.patch(FEDERATED_OBJECT.kind, [Patch("team", name, change)])
+    clusters.fleet.settle()
+    message = propagated(clusters, name)["message"]
+    assert "does not serve gears.x.example" in message
+    assert "serve Gear in that cluster" in message
+
+
+def test_a_member_refuses_a_field_of_a_wrong_type(clusters: Clusters) -> None:
+    clusters.join()
+    clusters.deploy()
+    patches = [{"op": "replace", "path": "/spec/replicas", "value": "many"}]
+    entry = {"controller": "someone", "clusters": [{"cluster": "east", "patches": patches}]}
+    change = {"spec": {"overrides": [entry]}}
+    clusters.host.patch(FEDERATED_OBJECT.kind, [Patch("team", "web-deployments.apps", change)])
+    clusters.fleet.settle()
+    found = clusters.in_member(DEPLOYMENT, "team", "web")
+    assert found is not None
+    assert found["spec"]["replicas"] == 2
+    assert "spec.replicas" in propagated(clusters, "web-deployments.apps")["message"]
+
+
 def test_a_cluster_that_leaves_keeps_its_objects(clusters: Clusters) -> None:
     clusters.join()
     clusters.deploy()

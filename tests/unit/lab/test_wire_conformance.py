@@ -54,6 +54,51 @@ def test_hashes_of_revisions_do_not_count() -> None:
     assert (found, rules) == ([], set())
 
 
+def divided(**replicas: int) -> dict[str, object]:
+    """A federated object that is divided over clusters."""
+    patches = {name: [{"value": count}] for name, count in replicas.items()}
+    return {"overrides": {"global-scheduler": patches}, "synced": True}
+
+
+def federated(want: object, got: object, *moving: str) -> set[str]:
+    """The rules that explain a difference of one federated object."""
+    name = "web-deployments.apps"
+    parts: dict[str, object] = {"members": {}, "source": {}}
+    one = OutcomeCase(
+        "one-1",
+        "scheduling",
+        {**parts, "federated": {name: want}},
+        {**parts, "federated": {name: got}},
+        frozenset(moving),
+    )
+    return compare(one)[1]
+
+
+def test_a_division_by_free_capacity_may_differ_by_what_other_scenarios_used() -> None:
+    assert federated(divided(a=2, b=4), divided(a=3, b=3), "web") == {"capacity-in-use"}
+
+
+def test_a_division_by_weights_may_not_differ() -> None:
+    assert federated(divided(a=2, b=4), divided(a=3, b=3)) == set()
+
+
+def test_a_division_that_drops_replicas_is_never_explained() -> None:
+    assert federated(divided(a=2, b=4), divided(a=2, b=3), "web") == set()
+
+
+def test_a_mark_of_an_unready_cluster_may_come_later() -> None:
+    states = {"clusters": {"a": "OK", "b": "ClusterNotReady"}}
+    assert federated(states, {"clusters": {"a": "OK", "b": "OK"}}) == {"unready-clusters"}
+    assert federated(states, {"clusters": {"a": "OK", "b": "CreationFailed"}}) == set()
+
+
+def test_generations_count_writes_of_annotations() -> None:
+    found, rules = compare(case({"observedGeneration": 3}, {"observedGeneration": 4}))
+    assert (found, rules) == ([], {"generations"})
+    found, rules = compare(case({"observedGeneration": 3}, {}))
+    assert rules == set()
+
+
 def test_a_cluster_without_known_nodes_gets_equal_ones() -> None:
     resources = {"schedulableNodes": 2, "allocatable": {"cpu": "8", "memory": "16Gi"}}
     nodes = equal_nodes(resources)

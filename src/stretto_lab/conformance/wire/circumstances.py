@@ -15,6 +15,10 @@ Fields = dict[str, Any]
 _COUNTS: Final = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 _MOVED: Final = ("placements", "overrides", "clusters", "auto-migration-info")
 _SPACE: Final = "Namespace/"
+_CLUSTER_REASONS: Final = frozenset(
+    {"disableRescheduling:true", "rescheduleWhen:nil", "clusterAPIResourcesChanged:false"}
+)
+"""Reasons that a change of a cluster can have, also one by another recorded scenario."""
 
 
 class Difference(NamedTuple):
@@ -103,10 +107,11 @@ def _unrecorded_join(found: Difference) -> bool:
 
 def _deferred_in_turn(found: Difference) -> bool:
     """KubeAdmiral writes and removes the annotation in turn on each event of a cluster."""
-    key, text = "scheduling-deferred-reasons", "disableRescheduling:true"
+    key = "scheduling-deferred-reasons"
     if found.part != "federated" or _changed(found.want, found.got) != {key}:
         return False
-    return {found.want.get(key), found.got.get(key)} == {text, None}
+    shown = {found.want.get(key), found.got.get(key)}
+    return None in shown and bool(shown & _CLUSTER_REASONS)
 
 
 def _unready(found: Difference) -> bool:
@@ -164,7 +169,7 @@ CIRCUMSTANCES: Final = (
     ),
     Circumstance(
         "deferred-in-turn",
-        "The annotation of a deferred decision stays until the decision is made.",
+        "Other scenarios change clusters, which defers decisions; the annotation comes and goes.",
         _deferred_in_turn,
     ),
     Circumstance(

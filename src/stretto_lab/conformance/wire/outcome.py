@@ -32,15 +32,20 @@ _REPLICAS: Final = {"StatefulSet": "spec.replicas"}
 _HIDDEN: Final = ("conditions",)
 
 
-def outcome(host: Store, members: Mapping[str, Store]) -> Fields:
-    """What the controllers have written so far."""
+def outcome(host: Store, members: Mapping[str, Store], known: set[str]) -> Fields:
+    """What the controllers have written so far.
+
+    Args:
+        host: the host.
+        members: the members by name.
+        known: uids of the members' objects that were federated at some time; more are added.
+    """
     configs = host.list(FEDERATED_TYPE_CONFIG.kind).records
     types = [read_type(StoredObject(each)) for each in configs]
+    shown = {name: _members(types, store, known) for name, store in members.items()}
     return {
         "federated": _federated(host),
-        "members": {
-            name: found for name, store in members.items() if (found := _members(types, store))
-        },
+        "members": {name: each for name, each in shown.items() if each},
         "source": _sources(types, host),
     }
 
@@ -96,7 +101,7 @@ def _short(controller: str) -> str:
 
 
 def _is_federated(metadata: Fields) -> bool:
-    """Whether the federation manages an object, or has managed it."""
+    """Whether the federation manages an object."""
     marks = {*(metadata.get("labels") or {}), *(metadata.get("annotations") or {})}
     marks.discard(names.NO_FEDERATION)
     return not metadata.get("ownerReferences") and any(
@@ -104,13 +109,16 @@ def _is_federated(metadata: Fields) -> bool:
     )
 
 
-def _members(types: Sequence[FederatedType], store: Store) -> Fields:
+def _members(types: Sequence[FederatedType], store: Store, known: set[str]) -> Fields:
     """Objects of one member."""
     found: Fields = {}
     for type_ in types:
         kind = type_.kind.kind
         for each in _objects(store, type_.kind):
-            if not _is_federated(each["metadata"]):
+            uid = each["metadata"]["uid"]
+            if _is_federated(each["metadata"]):
+                known.add(uid)
+            if uid not in known:
                 continue
             made: Fields = {}
             if each["metadata"].get("deletionTimestamp"):

@@ -3,14 +3,16 @@
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, Kind
 from stretto.federation import names
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
+from stretto.sim.fleet.kinds import DEFINITION
 
+_KINDS: Final = (PERSISTENT_VOLUME_CLAIM, DEFINITION)
 _FINALIZERS: Final = {
-    "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
-    "CustomResourceDefinition": "customresourcecleanup.apiextensions.k8s.io",
+    PERSISTENT_VOLUME_CLAIM.kind: "kubernetes.io/pvc-protection",
+    DEFINITION.kind: "customresourcecleanup.apiextensions.k8s.io",
 }
 """Finalizers by kind."""
 
@@ -23,6 +25,8 @@ class ProtectionController:
         #: Name in logs and messages.
         self.name = f"{cache.name}/protection"
         self._cache = cache
+        for kind in _KINDS:
+            cache.follow(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """A new object of a protected kind."""

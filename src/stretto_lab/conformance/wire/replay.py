@@ -47,6 +47,7 @@ class WireReplay:
             common: what all scenarios share: kinds, nodes and configurations.
         """
         self._scenario = scenario
+        self._known: set[str] = set()
         settings = settings_of(common)
         clock = ManualClock(EPOCH - CALM_PERIODS * settings.health_period)
         webhooks = RecordedWebhooks(scenario.calls, clock, EPOCH)
@@ -58,6 +59,7 @@ class WireReplay:
             self._start()
         self.fleet.run_until(EPOCH)
         self._before = self._state()
+        self._moving: frozenset[str] = frozenset()
 
     def outcomes(self) -> Iterator[tuple[RecordedOutcome, Fields]]:
         """Each recorded outcome with what the replay has written by then."""
@@ -78,8 +80,9 @@ class WireReplay:
         return filled(value, EPOCH)
 
     def by_capacity(self) -> frozenset[str]:
-        """Names of workloads whose clusters or replicas follow the free capacity."""
-        return by_capacity(self.fleet.host)
+        """Names of workloads whose clusters or replicas follow the free capacity, or did so."""
+        self._moving |= by_capacity(self.fleet.host)
+        return self._moving
 
     # ---------------------------------------------------------------- inside
 
@@ -109,7 +112,7 @@ class WireReplay:
 
     def _state(self) -> Fields:
         stores = {name: each.store for name, each in self.fleet.members.items()}
-        return outcome(self.fleet.host, stores)
+        return outcome(self.fleet.host, stores, self._known)
 
 
 def _without(state: Fields, before: Fields, recorded: RecordedOutcome) -> Fields:
