@@ -54,49 +54,33 @@ def test_hashes_of_revisions_do_not_count() -> None:
     assert (found, rules) == ([], set())
 
 
-def divided(**replicas: int) -> dict[str, object]:
-    """A federated object that is divided over clusters."""
-    patches = {name: [{"value": count}] for name, count in replicas.items()}
-    return {"overrides": {"global-scheduler": patches}, "synced": True}
-
-
-def federated(want: object, got: object, *moving: str) -> set[str]:
-    """The rules that explain a difference of one federated object."""
-    name = "web-deployments.apps"
-    parts: dict[str, object] = {"members": {}, "source": {}}
+def differing(part: str, name: str, want: object, got: object) -> set[str]:
+    """The rules that explain a difference of one part."""
+    others: dict[str, object] = {each: {} for each in ("federated", "members", "source")}
     one = OutcomeCase(
-        "one-1",
-        "scheduling",
-        {**parts, "federated": {name: want}},
-        {**parts, "federated": {name: got}},
-        frozenset(moving),
+        "one-1", "cluster", {**others, part: {name: want}}, {**others, part: {name: got}}
     )
-    return compare(one)[1]
-
-
-def test_a_division_by_free_capacity_may_differ_by_what_other_scenarios_used() -> None:
-    assert federated(divided(a=2, b=4), divided(a=3, b=3), "web") == {"capacity-in-use"}
-
-
-def test_a_division_by_weights_may_not_differ() -> None:
-    assert federated(divided(a=2, b=4), divided(a=3, b=3)) == set()
-
-
-def test_a_division_that_drops_replicas_is_never_explained() -> None:
-    assert federated(divided(a=2, b=4), divided(a=2, b=3), "web") == set()
+    found, rules = compare(one)
+    return set() if found else rules
 
 
 def test_a_mark_of_an_unready_cluster_may_come_later() -> None:
-    states = {"clusters": {"a": "OK", "b": "ClusterNotReady"}}
-    assert federated(states, {"clusters": {"a": "OK", "b": "OK"}}) == {"unready-clusters"}
-    assert federated(states, {"clusters": {"a": "OK", "b": "CreationFailed"}}) == set()
+    want = {"clusters": {"a": "OK", "b": "ClusterNotReady"}}
+    ready, failed = {"clusters": {"a": "OK", "b": "OK"}}, {"clusters": {"b": "CreationFailed"}}
+    assert differing("federated", "web", want, ready) == {"unready-clusters"}
+    assert differing("federated", "web", want, failed) == set()
 
 
-def test_generations_count_writes_of_annotations() -> None:
-    found, rules = compare(case({"observedGeneration": 3}, {"observedGeneration": 4}))
-    assert (found, rules) == ([], {"generations"})
-    found, rules = compare(case({"observedGeneration": 3}, {}))
-    assert rules == set()
+def test_a_deleted_namespace_may_be_gone() -> None:
+    want = {"Namespace/team": {}, "Deployment/web": {"replicas": 1}}
+    rest = {"Deployment/web": {"replicas": 1}}
+    assert differing("members", "a", want, rest) == {"ended-namespaces"}
+    assert differing("members", "a", want, {"Namespace/team": {}}) == set()
+
+
+def test_what_a_bootstrap_token_writes_is_not_recorded() -> None:
+    got = {"Namespace/kube-admiral-system": {}}
+    assert differing("members", "a", {}, got) == {"unrecorded-join"}
 
 
 def test_a_cluster_without_known_nodes_gets_equal_ones() -> None:

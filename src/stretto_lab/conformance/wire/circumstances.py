@@ -1,19 +1,15 @@
 """Differences that come from the recording itself: its environment, and what it leaves out.
 
-A rule looks at one differing part of an outcome and at the rest of that outcome, never at the name
-of a scenario.
+As every rule, these look at one differing part of an outcome and never at the name of a scenario.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stretto.federation import names
+from stretto_lab.conformance.wire.deviations import Deviation, Difference
 
-Fields = dict[str, Any]
-
-_COUNTS: Final = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
-_MOVED: Final = ("placements", "overrides", "clusters", "auto-migration-info")
+_MARKS: Final = frozenset({"clusters", "propagated"})
+"""Members that the state of a cluster changes."""
 _SPACE: Final = "Namespace/"
 _CLUSTER_REASONS: Final = frozenset(
     {"disableRescheduling:true", "rescheduleWhen:nil", "clusterAPIResourcesChanged:false"}
@@ -21,70 +17,10 @@ _CLUSTER_REASONS: Final = frozenset(
 """Reasons that a change of a cluster can have, also one by another recorded scenario."""
 
 
-class Difference(NamedTuple):
-    """One part of an outcome that differs."""
-
-    #: ``federated``, ``members`` or ``source``.
-    part: str
-    #: Name of the federated object, the member or the source.
-    name: str
-    #: The recorded value.
-    want: Any
-    #: The value of the replay.
-    got: Any
-    #: All recorded parts.
-    recorded: Fields
-    #: All parts of the replay.
-    replayed: Fields
-    #: Names of workloads whose clusters or replicas follow the free capacity.
-    by_capacity: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstance:
-    """One rule."""
-
-    #: Name in reports.
-    name: str
-    #: Why the replay differs.
-    reason: str
-    #: Whether it explains a difference.
-    explains: Callable[[Difference], bool]
-
-
 def _changed(want: Any, got: Any) -> set[str]:
     """The members that differ; a missing value has none."""
     before, after = want or {}, got or {}
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-
-
-def _capacity(found: Difference) -> bool:
-    """Other recorded scenarios used capacity at the same time, as much as nothing tells."""
-    changed = _changed(found.want, found.got)
-    if found.part == "members" and changed:
-        return {each.partition("/")[2] for each in changed} <= found.by_capacity
-    workload = found.name.rpartition("-")[0] if found.part == "federated" else ""
-    if workload not in found.by_capacity or not changed <= {*_MOVED, "propagated", "synced"}:
-        return False
-    return found.got is not None and _total(found.want) == _total(found.got)
-
-
-def _total(federated: Any) -> int:
-    """Replicas over all clusters; the number of clusters where replicas are not divided."""
-    patches = ((federated or {}).get("overrides") or {}).get("global-scheduler") or {}
-    counts = [each["value"] for part in patches.values() for each in part if "value" in each]
-    placed = ((federated or {}).get("placements") or {}).get("global-scheduler") or ()
-    return sum(counts) if counts else len(placed)
-
-
-def _generations(found: Difference) -> bool:
-    """An API server counts each write of an annotation of a Deployment as a generation."""
-    return (
-        found.part == "source"
-        and found.name.startswith("Deployment/")
-        and _changed(found.want, found.got) == {"observedGeneration"}
-        and (found.got or {}).get("observedGeneration") is not None
-    )
 
 
 def _ended_namespaces(found: Difference) -> bool:
@@ -116,16 +52,9 @@ def _deferred_in_turn(found: Difference) -> bool:
 
 def _unready(found: Difference) -> bool:
     """KubeAdmiral marks objects of an unready cluster when some other event makes it look."""
-    if found.part == "federated":
-        if not _changed(found.want, found.got) <= {"clusters", "propagated"}:
-            return False
-        return bool(_unready_clusters(found.want, found.got))
-    if found.part != "source" or not _changed(found.want, found.got) <= set(_COUNTS):
+    if found.part != "federated" or not _changed(found.want, found.got) <= _MARKS:
         return False
-    kind, _, name = found.name.partition("/")
-    federated = f"{name}-{kind.lower()}s.apps"
-    want, got = found.recorded["federated"], found.replayed["federated"]
-    return bool(_unready_clusters(want.get(federated), got.get(federated)))
+    return bool(_unready_clusters(found.want, found.got))
 
 
 def _unready_clusters(want: Any, got: Any) -> set[str]:
@@ -152,40 +81,30 @@ def _host_namespaces(found: Difference) -> bool:
 
 
 CIRCUMSTANCES: Final = (
-    Circumstance(
+    Deviation(
         "host-namespaces",
         "A namespace that stays on the host is complete.",
         _host_namespaces,
     ),
-    Circumstance(
+    Deviation(
         "ended-namespaces",
         "A deleted namespace is gone; the recording shows it until another controller ends it.",
         _ended_namespaces,
     ),
-    Circumstance(
+    Deviation(
         "unrecorded-join",
         "The recording leaves out what the bootstrap token of a cluster wrote.",
         _unrecorded_join,
     ),
-    Circumstance(
+    Deviation(
         "deferred-in-turn",
         "Other scenarios change clusters, which defers decisions; the annotation comes and goes.",
         _deferred_in_turn,
     ),
-    Circumstance(
+    Deviation(
         "unready-clusters",
         "An unready cluster is marked on its own object, and on others when they change.",
         _unready,
-    ),
-    Circumstance(
-        "generations",
-        "Annotations of a source are written when the placement changes, and only then.",
-        _generations,
-    ),
-    Circumstance(
-        "capacity-in-use",
-        "Other scenarios used the same clusters at the same time.",
-        _capacity,
     ),
 )
 """All rules; the first that explains a difference counts."""

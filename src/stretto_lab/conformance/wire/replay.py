@@ -10,7 +10,6 @@ from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
 from stretto.sim.fleet.served import MemberMood
 from stretto_lab.conformance.wire import requests
-from stretto_lab.conformance.wire.moving import by_capacity
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
 from stretto_lab.conformance.wire.refusals import RefusingConnector
@@ -59,7 +58,6 @@ class WireReplay:
             self._start()
         self.fleet.run_until(EPOCH)
         self._before = self._state()
-        self._moving: frozenset[str] = frozenset()
 
     def outcomes(self) -> Iterator[tuple[RecordedOutcome, Fields]]:
         """Each recorded outcome with what the replay has written by then."""
@@ -78,11 +76,6 @@ class WireReplay:
     def filled(self, value: Any) -> Any:
         """A recorded value with its placeholders filled in."""
         return filled(value, EPOCH)
-
-    def by_capacity(self) -> frozenset[str]:
-        """Names of workloads whose clusters or replicas follow the free capacity, or did so."""
-        self._moving |= by_capacity(self.fleet.host)
-        return self._moving
 
     # ---------------------------------------------------------------- inside
 
