@@ -11,7 +11,7 @@ from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects import placements
 from stretto.federation.objects.members.orphans import is_leftover, is_orphaned, setting
 from stretto.federation.objects.members.versions import digest, version_of
-from stretto.federation.objects.members.wanted import desired, is_malformed, merged
+from stretto.federation.objects.members.wanted import check, desired, merged
 from stretto.federation.types import FederatedType
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Fields, StoreCache, StoredObject
@@ -19,7 +19,6 @@ from stretto.reconcile.reconciler import RetryError
 
 _TRUE: Final = "true"
 _ADOPT: Final = "adopt"
-_MALFORMED: Final = "its overrides give a field a wrong type: correct the override policy"
 
 
 class MemberWriter:
@@ -70,10 +69,10 @@ class MemberWriter:
         except InputError as error:
             hint = "correct the override policy"
             return self._failed(federated, name, Status.APPLY_OVERRIDES_FAILED, f"{error}; {hint}")
-        is_broken = bool(patches) and is_malformed(type_.kind, wanted)
+        broken = _type_error(type_, wanted) if patches else ""
         present = _present(member, type_, federated)
-        if present is None and is_broken:
-            return self._failed(federated, name, Status.CREATION_FAILED, _MALFORMED)
+        if present is None and broken:
+            return self._failed(federated, name, Status.CREATION_FAILED, broken)
         if present is None:
             return self._create(member, type_, federated, wanted)
         if present.is_terminating:
@@ -86,8 +85,8 @@ class MemberWriter:
             metadata = wanted["metadata"]
             notes = {**metadata["annotations"], names.ADOPTED: _TRUE}
             wanted = {**wanted, "metadata": {**metadata, "annotations": notes}}
-        if is_broken:
-            return self._failed(federated, name, Status.UPDATE_FAILED, _MALFORMED)
+        if broken:
+            return self._failed(federated, name, Status.UPDATE_FAILED, broken)
         return self._update(member, type_, federated, (wanted, present))
 
     def _create(
@@ -182,6 +181,15 @@ class MemberWriter:
 def _place(type_: FederatedType, wanted: Fields) -> tuple[str, str]:
     metadata = wanted["metadata"]
     return (metadata.get("namespace", "") if type_.kind.namespaced else "", metadata["name"])
+
+
+def _type_error(type_: FederatedType, wanted: Fields) -> str:
+    """What is wrong with the type of a field that overrides have changed; empty if nothing is."""
+    try:
+        check(type_.kind, wanted)
+    except InputError as error:
+        return f"{error}; correct the override policy"
+    return ""
 
 
 def _exists(member: StoreCache, type_: FederatedType, wanted: Fields) -> bool:
