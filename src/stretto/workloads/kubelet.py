@@ -78,6 +78,8 @@ class KubeletController:
     def _run(self, pod: StoredObject, *, is_ready: bool) -> None:
         """Let a pod run."""
         text = "True" if is_ready else "False"
+        if pod.status.get("phase") == "Running" and _shows(pod, text):
+            return
         states = {"ContainersReady": text, "Initialized": "True", "Ready": text}
         running = {"running": {"startedAt": pod.status["startTime"]}}
         status: Fields = {
@@ -115,6 +117,12 @@ def address_of(uid: str) -> str:
     """The address of a pod: one of 10.0.0.0/8, by its uid."""
     number = zlib.crc32(uid.encode())
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+
+def _shows(pod: StoredObject, ready: str) -> bool:
+    """Whether the status says already whether a pod is ready; images of running pods stay."""
+    conditions = pod.status.get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == ready for each in conditions)
 
 
 def _containers(pod: StoredObject, state: Fields, *, is_ready: bool) -> list[Fields]:

@@ -269,7 +269,7 @@ def test_a_kind_that_a_member_does_not_serve_is_named(clusters: Clusters) -> Non
     clusters.create(gear, "one", metadata={"namespace": "team"})
     clusters.fleet.settle()
     name = "one-gears.x.example"
-    placed = [{"controller": "someone", "placement": [{"cluster": "east"}]}]
+    placed = [{"controller": "example/other", "placement": [{"cluster": "east"}]}]
     change = {"spec": {"placements": placed}}
     clusters.host.patch(FEDERATED_OBJECT.kind, [Patch("team", name, change)])
     clusters.fleet.settle()
@@ -282,7 +282,7 @@ def test_a_member_refuses_a_field_of_a_wrong_type(clusters: Clusters) -> None:
     clusters.join()
     clusters.deploy()
     patches = [{"op": "replace", "path": "/spec/replicas", "value": "many"}]
-    entry = {"controller": "someone", "clusters": [{"cluster": "east", "patches": patches}]}
+    entry = {"controller": "example/other", "clusters": [{"cluster": "east", "patches": patches}]}
     change = {"spec": {"overrides": [entry]}}
     clusters.host.patch(FEDERATED_OBJECT.kind, [Patch("team", "web-deployments.apps", change)])
     clusters.fleet.settle()
