@@ -30,6 +30,8 @@ class MasterOptions:
     work_dir: Path | None
     #: Credentials file.
     credentials: Path | None
+    #: Access control lists.
+    acls: Path | None
     #: Certificate chain.
     tls_cert: Path | None
     #: Private key.
@@ -71,6 +73,7 @@ class MasterOptions:
     help="Keep frameworks, tasks, quota and reservations here; without it nothing survives.",
 )
 @click.option("--credentials", type=INPUT_FILE, help="Require these principals and secrets.")
+@click.option("--acls", type=INPUT_FILE, help="Which principal may do what, in Mesos' JSON.")
 @click.option("--tls-cert", type=INPUT_FILE, help="Certificate chain; serves HTTPS.")
 @click.option("--tls-key", type=INPUT_FILE, help="Private key of the certificate.")
 @click.option("--domain", default="", metavar="REGION/ZONE", help="Fault domain of the master.")
@@ -162,6 +165,7 @@ def _server(opts: MasterOptions) -> "ServerSettings":
 
 
 def _settings(opts: MasterOptions, master_id: str, offer_timeout: float | None) -> "MasterSettings":
+    from stretto.offers.master.core.acls import Acls, read_acls
     from stretto.offers.master.core.flags import master_flags
     from stretto.offers.master.core.settings import MasterSettings
 
@@ -185,5 +189,6 @@ def _settings(opts: MasterOptions, master_id: str, offer_timeout: float | None) 
         allocation_interval=opts.allocation_interval,
         offer_timeout=opts.offer_timeout or offer_timeout,
         agent_reregister_timeout=opts.agent_reregister_timeout,
+        acls=Acls() if opts.acls is None else read_acls(opts.acls),
         flags=master_flags(changed, region, zone),
     )

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from stretto.base.errors import InputError
 from stretto.offers.allocator.subjects.settings import DEFAULTS
+from stretto.offers.master.core.acls import AclEntity, AclEntry, Acls, EntityType, read_acls
 from tests.support.mesos import MesosBench, scalar, task
 
 
@@ -109,6 +111,30 @@ def test_the_first_accept_of_contested_capacity_wins_and_the_others_are_rescinde
     bench.call(first, "ACCEPT", offer_ids=[mine["id"]], operations=operations)
     assert len(offered) == 2
     assert "RESCIND" in [event["type"] for event in bench.events]
+
+
+def test_a_role_that_the_lists_deny_is_refused_with_an_error_event() -> None:
+    entry = AclEntry(AclEntity(EntityType.ANY), AclEntity(values=frozenset({"web"})))
+    acls = Acls(permissive=False, entries={"register_frameworks": (entry,)})
+    bench = MesosBench(acls=acls)
+    assert bench.subscribe(role="web")
+    info = {"user": "u", "name": "f", "role": "db"}
+    bench.post({"type": "SUBSCRIBE", "subscribe": {"framework_info": info}})
+    assert bench.events[-1]["error"]["message"] == "Not authorized to use roles '{ db }'"
+    quota = {"quota_configs": [{"role": "web"}]}
+    answer = bench.post({"type": "UPDATE_QUOTA", "update_quota": quota}, "/api/v1")
+    assert (answer.status, answer.body) == (403, b"403 Forbidden.")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("[]", "--acls"), ('{"a": []}', "a"), ('{"update_quotas": [{}]}', "update_quotas")],
+)
+def test_malformed_lists_are_named(tmp_path: Path, text: str, named: str) -> None:
+    path = tmp_path / "acls.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=named):
+        read_acls(path)
 
 
 def test_everything_survives_a_killed_master(tmp_path: Path) -> None:

@@ -155,3 +155,9 @@ def wants_protobuf(request: MasterRequest) -> bool:
     if PROTOBUF in ranges:
         return True
     raise RequestError(406, f"Expecting 'Accept' to allow '{PROTOBUF}' or '{JSON}'")
+
+
+def stream_answer(stream: ClientStream, headers: dict[str, str]) -> HttpAnswer:
+    """The answer that opens an event stream."""
+    media = PROTOBUF if stream.protobuf else JSON
+    return HttpAnswer(200, b"", media, headers, stream)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stretto.offers.master.api import metrics, views
+from stretto.offers.master.api import views
 from stretto.offers.master.api.actions import teardown
 from stretto.offers.master.api.http import (
     HttpAnswer,
@@ -15,7 +15,8 @@ from stretto.offers.master.api.http import (
     only,
     plain,
 )
-from stretto.offers.master.api.queries import version_info
+from stretto.offers.master.api.permissions import permitted
+from stretto.offers.master.api.queries import metrics_document, version_info
 from stretto.offers.master.core.operators import maintenance, quota, resources
 from stretto.offers.master.core.operators.verdict import OperatorVerdict, bad
 from stretto.offers.master.core.state import MasterState
@@ -56,6 +57,8 @@ def _quota(master: MasterState, request: MasterRequest) -> HttpAnswer:
         if role not in master.quotas:
             shown = f"Failed to remove quota for path '{request.path}'"
             return plain(400, f"{shown}: Role '{role}' has no quota set")
+        if not permitted(master, "REMOVE_QUOTA", {"role": role}, request.principal):
+            return plain(403)
         return of_verdict(quota.remove_legacy(master, role))
     only(request, "POST")
     body = request.body.decode(errors="replace")
@@ -67,6 +70,8 @@ def _quota(master: MasterState, request: MasterRequest) -> HttpAnswer:
         wanted = text.read("quota.QuotaRequest", value)
     except text.MessageError as error:
         return plain(400, f"Failed to validate set quota request JSON '{body}': {error}")
+    if not permitted(master, "SET_QUOTA", {"quota_request": wanted}, request.principal):
+        return plain(403)
     return of_verdict(quota.set_legacy(master, wanted))
 
 
@@ -86,10 +91,12 @@ def _weights(master: MasterState, request: MasterRequest) -> HttpAnswer:
         infos = [text.read("WeightInfo", each) for each in value]
     except text.MessageError as error:
         return plain(400, f"{prefix} '{body}': {error}")
+    if not permitted(master, "UPDATE_WEIGHTS", {"weight_infos": infos}, request.principal):
+        return plain(403)
     return of_verdict(quota.update_weights(master, infos))
 
 
-def _form(kind: str, field: str) -> Endpoint:
+def _form(call: str, kind: str, field: str) -> Endpoint:
     """An operation in a form with ``slaveId`` and a JSON list of resources."""
 
     def answer(master: MasterState, request: MasterRequest) -> HttpAnswer:
@@ -104,6 +111,8 @@ def _form(kind: str, field: str) -> Endpoint:
         except (ValueError, TypeError) as error:
             where = f"Error in parsing '{field}' query parameter in the request body"
             return plain(400, f"{where}: {error}")
+        if not permitted(master, call, {field: moved}, request.principal):
+            return plain(403)
         operation = {"type": kind, kind.lower(): {field: moved}}
         return of_verdict(resources.apply(master, form["slaveId"], operation, request.principal))
 
@@ -115,10 +124,13 @@ def _teardown(master: MasterState, request: MasterRequest) -> HttpAnswer:
     framework_id = request.form.get("frameworkId")
     if framework_id is None:
         return plain(400, "Missing 'frameworkId' query parameter in the request body")
+    body = {"framework_id": {"value": framework_id}}
+    if not permitted(master, "TEARDOWN", body, request.principal):
+        return plain(403)
     return of_verdict(teardown(master, framework_id))
 
 
-def _machines(act: Callable[[MasterState, list[Message]], OperatorVerdict]) -> Endpoint:
+def _machines(call: str, act: Callable[[MasterState, list[Message]], OperatorVerdict]) -> Endpoint:
     def answer(master: MasterState, request: MasterRequest) -> HttpAnswer:
         only(request, "POST")
         try:
@@ -126,6 +138,8 @@ def _machines(act: Callable[[MasterState, list[Message]], OperatorVerdict]) -> E
             machines = [text.read("MachineID", each) for each in value]
         except (text.MessageError, TypeError) as error:
             return of_verdict(bad(str(error)))
+        if not permitted(master, call, {"machines": machines}, request.principal):
+            return plain(403)
         return of_verdict(act(master, machines))
 
     return answer
@@ -139,6 +153,9 @@ def _schedule(master: MasterState, request: MasterRequest) -> HttpAnswer:
         schedule = text.read("maintenance.Schedule", text.parse(request.body))
     except text.MessageError as error:
         return plain(400, str(error))
+    call = "UPDATE_MAINTENANCE_SCHEDULE"
+    if not permitted(master, call, {"schedule": schedule}, request.principal):
+        return plain(403)
     return of_verdict(maintenance.update_schedule(master, schedule))
 
 
@@ -166,15 +183,15 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
     "/quota": _quota,
     "/weights": _weights,
     "/redirect": _redirect,
-    "/metrics/snapshot": _get(lambda master, _: metrics.snapshot(master)),
+    "/metrics/snapshot": _get(lambda master, _: metrics_document(master)),
     "/maintenance/schedule": _schedule,
     "/maintenance/status": _get(lambda master, _: maintenance.status(master)),
-    "/machine/down": _machines(maintenance.start),
-    "/machine/up": _machines(maintenance.stop),
-    "/reserve": _form("RESERVE", "resources"),
-    "/unreserve": _form("UNRESERVE", "resources"),
-    "/create-volumes": _form("CREATE", "volumes"),
-    "/destroy-volumes": _form("DESTROY", "volumes"),
+    "/machine/down": _machines("START_MAINTENANCE", maintenance.start),
+    "/machine/up": _machines("STOP_MAINTENANCE", maintenance.stop),
+    "/reserve": _form("RESERVE_RESOURCES", "RESERVE", "resources"),
+    "/unreserve": _form("UNRESERVE_RESOURCES", "UNRESERVE", "resources"),
+    "/create-volumes": _form("CREATE_VOLUMES", "CREATE", "volumes"),
+    "/destroy-volumes": _form("DESTROY_VOLUMES", "DESTROY", "volumes"),
     "/teardown": _teardown,
     "/logging/toggle": _toggle,
 }

@@ -11,10 +11,11 @@ from stretto.offers.master.api.http import (
     only,
     plain,
     read_call,
+    stream_answer,
     wants_protobuf,
 )
+from stretto.offers.master.api.permissions import permitted
 from stretto.offers.master.api.queries import QUERIES
-from stretto.offers.master.api.scheduler import stream_answer
 from stretto.offers.master.checks.resources import list_error
 from stretto.offers.master.core import documents
 from stretto.offers.master.core.state import MasterState
@@ -50,7 +51,10 @@ def handle(master: MasterState, request: MasterRequest) -> HttpAnswer:
     action = ACTIONS.get(kind)
     if action is None:
         return plain(501)
-    return of_verdict(action(master, call[kind.lower()], request.principal))
+    body = call[kind.lower()]
+    if not permitted(master, kind, body, request.principal):
+        return plain(403)
+    return of_verdict(action(master, body, request.principal))
 
 
 def call_error(call: Message) -> str | None:

@@ -40,6 +40,11 @@ def _flags(master: MasterState) -> Message:
     return {"flags": [{"name": name, "value": value} for name, value in flags]}
 
 
+def metrics_document(master: MasterState) -> dict[str, float]:
+    """/metrics/snapshot."""
+    return metrics.snapshot(master)
+
+
 def _metrics(master: MasterState) -> Message:
     found = sorted(metrics.snapshot(master).items())
     return {"metrics": [{"name": name, "value": value} for name, value in found]}

@@ -3,8 +3,6 @@
 import base64
 
 from stretto.offers.master.api.http import (
-    JSON,
-    PROTOBUF,
     HttpAnswer,
     MasterRequest,
     RequestError,
@@ -12,13 +10,15 @@ from stretto.offers.master.api.http import (
     only,
     plain,
     read_call,
+    stream_answer,
     wants_protobuf,
 )
 from stretto.offers.master.core.accepting import accept as accepting
 from stretto.offers.master.core.frameworks import calls, subscriptions
+from stretto.offers.master.core.frameworks.subscriptions import SubscriptionTerms
 from stretto.offers.master.core.state import MasterState
-from stretto.offers.master.state.frameworks import Framework
-from stretto.offers.master.state.outbox import ClientStream, EventKind
+from stretto.offers.master.state.frameworks import Framework, roles_of
+from stretto.offers.master.state.outbox import EventKind
 from stretto.offers.messages.schema import Message
 
 _BODILESS = frozenset({"TEARDOWN", "REVIVE", "SUPPRESS", "UNKNOWN"})
@@ -43,7 +43,11 @@ def handle(master: MasterState, request: MasterRequest) -> HttpAnswer:
     framework.count(f"calls/{kind.lower()}")
     body = call.get(kind.lower(), {})
     if kind == "UPDATE_FRAMEWORK":
-        refused = subscriptions.update(master, framework, subscriptions.subscription_of(body))
+        terms = subscriptions.subscription_of(body)
+        denied = _roles_error(master, terms, request.principal)
+        if denied:
+            return plain(403, denied)
+        refused = subscriptions.update(master, framework, terms)
         return plain(400, refused) if refused else empty()
     if kind == "ACCEPT":
         accepting.accept(master, framework, body)
@@ -106,6 +110,10 @@ def _subscribe(master: MasterState, request: MasterRequest, call: Message) -> Ht
     if request.principal is not None and "principal" not in wanted.info:
         wanted = wanted._replace(info=wanted.info | {"principal": request.principal})
     stream = master.new_stream(EventKind.SCHEDULER, protobuf)
+    refused = _roles_error(master, wanted, request.principal)
+    if refused:
+        subscriptions.refuse(master, stream, refused)
+        return stream_answer(stream, {"Mesos-Stream-Id": stream.id})
     subscriptions.subscribe(master, wanted, stream)
     framework = next((each for each in master.frameworks if each.stream == stream), None)
     if framework is not None:
@@ -114,10 +122,13 @@ def _subscribe(master: MasterState, request: MasterRequest, call: Message) -> Ht
     return stream_answer(stream, {"Mesos-Stream-Id": stream.id})
 
 
-def stream_answer(stream: ClientStream, headers: dict[str, str]) -> HttpAnswer:
-    """The answer that opens an event stream."""
-    media = PROTOBUF if stream.protobuf else JSON
-    return HttpAnswer(200, b"", media, headers, stream)
+def _roles_error(
+    master: MasterState, wanted: SubscriptionTerms, principal: str | None
+) -> str | None:
+    """Roles that the principal may not use."""
+    acls, roles = master.settings.acls, roles_of(wanted.info)
+    denied = [each for each in roles if not acls.allows("register_frameworks", principal, [each])]
+    return f"Not authorized to use roles '{{ {', '.join(denied)} }}'" if denied else None
 
 
 def _framework(master: MasterState, request: MasterRequest, call: Message) -> Framework:

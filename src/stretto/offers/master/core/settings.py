@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from stretto.offers.master.core.acls import Acls
+
 VERSION: Final = "1.11.0"
 """The version of Mesos whose interfaces the master has; clients decide by it."""
 
@@ -38,6 +40,8 @@ class MasterSettings(msgspec.Struct, frozen=True):
     max_agent_ping_timeouts: int = 5
     #: Streams of operator events at a time.
     max_subscribers: int = 1000
+    #: Which principal may do what.
+    acls: Acls = Acls()
     #: Flags as GET_FLAGS shows them.
     flags: Mapping[str, str] = {}
 

@@ -63,6 +63,8 @@ class OfferTable:
         self._prefix = prefix
         self._numbers = count(first)
         self._offers: dict[str, Offer] = {}
+        self._by_framework: dict[str, dict[str, Offer]] = {}
+        self._by_agent: dict[str, dict[str, Offer]] = {}
         self._inverse: dict[str, InverseOfferSent] = {}
 
     def next_id(self) -> str:
@@ -72,6 +74,8 @@ class OfferTable:
     def add(self, offer: Offer) -> None:
         """Add an offer."""
         self._offers[offer.id] = offer
+        self._by_framework.setdefault(offer.framework_id, {})[offer.id] = offer
+        self._by_agent.setdefault(offer.agent_id, {})[offer.id] = offer
 
     def add_inverse(self, offer: InverseOfferSent) -> None:
         """Add an inverse offer."""
@@ -87,16 +91,19 @@ class OfferTable:
 
     def remove(self, offer_id: str) -> None:
         """Forget an offer or an inverse offer."""
-        self._offers.pop(offer_id, None)
+        offer = self._offers.pop(offer_id, None)
+        if offer is not None:
+            _drop(self._by_framework, offer.framework_id, offer_id)
+            _drop(self._by_agent, offer.agent_id, offer_id)
         self._inverse.pop(offer_id, None)
 
     def of_framework(self, framework_id: str) -> list[Offer]:
         """Offers of a framework, oldest first."""
-        return [each for each in self._offers.values() if each.framework_id == framework_id]
+        return list(self._by_framework.get(framework_id, {}).values())
 
     def of_agent(self, agent_id: str) -> list[Offer]:
         """Offers of an agent, oldest first."""
-        return [each for each in self._offers.values() if each.agent_id == agent_id]
+        return list(self._by_agent.get(agent_id, {}).values())
 
     def inverse_where(self, framework_id: str = "", agent_id: str = "") -> list[InverseOfferSent]:
         """Inverse offers of a framework, of an agent, or of both."""
@@ -111,3 +118,11 @@ class OfferTable:
 
     def __iter__(self) -> Iterator[Offer]:
         return iter(list(self._offers.values()))
+
+
+def _drop(table: dict[str, dict[str, Offer]], key: str, offer_id: str) -> None:
+    """Remove an offer from an index; a key without offers goes, too."""
+    found = table[key]
+    del found[offer_id]
+    if not found:
+        del table[key]
