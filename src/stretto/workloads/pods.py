@@ -1,7 +1,12 @@
 """Pods from the template of a workload, and which of them to delete first."""
 
+from stretto.api.wire.kinds import NODE
+from stretto.base.clock import parse_timestamp
+from stretto.base.errors import InputError
 from stretto.reconcile.cache import Fields, StoredObject
-from stretto.workloads.cluster import owned_metadata, ready_since
+from stretto.state.classes.annotations import DOMAIN_CAPS, DomainCap, read_caps
+from stretto.state.queries.scale_down import HOST, PlacedPod, removals
+from stretto.workloads.cluster import LocalCluster, owned_metadata, ready_since
 
 
 def pod_of(owner: StoredObject, template: Fields, **metadata: object) -> Fields:
@@ -29,9 +34,38 @@ def _texts(value: object) -> dict[str, str]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def by_deletion(pods: list[StoredObject]) -> list[StoredObject]:
-    """Pods in the order of their deletion: without a node, not ready, then the youngest."""
-    younger_first = sorted(pods, key=lambda pod: pod.record.created, reverse=True)
-    return sorted(
-        younger_first, key=lambda pod: (bool(pod.record.node), ready_since(pod) is not None)
-    )
+def removed_first(
+    cluster: LocalCluster, pods: list[StoredObject], count: int
+) -> list[StoredObject]:
+    """The pods to delete when a workload shrinks.
+
+    Without a node, not ready, then those whose removal keeps domain caps, zones and nodes balanced,
+    then the youngest.
+    """
+    nodes = cluster.objects(NODE)
+    labels = {
+        name: (item.metadata.get("labels") or {}) if item is not None else {}
+        for name in {pod.record.node for pod in pods if pod.record.node}
+        for item in [nodes.get("", name)]
+    }
+    placed = [
+        PlacedPod(
+            {HOST: pod.record.node, **labels[pod.record.node]} if pod.record.node else {},
+            ready_since(pod) is not None,
+            created_s=parse_timestamp(pod.record.created) or 0.0,
+        )
+        for pod in pods
+    ]
+    return [pods[i] for i in removals(placed, count, _caps(pods))]
+
+
+def _caps(pods: list[StoredObject]) -> tuple[DomainCap, ...]:
+    """The domain caps of the first pod that states any; unreadable ones do not count."""
+    for pod in pods:
+        text = (pod.metadata.get("annotations") or {}).get(DOMAIN_CAPS)
+        if text:
+            try:
+                return read_caps(text, f"pod {pod.record.name}, annotation {DOMAIN_CAPS}")
+            except InputError:
+                return ()
+    return ()

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable
 from stretto.api.wire.kinds import POD, REPLICA_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.workloads.cluster import LocalCluster, available, is_active, ready_since
-from stretto.workloads.pods import by_deletion, pod_of
+from stretto.workloads.pods import pod_of, removed_first
 
 
 class ReplicaSetController:
@@ -33,7 +33,7 @@ class ReplicaSetController:
             made = pod_of(item, item.spec["template"], generateName=f"{item.record.name}-")
             self._cluster.create(POD, made)
         if missing < 0:
-            self._cluster.delete(by_deletion(pods)[:-missing])
+            self._cluster.delete(removed_first(self._cluster, pods, -missing))
         return self._count(item, pods)
 
     def _count(self, item: StoredObject, pods: list[StoredObject]) -> float | None:

@@ -1,0 +1,87 @@
+"""Which pods of an application are removed when it shrinks.
+
+Kubernetes removes pods without a node, then pods that are not ready, then the youngest. That may
+leave an application in one zone, or above its domain caps. Here the same classes come first, and
+among ready pods one is chosen at a time: from the domain that exceeds its cap most, then from the
+fullest zone, the fullest node and the most loaded node, then the youngest.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from stretto.state.classes.annotations import DomainCap
+
+ZONE: Final = "topology.kubernetes.io/zone"
+"""Node label of the failure zone."""
+HOST: Final = "kubernetes.io/hostname"
+"""Node label of the node itself."""
+
+
+class PlacedPod(msgspec.Struct, frozen=True):
+    """A pod that may be removed."""
+
+    #: Labels of its node; empty for a pod without a node.
+    labels: Mapping[str, str] = {}
+    #: Whether it is ready.
+    is_ready: bool = True
+    #: Use of its node, 0 to 1; 0 if it is unknown.
+    load: float = 0.0
+    #: Creation in seconds since 1970.
+    created_s: float = 0.0
+
+    @property
+    def has_node(self) -> bool:
+        """Whether it is on a node."""
+        return bool(self.labels)
+
+
+def removals(pods: Sequence[PlacedPod], count: int, caps: Sequence[DomainCap] = ()) -> list[int]:
+    """Positions of the pods to remove, in order.
+
+    Args:
+        pods: pods of the application.
+        count: pods to remove; all of them if there are fewer.
+        caps: its domain caps, which the remaining pods should respect.
+    """
+    size = max(len(pods) - count, 0)
+    left = dict(enumerate(pods))
+    found: list[int] = []
+    while left and len(found) < count:
+        totals = {key: _totals(left.values(), key) for key in (ZONE, HOST, *(c.key for c in caps))}
+        chosen = max(left, key=lambda i: _weight(left[i], i, totals, caps, size))
+        found.append(chosen)
+        del left[chosen]
+    return found
+
+
+def _totals(pods: Iterable[PlacedPod], key: str) -> Counter[str]:
+    """Pods by value of a label."""
+    return Counter(pod.labels[key] for pod in pods if key in pod.labels)
+
+
+def _weight(
+    pod: PlacedPod,
+    number: int,
+    totals: Mapping[str, Counter[str]],
+    caps: Sequence[DomainCap],
+    size: int,
+) -> tuple[float, ...]:
+    """The pod with the largest weight is removed next."""
+    excess = [
+        totals[cap.key][pod.labels[cap.key]] - cap.limit(size)
+        for cap in caps
+        if cap.key in pod.labels
+    ]
+    return (
+        not pod.has_node,
+        not pod.is_ready,
+        max(0, *excess, 0),
+        totals[ZONE][pod.labels.get(ZONE, "")],
+        totals[HOST][pod.labels.get(HOST, "")],
+        pod.load,
+        pod.created_s,
+        -number,
+    )
