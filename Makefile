@@ -126,6 +126,11 @@ test-mesos: $(DEV) ## Run unmodified Mesos clients against a master and agents t
 test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,000 pods at once, upstream's end-to-end suite
 	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 3600 --timeout 600 tests/contract tests/e2e
 
+.PHONY: test-browser
+test-browser: $(DEV) ## Open the dashboard in a real Chromium (installs Playwright, and Debian's Chromium as root)
+	@scripts/browser_tools.sh $(VENV) requirements-browser.lock
+	@MARKS=browser $(FAMILY) browser 240 tests/browser
+
 .PHONY: chaos
 chaos: $(RUN) ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
 	@mkdir -p out

@@ -36,3 +36,4 @@ resolve() {
 
 resolve requirements.lock --extra all --extra build
 resolve requirements-dev.lock --extra all --extra build --extra dev --constraints requirements.lock
+resolve requirements-browser.lock --extra browser --constraints requirements-dev.lock

@@ -339,6 +339,7 @@ RUN = ("kernels", "reports", "kube", "web", "mesos", "federation", "agent")
 LOCKS = {
     "requirements.lock": (*RUN, "build"),
     "requirements-dev.lock": (*RUN, "build", "docs", "dev"),
+    "requirements-browser.lock": ("browser",),
 }
 """Each lock file, and the extras that it holds."""
 

@@ -1,0 +1,158 @@
+"""The dashboard in a real Chromium: every page, live frames, the keyboard, axe and the policy.
+
+``make test-browser`` installs what these tests need; without it they are skipped.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from stretto.testing import Harness, make_node, make_pod
+from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
+from stretto.web.views.sources import PlaneSource
+from tests.browser.serving import TOKEN, served
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="make test-browser")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
+
+PAGES = ("/", "/nodes", "/pods", "/queues", "/units", "/shards", "/decisions", "/plan")
+NODES = 400
+
+
+@pytest.fixture(scope="module")
+def harness() -> Harness:
+    """Nodes in two zones, placed pods and one that is too large."""
+    nodes = [make_node(f"n{i:03}", cpu="8", zone=f"z{i % 2}") for i in range(NODES)]
+    harness = Harness(nodes=nodes)
+    harness.submit(*(make_pod(f"web-{i}", cpu="3") for i in range(200)))
+    harness.submit(make_pod("dream", cpu="64"))
+    harness.settle()
+    return harness
+
+
+@pytest.fixture(scope="module")
+def source(harness: Harness) -> PlaneSource:
+    return PlaneSource("a small cluster", harness.plane)
+
+
+@pytest.fixture(scope="module")
+def address(source: PlaneSource) -> Iterator[str]:
+    preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n001")])
+    with served(source, DashboardParts(plan=lambda _: preview)) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    """A page of a session; errors on its console fail the test."""
+    opened = browser.new_page(viewport={"width": 1200, "height": 800})
+    problems: list[str] = []
+    opened.on("console", lambda each: problems.append(each.text) if each.type == "error" else None)
+    opened.on("pageerror", lambda each: problems.append(str(each)))
+    opened.goto(f"{address}/?token={TOKEN}")
+    yield opened
+    opened.close()
+    assert problems == []
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition; the pages' policy forbids the browser's own way of waiting."""
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("the page does not show it")
+
+
+def frames(page: Any) -> int:
+    return int(page.get_attribute("#grid", "data-frames") or 0)
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(page: Any, address: str, path: str, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make test-browser")
+    page.emulate_media(color_scheme=scheme)
+    page.goto(address + path)
+    findings = axe.Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"][:80]) for each in findings] == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_is_wider_than_a_phone(page: Any, address: str, path: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(address + path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_no_page_asks_another_server(browser: Any, address: str) -> None:
+    opened, asked = browser.new_page(), []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(f"{address}/?token={TOKEN}")
+    for path in PAGES[1:]:
+        opened.goto(address + path)
+    opened.close()
+    assert [url for url in asked if not url.startswith(address)] == []
+
+
+def test_the_grid_shows_a_new_pod(page: Any, harness: Harness, source: PlaneSource) -> None:
+    until(lambda: frames(page))
+    before = frames(page)
+    with source.lock:
+        harness.submit(make_pod("later", cpu="3"))
+        harness.settle()
+    until(lambda: frames(page) > before)
+
+
+def test_a_page_follows_the_state(page: Any, harness: Harness, source: PlaneSource) -> None:
+    until(lambda: frames(page))
+    with source.lock:
+        harness.submit(make_pod("fresh", cpu="3"))
+        harness.settle()
+    placed = sum(map(bool, harness.placements().values()))
+    until(lambda: f"{placed} pods placed" in page.inner_text(".figures"))
+
+
+def test_the_keyboard_opens_a_node(page: Any) -> None:
+    until(lambda: frames(page))
+    page.focus("#grid")
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector("#panel h1")
+    assert page.inner_text("#cell").startswith(page.inner_text("#panel h1"))
+
+
+def test_a_click_opens_a_node(page: Any) -> None:
+    until(lambda: frames(page))
+    page.click("#grid", position={"x": 5, "y": 5})
+    assert page.wait_for_selector("#panel h1").inner_text().startswith("n0")
+
+
+def test_a_pod_is_asked_about_a_node(page: Any, address: str) -> None:
+    page.goto(f"{address}/pods/default/dream")
+    page.fill("input[name=node]", "n001")
+    page.click("text=Ask")
+    page.wait_for_selector("[data-answer] li")
+    assert "cores short" in page.inner_text("[data-answer]")
+
+
+def test_a_plan_is_shown_before_anything_is_written(page: Any, address: str) -> None:
+    page.goto(f"{address}/plan")
+    page.fill("textarea", "kind: Pod")
+    page.click("button")
+    assert "1 of 1 pod would be placed." in page.inner_text("main")
