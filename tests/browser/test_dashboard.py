@@ -101,13 +101,13 @@ def test_no_page_is_wider_than_a_phone(page: Any, address: str, path: str) -> No
 
 
 def test_no_page_asks_another_server(browser: Any, address: str) -> None:
-    opened, asked = browser.new_page(), []
-    opened.on("request", lambda request: asked.append(request.url))
+    opened, requested = browser.new_page(), []
+    opened.on("request", lambda request: requested.append(request.url))
     opened.goto(f"{address}/?token={TOKEN}")
     for path in PAGES[1:]:
         opened.goto(address + path)
     opened.close()
-    assert [url for url in asked if not url.startswith(address)] == []
+    assert [url for url in requested if not url.startswith(address)] == []
 
 
 def test_the_grid_shows_a_new_pod(page: Any, harness: Harness, source: PlaneSource) -> None:
@@ -143,7 +143,7 @@ def test_a_click_opens_a_node(page: Any) -> None:
     assert page.wait_for_selector("#panel h1").inner_text().startswith("n0")
 
 
-def test_a_pod_is_asked_about_a_node(page: Any, address: str) -> None:
+def test_a_pod_is_requested_about_a_node(page: Any, address: str) -> None:
     page.goto(f"{address}/pods/default/dream")
     page.fill("input[name=node]", "n001")
     page.click("text=Ask")
