@@ -76,7 +76,7 @@ class RebalanceRules:
     limits: LoadLimits
     #: Weights of the resources in the order of nodes and pods.
     weights: Mapping[str, int]
-    #: Whether a pod leaves only if a receiver has room for it.
+    #: Whether a pod leaves only if a receiver has capacity for it.
     fit: bool = True
     #: Receivers up to which nothing is moved.
     least_receivers: int = 0
@@ -129,10 +129,10 @@ class Rebalancer:
             self._detector(each.name).reset()
         enough = self.rules.least_receivers < len(receivers) < len(members)
         if enough and (classes[LoadClass.HIGH] or classes[LoadClass.PROD_HIGH]):
-            self._relieve(now_s, classes, _Pool(self, limits, pods, attempt, members))
+            self._unload(now_s, classes, _Pool(self, limits, pods, attempt, members))
         return classes
 
-    def _relieve(
+    def _unload(
         self, now_s: float, classes: Mapping[LoadClass, list[LoadedMember]], pool: "_Pool"
     ) -> None:
         high = self._acting(now_s, classes[LoadClass.HIGH])
@@ -140,12 +140,12 @@ class Rebalancer:
         low, both = classes[LoadClass.LOW], classes[LoadClass.BOTH_LOW]
         prod_low = classes[LoadClass.PROD_LOW]
         budget = pool.budget([*low, *both], prod=False)
-        pool.relieve(high, [*low, *both], budget, prod=False)
+        pool.unload(high, [*low, *both], budget, prod=False)
         shared = pool.budget(both, prod=True)
         capped = {name: min(amount, budget.get(name, 0)) for name, amount in shared.items()}
         own = pool.budget(prod_low, prod=True)
         prod_budget = {name: own.get(name, 0) + capped.get(name, 0) for name in {**own, **capped}}
-        pool.relieve(prod_high, [*prod_low, *both], prod_budget, prod=True)
+        pool.unload(prod_high, [*prod_low, *both], prod_budget, prod=True)
         for each in (*high, *prod_high):
             self._detector(each.name).mark_normal(now_s)
 
@@ -183,7 +183,7 @@ class _Pool:
                 sums[name] = sums.get(name, 0) + free
         return sums
 
-    def relieve(
+    def unload(
         self,
         sources: Iterable[LoadedMember],
         receivers: Sequence[LoadedMember],
@@ -236,7 +236,7 @@ class _Pool:
                 usage[name] = usage.get(name, 0) - pod.freed(name)
 
     def _book(self, pod: MovablePod, receivers: Iterable[LoadedMember], *, prod: bool) -> bool:
-        """Whether a receiver has room; the use of the pod stays booked there."""
+        """Whether a receiver has capacity; the use of the pod stays booked there."""
         if pod.usage is None:
             return False
         for each in receivers:

@@ -1,4 +1,4 @@
-"""Classes of nodes by measured load: receivers and nodes to relieve.
+"""Classes of nodes by measured load: receivers and nodes to unload.
 
 Source: Koordinator's ``descheduler/framework/plugins/loadaware`` (``utilization_util.go``).
 """
