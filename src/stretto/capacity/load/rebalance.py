@@ -202,7 +202,7 @@ class _Pool:
                 if each.node == source.name
                 and (not prod or each.band is Band.PROD)
                 and each.evictable
-                and (not self.owner.rules.fit or self._book(each, receivers, prod=prod))
+                and (not self.owner.rules.fit or self._reserve(each, receivers, prod=prod))
             ]
             over = self._bounds(source, prod=prod)
             excess = {
@@ -235,8 +235,8 @@ class _Pool:
                 budget[name] -= pod.freed(name)
                 usage[name] = usage.get(name, 0) - pod.freed(name)
 
-    def _book(self, pod: MovablePod, receivers: Iterable[LoadedMember], *, prod: bool) -> bool:
-        """Whether a receiver has capacity; the use of the pod stays booked there."""
+    def _reserve(self, pod: MovablePod, receivers: Iterable[LoadedMember], *, prod: bool) -> bool:
+        """Whether a receiver has capacity; the use of the pod stays reserved there."""
         if pod.usage is None:
             return False
         for each in receivers:
