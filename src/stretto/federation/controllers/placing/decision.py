@@ -79,7 +79,10 @@ class PlacementDecision:
         result, condition, plans = self.result(item, rules, clusters)
         if plans and result.replicas:
             self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
-        return ScheduledSpec(self._written(item, result), condition, decided.waiting(result))
+        if self._stays(item, result):
+            return ScheduledSpec(item.federated.spec, condition)
+        spec = decided.with_result(item.federated.spec, item.type, result)
+        return ScheduledSpec(spec, condition, decided.waiting(result))
 
     def result(
         self,
@@ -110,9 +113,7 @@ class PlacementDecision:
         condition = _NO_POLICY if is_placed else ObjectCondition(SCHEDULED)
         return ScheduledSpec(federated.spec, condition)
 
-    def _written(self, item: FederatedItem, result: FederatedPlacement) -> Fields:
-        """The spec with the result of a decision."""
-        spec = item.federated.spec
-        if not result.replicas and decided.is_placed(spec) and self._keeps_last:
-            return spec
-        return decided.with_result(spec, item.type, result)
+    def _stays(self, item: FederatedItem, result: FederatedPlacement) -> bool:
+        """Whether an object that fits nowhere keeps its last placement."""
+        is_placed = decided.is_placed(item.federated.spec)
+        return not result.replicas and is_placed and self._keeps_last

@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from zlib import crc32
 
 import msgspec
 
 from stretto.api.types.federation.policies import PropagationPolicySpec, RescheduleWhen
 from stretto.federation import names
-from stretto.federation.planner.hashes import fnv1a
 from stretto.reconcile.cache import StoredObject
 
 _STEERING: Final = (
@@ -182,5 +182,5 @@ def _each(clusters: Iterable[StoredObject], part: Any) -> dict[str, str]:
 
 def _hash(value: Any) -> str:
     """A digest of JSON, independent of the order of members."""
-    text = msgspec.json.encode(value or None, order="deterministic").decode()
-    return str(fnv1a(text))
+    text = msgspec.json.encode(value or None, order="deterministic")
+    return str(crc32(text))

@@ -1,0 +1,4 @@
+"""Law 7 over a fleet: embedded members, drawn faults, and checks after every step.
+
+Here belong the drawn world, its events and the laws. The controllers are those of the product.
+"""
