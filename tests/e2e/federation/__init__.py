@@ -1,0 +1,1 @@
+"""Federations of real API servers."""
