@@ -66,7 +66,7 @@ class Federation:
                 SyncController(self.fleet, FleetRollouts(self.fleet, clock)),
                 AutoMigrationController(self.fleet, clock),
                 FeedbackController(self.fleet),
-                AggregationController(self.fleet),
+                AggregationController(self.fleet, clock),
             ]
         )
         if settings.failover is not None:

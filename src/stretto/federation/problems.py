@@ -10,6 +10,8 @@ SCHEDULED: Final = "Scheduled"
 """Condition: whether the last decision about the placement took effect in full."""
 OVERRIDDEN: Final = "Overridden"
 """Condition: whether the override policies of an object apply."""
+AGGREGATED: Final = "Aggregated"
+"""Condition: whether the rules for the status of the source apply."""
 PROPAGATED: Final = "Propagated"
 """Condition: whether every cluster holds what it should."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
-from stretto.api.types.federation.objects import FederatedTypeConfig, PathDefinition
+from stretto.api.types.federation.objects import FederatedTypeConfig, PathDefinition, StatusRule
 from stretto.api.wire.kinds import Kind
 from stretto.federation import names
 from stretto.reconcile.cache import StoredObject
@@ -27,6 +27,8 @@ class FederatedType:
     paths: PathDefinition
     #: Whether the status of members is merged into the source.
     aggregates: bool
+    #: Rules for the status of the source; empty for those of built-in kinds.
+    status_rules: tuple[StatusRule, ...]
     #: Paths of the fields that are collected from members; ``None`` for no collection.
     collected: tuple[str, ...] | None
     #: Whether unschedulable pods may move to other clusters.
@@ -69,7 +71,7 @@ def read_type(config: StoredObject) -> FederatedType:
     """
     spec = config.read(FederatedTypeConfig).spec
     source = spec.source_type
-    collection = spec.status_collection
+    collection, aggregation = spec.status_collection, spec.status_aggregation
     kind = Kind(
         source.group,
         source.version,
@@ -82,7 +84,8 @@ def read_type(config: StoredObject) -> FederatedType:
         kind=kind,
         pipeline=spec.controllers,
         paths=spec.path_definition,
-        aggregates=spec.status_aggregation is None or spec.status_aggregation.enabled,
+        aggregates=aggregation is None or aggregation.enabled,
+        status_rules=aggregation.rules if aggregation is not None else (),
         collected=collection.fields if collection is not None and collection.enabled else None,
         migrates=spec.auto_migration is not None and spec.auto_migration.enabled,
         scale_target=config.annotations.get(names.SCALE_TARGET_PATH, ""),

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from stretto.api.wire.kinds import POD
-from stretto.federation.objects.aggregation import aggregate_of
+from stretto.federation.objects.aggregation.builtin import aggregate_of
 from stretto.reconcile.cache import StoredObject
 from stretto.stores.store import Record
 

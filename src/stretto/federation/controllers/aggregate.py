@@ -1,14 +1,20 @@
 """Merges the status of members into the status of the source."""
 
 from collections.abc import Hashable, Iterable
+from functools import partial
 
+from stretto.base.clock import Clock
+from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.federate import SourceKey
 from stretto.federation.controllers.keys import FEDERATED
+from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.fleet import HOST, ClusterFleet, is_ready
 from stretto.federation.objects import pending
-from stretto.federation.objects.aggregation import aggregate_of, is_observed
+from stretto.federation.objects.aggregation.builtin import Aggregate, aggregate_of, is_observed
+from stretto.federation.objects.aggregation.rules import aggregated
 from stretto.federation.objects.naming import federated_name
+from stretto.federation.problems import AGGREGATED, ObjectCondition
 from stretto.federation.types import FederatedType
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -20,9 +26,10 @@ class AggregationController:
 
     name = "aggregate"
 
-    def __init__(self, fleet: ClusterFleet) -> None:
-        """For the sources of a fleet."""
+    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
+        """For the sources of a fleet; ``clock`` gives the times of conditions."""
         self._fleet = fleet
+        self._reporter = ObjectReporter(fleet, clock)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The source of an object that changed in a member or on the host."""
@@ -40,7 +47,7 @@ class AggregationController:
         """Aggregate the status of one source."""
         assert isinstance(key, SourceKey)
         type_ = self._fleet.types.named(key.type)
-        rule = aggregate_of(type_.kind.kind) if type_ is not None and type_.aggregates else None
+        rule = _rule(type_) if type_ is not None and type_.aggregates else None
         if type_ is None or rule is None:
             return None
         source = self._fleet.sources(type_).get(key.namespace, key.name)
@@ -49,7 +56,13 @@ class AggregationController:
         if source is None or source.is_terminating or federated is None:
             return None
         objects = self._objects(type_, federated)
-        status = rule(objects) if objects else self._emptied(source)
+        try:
+            status = rule(objects) if objects else self._emptied(source)
+        except InputError as error:
+            text = f"{error}: correct the FederatedTypeConfig {type_.name}"
+            self._reporter.write(federated, [ObjectCondition(AGGREGATED, "InvalidRule", text)])
+            return None
+        self._reporter.write(federated, [ObjectCondition(AGGREGATED)])
         if type_.kind.kind in ("Deployment", "StatefulSet"):
             status["observedGeneration"] = self._observed(source, federated, objects)
         changed = {key: value for key, value in status.items() if source.status.get(key) != value}
@@ -90,3 +103,10 @@ class AggregationController:
             and all(map(is_observed, objects))
         )
         return generation if complete else before
+
+
+def _rule(type_: FederatedType) -> Aggregate | None:
+    """How the status of a kind is aggregated; ``None`` if it is not."""
+    if type_.status_rules:
+        return partial(aggregated, type_.status_rules)
+    return aggregate_of(type_.kind.kind)

@@ -80,11 +80,15 @@ def _without(value: Any, *keys: str) -> Any:
     return {key: each for key, each in value.items() if key not in keys}
 
 
+_AGGREGATED: Final = ("DaemonSet", "StatefulSet", "CronJob", "Service", "Ingress")
+"""Kinds whose status KubeAdmiral does not aggregate, or not from several clusters."""
+
+
 def _status_of_every_kind(item: Difference) -> bool:
     """KubeAdmiral leaves the defaults of the server: zeros."""
     part, name, want, got = item.part, item.name, item.want, item.got
     kind = name.partition("/")[0]
-    if part != "source" or kind not in ("DaemonSet", "StatefulSet"):
+    if part != "source" or kind not in _AGGREGATED:
         return False
     return got is not None and not any((want or {}).values())
 

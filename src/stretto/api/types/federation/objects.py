@@ -127,11 +127,37 @@ class SchedulerPluginWebhookConfiguration(Wire, frozen=True):
 # ---------------------------------------------------------------- kinds
 
 
+class StatusCombination(StrEnum):
+    """How the values of all members become one."""
+
+    SUM = "Sum"
+    MIN = "Min"
+    MAX = "Max"
+    ALL = "All"
+    ANY = "Any"
+    LIST = "List"
+
+
+class StatusRule(Wire, frozen=True):
+    """How one field of the status of the source is computed; an extension of Stretto."""
+
+    #: Path of the field under ``status``, with dots.
+    field: str
+    #: CEL expression over ``members``, the objects of all members, each with ``cluster``.
+    cel: str = ""
+    #: JSONPath of a value in the object of each member.
+    json_path: str = ""
+    #: How the values of ``jsonPath`` become one.
+    combine: StatusCombination = StatusCombination.SUM
+
+
 class StatusAggregation(Wire, frozen=True):
     """Whether the status of members is merged into the source."""
 
     #: Whether it is.
     enabled: bool = True
+    #: Rules for the fields of the status; absent for those of built-in kinds.
+    rules: tuple[StatusRule, ...] = ()
 
 
 class StatusCollection(Wire, frozen=True):

@@ -60,11 +60,69 @@ _PHASES: Final = ("Failed", "Pending", "Running", "Succeeded")
 
 
 def _job(objects: Sequence[StoredObject]) -> Fields:
-    """Sums, the first start, and one condition where all have ended."""
+    """Sums, the first start, and once all have ended the last end with its conditions."""
     status = _sums("active", "succeeded", "failed")(objects)
     starts = [each.status["startTime"] for each in objects if each.status.get("startTime")]
     status["startTime"] = min(starts, default=None)
+    failed = [each.source for each in objects if _has(each, "Failed")]
+    complete = [each.source for each in objects if _has(each, "Complete")]
+    if len(failed) + len(complete) < len(objects):
+        return status
+    ends = [x["lastTransitionTime"] for each in objects for x in _ends(each)]
+    at = max(ends, default=None)
+    if failed:
+        text = f"Job failed in clusters [{','.join(sorted(failed))}]"
+        status["conditions"] = _conditions(("FailureTarget", "Failed"), at, text)
+    else:
+        text = f"Job complete in clusters [{','.join(sorted(complete))}]"
+        status["conditions"] = _conditions(("SuccessCriteriaMet", "Complete"), at, text)
+        status["completionTime"] = at
     return status
+
+
+def _ends(job: StoredObject) -> list[Fields]:
+    """The conditions that end a Job."""
+    conditions = job.status.get("conditions") or ()
+    ends = ("Failed", "Complete")
+    return [each for each in conditions if each["type"] in ends and each["status"] == "True"]
+
+
+def _has(job: StoredObject, type_: str) -> bool:
+    return any(each["type"] == type_ for each in _ends(job))
+
+
+def _conditions(types: Sequence[str], at: str | None, message: str) -> list[Fields]:
+    """Conditions that hold since the same time; API servers require the first before the second."""
+    times = {"lastTransitionTime": at, "lastProbeTime": at} if at else {}
+    return [{"type": each, "status": "True", "message": message, **times} for each in types]
+
+
+def _cron_job(objects: Sequence[StoredObject]) -> Fields:
+    """The active Jobs of all clusters, and the last times."""
+    status: Fields = {
+        "active": [x for each in objects for x in each.status.get("active") or ()] or None
+    }
+    for field in ("lastScheduleTime", "lastSuccessfulTime"):
+        times = [each.status[field] for each in objects if each.status.get(field)]
+        status[field] = max(times, default=None)
+    return status
+
+
+def _load_balancer(objects: Sequence[StoredObject]) -> Fields:
+    """The addresses of all clusters."""
+    addresses: list[Any] = []
+    for each in objects:
+        for address in (each.status.get("loadBalancer") or {}).get("ingress") or ():
+            if address not in addresses:
+                addresses.append(address)
+    return {"loadBalancer": {"ingress": addresses}} if addresses else {}
+
+
+def _claim(objects: Sequence[StoredObject]) -> Fields:
+    """The worst phase of all clusters."""
+    phases = {each.status.get("phase") for each in objects}
+    worst = next((phase for phase in ("Lost", "Pending", "Bound") if phase in phases), None)
+    return {"phase": worst} if worst else {}
 
 
 _RULES: Final[Mapping[str, Aggregate]] = {
@@ -76,7 +134,16 @@ _RULES: Final[Mapping[str, Aggregate]] = {
         "currentNumberScheduled", "desiredNumberScheduled", "numberReady", "numberAvailable",
         "updatedNumberScheduled", "numberUnavailable", "numberMisscheduled",
     ),
+    "ReplicaSet": _sums("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
     "Job": _job,
+    "CronJob": _cron_job,
+    "Service": _load_balancer,
+    "Ingress": _load_balancer,
+    "PersistentVolumeClaim": _claim,
+    "HorizontalPodAutoscaler": _sums("currentReplicas", "desiredReplicas"),
+    "PodDisruptionBudget": _sums(
+        "currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"
+    ),
     "Pod": _pod,
 }  # fmt: skip
 """Rules by kind."""
