@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
 from stretto.api.wire.kinds import POD, Kind
-from stretto.reconcile.cache import Change, Fields, ObjectCache, StoredObject
+from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.workloads.cluster import ENDED, LocalCluster
 
 SERVICE: Final = Kind("", "v1", "Service", "services")
@@ -23,6 +23,8 @@ class EndpointController:
         #: Name in logs and messages.
         self.name = f"{cluster.name}/endpoints"
         self._cluster = cluster
+        self._services = cluster.objects(SERVICE)
+        self._slices = cluster.objects(ENDPOINT_SLICE)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The Service, or those that may select a pod."""
@@ -50,14 +52,6 @@ class EndpointController:
         if not owned:
             self._cluster.create(ENDPOINT_SLICE, {**_head(service), **content})
         return None
-
-    @property
-    def _services(self) -> ObjectCache:
-        return self._cluster.objects(SERVICE)
-
-    @property
-    def _slices(self) -> ObjectCache:
-        return self._cluster.objects(ENDPOINT_SLICE)
 
     def _selected(self, service: StoredObject) -> Iterator[StoredObject]:
         """The pods that a Service selects, by name."""
