@@ -35,7 +35,8 @@ def values_at(path: str, member: Fields) -> list[Any]:
         InputError: the path is malformed.
         MissingExtraError: the library is not installed.
     """
-    return _path(path).findall(member)
+    found: list[Any] = _path(path).findall(member)
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -5,9 +5,27 @@ from typing import Any, Final
 
 from stretto.api.types.federation.objects import StatusCombination, StatusRule
 from stretto.base.errors import InputError
+from stretto.federation.objects.aggregation.builtin import Aggregate, aggregate_of
 from stretto.federation.objects.aggregation.expressions import evaluate, values_at
 from stretto.federation.objects.paths import with_field
+from stretto.federation.problems import AGGREGATED, ObjectCondition, ObjectProblemError
+from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
+
+
+def rule_of(type_: FederatedType) -> Aggregate | None:
+    """How the status of a kind is aggregated; ``None`` if it is not."""
+    if not type_.status_rules:
+        return aggregate_of(type_.kind.kind)
+
+    def rule(objects: Sequence[StoredObject]) -> Fields:
+        try:
+            return aggregated(type_.status_rules, objects)
+        except InputError as error:
+            text = f"{error}: correct the FederatedTypeConfig {type_.name}"
+            raise ObjectProblemError(ObjectCondition(AGGREGATED, "InvalidRule", text)) from error
+
+    return rule
 
 
 def aggregated(rules: Sequence[StatusRule], objects: Sequence[StoredObject]) -> Fields:
