@@ -2,6 +2,7 @@
 
 import pytest
 
+from stretto.base.errors import InputError
 from stretto.capacity.overcommit.admission import NodeAdmission, OvercommittedNode, PodCpu, admit
 from stretto.capacity.overcommit.amplified import amplified, effective_ratio
 from stretto.capacity.overcommit.measured import (
@@ -11,6 +12,7 @@ from stretto.capacity.overcommit.measured import (
     pod_cpu_request,
     pod_cpu_use,
 )
+from stretto.capacity.overcommit.policy import NodeScenario, read_pools
 
 CPU = LoadTargets(node_load=0.6, pod_load=0.4)
 PINNED = OvercommittedNode(2.0, 1.0, 16_000, pins_cpu=True, pins_memory=False)
@@ -83,3 +85,31 @@ def test_an_exclusive_core_takes_its_ratio_out_of_the_overcommitted_part(
 def test_a_node_that_pins_memory_admits_no_pod_if_it_overcommits_memory() -> None:
     node = OvercommittedNode(1.0, 1.5, 16_000, pins_cpu=False, pins_memory=True)
     assert admit(node, [], PodCpu(0, 1, 1)) is NodeAdmission.PINNED_MEMORY
+
+
+POOL = {"caps": {"cpu": 3.0}, "scenarios": [{"ratios": {"cpu": 2.0}, "hours": [22, 6]}]}
+
+
+@pytest.mark.parametrize(("hour", "ratio"), [(23, 2.0), (5, 2.0), (6, 3.0), (12, 3.0)])
+def test_the_coefficient_of_the_scenario_applies_below_the_cap(hour: int, ratio: float) -> None:
+    pool = read_pools({"online": POOL}, "overcommit")["online"]
+    assert pool.ratio("cpu", NodeScenario(hour=hour), {}) == ratio
+
+
+def test_old_metrics_turn_off_what_is_not_configured() -> None:
+    pool = read_pools({"online": POOL}, "overcommit")["online"]
+    assert pool.ratio("cpu", NodeScenario(), None) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"caps": {"cpu": 0.5}}, r"overcommit\.online\.caps\.cpu: got 0\.5"),
+        ({"caps": {"cpu": "x"}}, "overcommit"),
+        ({"scenarios": [{"ratios": {}, "hours": [3]}]}, r"scenarios\[0\]\.hours"),
+        ({"cap": {}}, "unknown field"),
+    ],
+)
+def test_an_invalid_pool_is_refused_with_its_path(change: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_pools({"online": POOL | change}, "overcommit")

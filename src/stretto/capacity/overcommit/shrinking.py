@@ -1,0 +1,87 @@
+"""What happens on a node whose capacity shrinks below what it has promised.
+
+An admission is never revoked: a smaller ratio stops new pods, then best-effort pods are throttled,
+and only then pods are evicted, reclaimed ones first and production never for best effort.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+
+import msgspec
+
+from stretto.capacity.headroom.readings import CoreLevel
+
+
+class ShrinkStep(Enum):
+    """How far a node has gone."""
+
+    #: Everything fits.
+    NONE = "none"
+    #: New pods are refused.
+    CLOSED = "closed"
+    #: Reclaimed pods are throttled.
+    THROTTLED = "throttled"
+    #: Pods are evicted.
+    EVICTING = "evicting"
+
+
+class PromisedPod(msgspec.Struct, frozen=True):
+    """A pod on a node."""
+
+    #: Its name.
+    name: str
+    #: QoS level.
+    level: CoreLevel
+    #: Requested amount.
+    request: int
+    #: Used amount.
+    usage: int = 0
+
+
+class ShrinkPlan(msgspec.Struct, frozen=True):
+    """What to do on a node."""
+
+    #: How far it goes.
+    step: ShrinkStep
+    #: Pods to throttle.
+    throttled: tuple[str, ...] = ()
+    #: Pods to evict, in order.
+    evicted: tuple[str, ...] = ()
+
+
+def shrink(capacity: int, real: int, pods: Iterable[PromisedPod]) -> ShrinkPlan:
+    """What to do with one resource of a node.
+
+    Promises above the capacity only close the node. Throttling and eviction need use above the real
+    amount: a promise that is not used harms no pod.
+
+    Args:
+        capacity: what may be promised now.
+        real: what the node has.
+        pods: its pods.
+    """
+    found = list(pods)
+    promised = sum(pod.request for pod in found if pod.level is not CoreLevel.RECLAIMED)
+    used = sum(pod.usage for pod in found)
+    reclaimed = sorted(
+        (pod for pod in found if pod.level is CoreLevel.RECLAIMED),
+        key=lambda pod: (-pod.usage, pod.name),
+    )
+    if used <= real:
+        return ShrinkPlan(ShrinkStep.CLOSED if promised > capacity else ShrinkStep.NONE)
+    names = tuple(pod.name for pod in reclaimed)
+    owned = used - sum(pod.usage for pod in reclaimed)
+    if owned <= real:
+        return ShrinkPlan(ShrinkStep.THROTTLED, throttled=names)
+    surplus = owned - real
+    shared = sorted(
+        (pod for pod in found if pod.level is CoreLevel.SHARED),
+        key=lambda pod: (pod.request - pod.usage, pod.name),
+    )
+    evicted = list(names)
+    for pod in shared:
+        if surplus <= 0 or pod.usage <= pod.request:
+            break
+        evicted.append(pod.name)
+        surplus -= pod.usage
+    return ShrinkPlan(ShrinkStep.EVICTING, throttled=names, evicted=tuple(evicted))
