@@ -1,6 +1,6 @@
 """Overcommit of a node pool: a hard cap, and ratios of which the smallest applies.
 
-The hard cap is set by whoever owns the machines; HULK refuses creation above it. Below the cap
+The hard cap belongs to the machines; HULK refuses creation above it. Below the cap
 apply a configured ratio (NodeOvercommitConfig), a measured one, and HULK's dynamic coefficient by
 scenario. HULK's scenarios are not published; the table of environment, time of day, load and
 service class is ours. Memory is overcommitted only in the environments that the pool names.
