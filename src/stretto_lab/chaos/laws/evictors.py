@@ -115,14 +115,15 @@ class EvictorLaw:
                 row
                 for row in pods.on_slot(slot).tolist()
                 if pods.eviction_state[row] == EvictionState.NONE
-                and int(pods.state[row]) == PodState.BOUND
+                and int(pods.state[row]) in (PodState.ASSUMED, PodState.BOUND)
             ]
             total = Counter(loser.amounts)
             for row in there:
                 total.update(_contender(plane, usage, [row]).amounts)
             for row in there:
                 other = _contender(plane, usage, [row])
-                if self._is_ours(pods.uid[row]) and _right(loser, other, used, first):
+                is_bound = int(pods.state[row]) == PodState.BOUND
+                if is_bound and self._is_ours(pods.uid[row]) and _right(loser, other, used, first):
                     total.subtract(other.amounts)
             columns = ledger.alloc.shape[1]  # pools number the kinds of devices beyond them
             if all(n <= int(ledger.alloc[slot, c]) for c, n in total.items() if c < columns):
