@@ -52,6 +52,7 @@ FORMS = {
     "stretto.federation.plan/v1": "stretto.cli.output.federation:FleetPlanDocument",
     "stretto.federation.rollout/v1": "stretto.federation.answers.records:RolloutFacts",
     "stretto.federation.run/v1": "stretto.cli.output.federation:FleetRunDocument",
+    "stretto.federation.simulate/v1": "stretto.cli.output.federation:FleetSimulateDocument",
     "stretto.federation.story/v1": "stretto.cli.output.federation:FleetStoryDocument",
     "stretto.queues/v1": "stretto.cli.output.documents:QueueDocument",
     "stretto.shards/v1": "stretto.cli.output.documents:ShardDocument",

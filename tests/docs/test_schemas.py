@@ -36,6 +36,7 @@ CALLS = {
     "stretto.federation.rollout/v1": f"federation rollout web --on {FLEET}",
     "stretto.federation.migrate/v1": f"federation migrate --from east --on {FLEET}",
     "stretto.federation.plan/v1": f"federation plan examples/federation --on {FLEET}",
+    "stretto.federation.simulate/v1": f"federation simulate --on {FLEET} --policy stretto --at 0",
     "stretto.federation.story/v1": f"federation story web --on {FLEET}",
     "stretto.defragment/v1": f"defragment --on {SCENARIO}",
     "stretto.doctor/v1": f"doctor --on {SCENARIO}",

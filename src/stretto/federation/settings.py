@@ -16,6 +16,15 @@ class PlannerKind(Enum):
     KUBEADMIRAL = "kubeadmiral"
 
 
+class CapacitySource(Enum):
+    """Where the number of replicas that fit in a cluster comes from."""
+
+    #: Sums over its nodes, as its FederatedCluster reports them.
+    SUMS = "sums"
+    #: Every node by itself: what is free on many nodes in small parts does not count.
+    NODES = "nodes"
+
+
 @dataclass(frozen=True, slots=True)
 class FailoverRule:
     """When and how fast objects leave lost clusters."""
@@ -41,6 +50,8 @@ class FederationSettings:
     keeps_last_placement: bool = True
     #: The planners.
     planners: PlannerKind = PlannerKind.STRETTO
+    #: What says how many replicas fit in a cluster.
+    capacity: CapacitySource = CapacitySource.SUMS
     #: Work of one CPU by service and CPU model; ``None`` counts all CPUs alike.
     performance: PerformanceMatrix | None = None
     #: Whether scores count the CPU and the memory of a replica. KubeAdmiral counts only GPUs and

@@ -101,3 +101,24 @@ def test_a_malformed_fleet_file_names_the_field(text: str, said: str, tmp_path: 
     done = called("clusters", on=str(file))
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_policies_are_compared_after_a_cluster_is_lost() -> None:
+    done = called("simulate", "--lose", "west", "--policy", "stretto", "-o", "json")
+    found = json.loads(done.stdout)["policies"][0]
+    assert (found["running"], found["pending"]) == (19, 0)
+    assert found["filled"]["east"] == pytest.approx(0.9062)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--lose", "moon"], "cluster"),
+        (["--add", "south"], "NAME:NODES:CPU"),
+        (["--policy", "magic"], "stretto"),
+    ],
+)
+def test_a_bad_what_if_is_refused(words: list[str], said: str) -> None:
+    done = called("simulate", *words)
+    assert done.exit_code == 2
+    assert said in done.stderr

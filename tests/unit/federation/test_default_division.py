@@ -1,6 +1,7 @@
 """The default division in the controllers: capacity, promises, CPU generations, few moves."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from stretto.api.types.federation.policies import ReplicasStrategy
 from stretto.federation.planner.supply.generations import PerformanceMatrix
@@ -74,3 +75,10 @@ def test_packing_leaves_running_replicas_where_they_are() -> None:
 def test_a_workload_scaled_to_zero_stays_in_its_clusters() -> None:
     workload = FederatedWorkload("web", 0, request=CPU, current={"a": 5})
     assert divided(workload, cluster("a", 8), cluster("b", 8)) == {"a": 0}
+
+
+def test_capacity_in_small_parts_on_many_nodes_does_not_count() -> None:
+    parts = tuple({"cpu": 400} for _ in range(20))
+    scattered = replace(cluster("a", 8), free_nodes=parts)
+    found = divided(FederatedWorkload("web", 4, request=CPU), scattered, cluster("b", 8))
+    assert found == {"b": 4}

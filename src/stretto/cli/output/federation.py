@@ -8,6 +8,7 @@ from stretto.federation.answers.records import (
     MigrationRow,
     PlacedObject,
 )
+from stretto.sim.fleet.comparison import PolicyOutcome
 from stretto.sim.fleet.history import FleetStep
 
 
@@ -63,3 +64,12 @@ class FleetRunDocument(msgspec.Struct, frozen=True):
     clusters: tuple[ClusterFacts, ...]
     #: All objects.
     objects: tuple[PlacedObject, ...]
+
+
+class FleetSimulateDocument(msgspec.Struct, frozen=True):
+    """Policies over a fleet: ``stretto federation simulate``."""
+
+    #: Name of the scenario.
+    name: str
+    #: The fleet under each policy.
+    policies: tuple[PolicyOutcome, ...]

@@ -19,6 +19,8 @@ class OfferedSupply:
     promised: Amounts = field(default_factory=dict)
     #: CPU in thousandths by model.
     cpu_models: Amounts = field(default_factory=dict)
+    #: Free amounts of every node; empty where only the sums count.
+    free_nodes: tuple[Amounts, ...] = ()
 
 
 def member_cluster(
@@ -40,4 +42,5 @@ def member_cluster(
         available=amounts(resources.available, "available"),
         promised=supply.promised,
         cpu_models=supply.cpu_models,
+        free_nodes=supply.free_nodes,
     )

@@ -113,10 +113,27 @@ def _capacity(workload: FederatedWorkload, cluster: MemberCluster, present: int)
     """Replicas that the cluster holds: those that it reports, and those that fit beside them."""
     if not cluster.allocatable:
         return None
-    more = fitting(_free(cluster), workload.request)
+    more = _more(workload, cluster)
     if more is None:
         return None
     return max(0, present - workload.starting.get(cluster.name, 0)) + more
+
+
+def _more(workload: FederatedWorkload, cluster: MemberCluster) -> int | None:
+    """Replicas that fit beside what runs and what is promised; None if they request nothing."""
+    sums = fitting(_free(cluster), workload.request)
+    if sums is None or not cluster.free_nodes:
+        return sums
+    on_nodes = sum(fitting(each, workload.request) or 0 for each in cluster.free_nodes)
+    promised = max(
+        (
+            -(-cluster.promised.get(name, 0) // count)
+            for name, count in workload.request.items()
+            if count
+        ),
+        default=0,
+    )
+    return min(sums, max(0, on_nodes - promised))
 
 
 def _work(

@@ -40,6 +40,8 @@ class MemberCluster:
     available: Amounts = field(default_factory=dict)
     #: Amounts that are promised to other workloads, whose pods the cluster does not report yet.
     promised: Amounts = field(default_factory=dict)
+    #: Free amounts of every node; empty where only the sums count.
+    free_nodes: tuple[Amounts, ...] = ()
     #: CPU in thousandths by model; empty where models are not known.
     cpu_models: Amounts = field(default_factory=dict)
 

@@ -13,6 +13,9 @@ def _verb(place: str, sentence: str, group: VerbGroup = VerbGroup.CLUSTER) -> Ve
 
 
 _VERBS: Final[Mapping[str, Verb]] = {
+    "simulate": _verb(
+        "simulate:simulate", "Compare policies over a fleet, and what if.", VerbGroup.OFFLINE
+    ),
     "clusters": _verb("clusters:clusters", "List the member clusters."),
     "plan": _verb("plan:plan", "Show where objects would go."),
     "explain": _verb("explain:explain", "Explain why an object is, or is not, in a cluster."),

@@ -1,10 +1,10 @@
 """What the clusters of a fleet offer besides their reports: promises and models of CPUs."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Final
 
-from stretto.api.wire.kinds import NODE
+from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.quantity import amounts
 from stretto.base.clock import Clock
 from stretto.federation import names
@@ -12,11 +12,14 @@ from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.clusters import OfferedSupply
 from stretto.federation.objects.decision.circumstances import Circumstances
+from stretto.federation.objects.demand import request_of
 from stretto.federation.scheduling.division import default_division
-from stretto.federation.settings import PlannerKind
+from stretto.federation.scheduling.fleet import Amounts
+from stretto.federation.settings import CapacitySource, PlannerKind
 from stretto.reconcile.cache import StoredObject
 
-_NOTHING: Final[Mapping[str, int]] = {}
+_NOTHING: Final[Amounts] = {}
+_ENDED: Final = ("Succeeded", "Failed")
 
 
 class FleetSupply:
@@ -41,7 +44,9 @@ class FleetSupply:
         promised = self.promises.besides(key)
         supply = {
             each.record.name: OfferedSupply(
-                promised.get(each.record.name, _NOTHING), self._models(each.record.name)
+                promised.get(each.record.name, _NOTHING),
+                self._models(each.record.name),
+                self._free_nodes(each.record.name),
             )
             for each in clusters
         }
@@ -60,3 +65,20 @@ class FleetSupply:
             cpu = amounts(node.status.get("allocatable") or {}, "allocatable").get("cpu", 0)
             found[model] = found.get(model, 0) + cpu
         return found
+
+    def _free_nodes(self, cluster: str) -> tuple[Amounts, ...]:
+        """Free amounts of every node that takes pods; empty where only the sums count."""
+        member = self._fleet.member(cluster)
+        if self._fleet.settings.capacity is not CapacitySource.NODES or member is None:
+            return ()
+        free: dict[str, dict[str, int]] = {}
+        for node in member.follow_synced(NODE):
+            if not node.spec.get("unschedulable"):
+                given = node.status.get("allocatable") or {}
+                free[node.record.name] = dict(amounts(given, "allocatable"))
+        for pod in member.follow_synced(POD):
+            left = free.get(pod.record.node)
+            if left is not None and pod.status.get("phase") not in _ENDED:
+                for name, count in request_of({"kind": "Pod", "spec": pod.spec}).items():
+                    left[name] = left.get(name, 0) - count
+        return tuple(free.values())
