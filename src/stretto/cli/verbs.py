@@ -81,6 +81,7 @@ VERBS: Final[Mapping[str, Verb]] = {
         "Many clusters as one: place, explain, migrate, compare.",
         VerbGroup.CLUSTER,
     ),
+    "offers": _cluster("offers:offers", "Show what a Mesos master offers, to whom, and why not."),
     "doctor": _cluster("doctor:doctor", "Check every invariant of a state and report violations."),
     "scheduler": _daemon("scheduler:scheduler", "Schedule the pods of a Kubernetes cluster."),
     "dispatcher": _daemon("roles:dispatcher", "Run one role: order pods and send them to shards."),

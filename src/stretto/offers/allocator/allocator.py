@@ -186,6 +186,18 @@ class Allocator:
                 counts[each.role.name] = counts.get(each.role.name, 0) + each.filters.active(now)
         return counts
 
+    def filter_end(self, holding: Holding, now: float) -> float | None:
+        """When the last filter of a framework in a role on an agent ends."""
+        framework, agent = (
+            self.pool.frameworks.get(holding.framework),
+            self.pool.agents.find(holding.agent),
+        )
+        if framework is None or agent is None:
+            return None
+        owners = {id(each.filters) for each in framework.chosen((holding.role,))}
+        ends = (end for owner, end in agent.filters if id(owner) in owners and end > now)
+        return max(ends, default=None)
+
     # ------------------------------------------------------------ cycles
 
     def begin_recovery(self, expected_agents: int, now: float) -> None:

@@ -150,6 +150,9 @@ class OfferAllocator(Protocol):
     def active_filters(self, now: float) -> Mapping[str, int]:
         """Number of filters that still last, by role."""
 
+    def filter_end(self, holding: Holding, now: float) -> float | None:
+        """When the last filter of a framework in a role on an agent ends; ``None`` without one."""
+
     # ------------------------------------------------------------ cycles
 
     @property

@@ -6,7 +6,7 @@ Paths below an interface belong to it, and the longest match wins, as in Mesos.
 from collections.abc import Mapping
 from typing import Final
 
-from stretto.offers.master.api import legacy, operator, scheduler
+from stretto.offers.master.api import legacy, operator, scheduler, standing
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest, RequestError, plain
 from stretto.offers.master.api.legacy import Endpoint
 from stretto.offers.master.core import offering
@@ -15,6 +15,7 @@ from stretto.offers.master.core.state import MasterState
 ROUTES: Final[Mapping[str, Endpoint]] = {
     "/api/v1/scheduler": scheduler.handle,
     "/api/v1": operator.handle,
+    "/offers": standing.handle,
     **legacy.ENDPOINTS,
 }
 """Interfaces by path."""

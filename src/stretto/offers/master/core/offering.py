@@ -141,7 +141,7 @@ def _offer(master: MasterState, framework: Framework, agent: Agent, granted: Age
     resources = offered(agent.available, granted.resources, granted.role)
     contested = granted.contested
     number = master.offers.next_id()
-    offer = Offer(number, framework.id, agent.id, resources, contested=contested)
+    offer = Offer(number, framework.id, agent.id, resources, at=master.wall, contested=contested)
     master.offers.add(offer)
     if not contested:
         agent.hold(resources)

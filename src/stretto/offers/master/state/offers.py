@@ -18,9 +18,12 @@ class Offer:
         agent_id: str,
         resources: ResourceList,
         *,
+        at: float = 0.0,
         contested: bool = False,
     ) -> None:
         """Take resources that are allocated to the role of the offer."""
+        #: When it was sent.
+        self.at: Final = at
         #: Whether others are offered the same capacity; the first ACCEPT wins.
         self.contested: Final = contested
         #: Id.

@@ -1,0 +1,59 @@
+"""``GET /offers``: the obstacle between a framework and an agent."""
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.cli.main import cli
+from stretto.offers.master.api.standing import offers
+from tests.support.mesos import MesosBench, task
+
+
+def obstacle(bench: MesosBench, framework_id: str) -> tuple[str, str]:
+    (found,) = offers(bench.master.state, {"framework": framework_id})["obstacles"]
+    return found["reason"], found["text"]
+
+
+def test_an_outstanding_offer_has_an_age_and_no_obstacle() -> None:
+    bench = MesosBench()
+    agent = bench.agent()
+    framework = bench.subscribe()
+    bench.advance(5)
+    found = offers(bench.master.state, {"framework": framework})
+    assert found["obstacles"] == []
+    (offer,) = found["offers"]
+    assert (offer["agent_id"], offer["age"]) == (agent, 5.0)
+
+
+def test_a_filter_shows_its_remaining_time() -> None:
+    bench = MesosBench()
+    bench.agent()
+    framework = bench.subscribe()
+    ids = [bench.offers()[-1]["id"]]
+    bench.call(framework, "DECLINE", offer_ids=ids, filters={"refuse_seconds": 60})
+    bench.advance(10)
+    reason, text = obstacle(bench, framework)
+    assert reason == "filter"
+    assert "ends in 50.0 s" in text
+
+
+def test_a_suppressed_role_is_named_before_the_filter() -> None:
+    bench = MesosBench()
+    bench.agent()
+    framework = bench.subscribe()
+    bench.call(framework, "DECLINE", offer_ids=[bench.offers()[-1]["id"]])
+    bench.call(framework, "SUPPRESS")
+    assert obstacle(bench, framework)[0] == "suppressed"
+
+
+def test_a_full_agent_has_no_capacity() -> None:
+    bench = MesosBench()
+    agent = bench.agent(cpus=1, mem=32)
+    framework = bench.subscribe()
+    bench.launch(framework, task("t", agent))
+    assert obstacle(bench, framework)[0] == "no capacity"
+
+
+@pytest.mark.parametrize(("url", "code"), [("http://127.0.0.1:9", 8), ("master", 2)])
+def test_a_master_that_cannot_be_asked_ends_the_verb(url: str, code: int) -> None:
+    result = CliRunner().invoke(cli, ["offers", "--master", url])
+    assert result.exit_code == code, result.output
