@@ -26,6 +26,8 @@ from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS, AllocatorSettings
 from stretto.offers.allocator.values.kinds import ResourceIdentity
 from stretto.offers.allocator.values.resources import resources_of, scalars
+from stretto.sim.offers.frameworks import jenkins_like, marathon_like, spark_like
+from stretto.sim.offers.world import OfferWorld
 
 YEAR = 365 * 24 * 3600.0
 """Seconds of a filter."""
@@ -101,6 +103,23 @@ def exhausted(agents: int, frameworks: int) -> dict[str, float]:
     return {"refused_first_ms": first, "refused_later_ms": later}
 
 
+def mix(settings: AllocatorSettings, part: float) -> tuple[float, float]:
+    """CPU seconds and virtual seconds until 19,500 tasks of services, builds and batch start."""
+    node = scalars(cpus=64_000, mem=488_000_000)
+    agents = [AgentInfo(f"a{i}", f"h{i}", node) for i in range(max(2, int(80 * part)))]
+    world = OfferWorld(settings, agents, seed=1)
+    names = (f"{number:04d}" for number in range(1_000))
+    for _ in range(4):
+        world.add(marathon_like(next(names), "marathon", int(4_000 * part)))
+    for _ in range(int(50 * part)):
+        world.add(spark_like(next(names), "spark"))
+    for _ in range(int(500 * part)):
+        world.add(jenkins_like(next(names), "jenkins"))
+    began = process_time()
+    placed = world.run(3_600.0).placed_s
+    return process_time() - began, placed
+
+
 def main(words: list[str]) -> None:
     """Measure and print, or write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -120,6 +139,8 @@ def main(words: list[str]) -> None:
     figures |= measure("roles", pool_of(MESOS, size(2_000), size(1_000), size(1_000)), given.rounds)
     figures |= measure("quota", quota_pool(size(3_000)), 3)
     figures |= exhausted(size(10_000) // 10, size(1_000) // 10)
+    for name, settings in (("mix", MESOS), ("mix_default", DEFAULTS)):
+        figures[f"{name}_cpu_s"], figures[f"{name}_virtual_s"] = mix(settings, given.scale)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     figures["peak_memory_mb"] = peak / 1024
     for name, figure in figures.items():

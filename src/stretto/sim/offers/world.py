@@ -12,6 +12,7 @@ from stretto.base.rng import Rng
 from stretto.offers.allocator.build import make_allocator
 from stretto.offers.allocator.pool.filters import DEFAULT_REFUSE
 from stretto.offers.allocator.subjects.agents import AgentInfo
+from stretto.offers.allocator.subjects.frameworks import ResourceRequest
 from stretto.offers.allocator.subjects.settings import AllocatorSettings
 from stretto.sim.offers.demand import fill
 from stretto.sim.offers.frameworks import AnswerMode, FrameworkPlan
@@ -38,7 +39,10 @@ class WorldOutcome(msgspec.Struct, frozen=True):
 
 
 class OfferWorld:
-    """Frameworks over one allocator; events are played in the order of their times."""
+    """Frameworks over one allocator; events are played in the order of their times.
+
+    Events of one moment call for one cycle.
+    """
 
     def __init__(
         self, settings: AllocatorSettings, agents: Sequence[AgentInfo], seed: int = 0
@@ -62,6 +66,8 @@ class OfferWorld:
         name = plan.info.id
         self._plans[name], self._left[name] = plan, plan.backlog
         self.master.add_framework(plan.info)
+        if plan.requests:
+            self.master.allocator.request(name, [ResourceRequest(plan.task.scalars)])
 
     def run(self, until: float) -> WorldOutcome:
         """Play until a time, or until all backlogs are empty."""
@@ -73,7 +79,8 @@ class OfferWorld:
                 break
             self.master.advance(max(0.0, at - self.master.now))
             action()
-            if self.master.allocator.is_due:
+            is_last = not self._events or self._events[0][0] > self.master.now
+            if is_last and self.master.allocator.is_due:
                 self._cycle(batch=False)
         placed = inf if self._has_work() else self._last_start
         return WorldOutcome(placed, finished_s=dict(self._finished), **self._counts)

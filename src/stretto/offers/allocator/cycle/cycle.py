@@ -30,6 +30,8 @@ class ShuffledAgents:
 
     def arrange(self, stage: CycleStage, agents: list[AgentState]) -> list[AgentState]:
         """The agents in random order."""
+        if len(agents) < 2:
+            return agents
         return [agents[each] for each in self._draws.permutation(len(agents)).tolist()]
 
 

@@ -23,7 +23,7 @@ class GuaranteePortion:
         self._pool = pool
         self._headroom = headroom
         self._consumption = consumption
-        self._rng = pool.rng.child("shrink", 1)
+        self._rng = pool.item_choice
         self._guaranteed = NOTHING
         #: Roles with frameworks whose guarantee is not satisfied, in the order of the roles.
         self.roles = Shortlist(pool.role_sorter, self._unsatisfied())

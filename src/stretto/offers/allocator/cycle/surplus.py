@@ -25,7 +25,7 @@ class SurplusPortion:
         self._pool = pool
         self._headroom = headroom
         self._consumption = consumption
-        self._rng = pool.rng.child("shrink", 2)
+        self._rng = pool.item_choice
         #: Whether no quota counts.
         self.takes_all = not pool.roles.has_quota
         self._open = None if self.takes_all else Shortlist(pool.role_sorter, self._usable())

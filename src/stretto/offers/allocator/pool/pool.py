@@ -31,6 +31,8 @@ class OfferPool:
         self.settings = settings
         #: Source of chance.
         self.rng = rng
+        #: Chance between indivisible items that compete for one target.
+        self.item_choice = rng.child("items")
         #: Agents.
         self.agents = AgentTable()
         #: Roles.
