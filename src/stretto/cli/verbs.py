@@ -68,6 +68,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "kernels": _offline("kernels:kernels", "Compile the kernels ahead of the first run."),
     "record": _cluster("record:record", "Record a cluster to a file."),
     "get": _cluster("get:get", "List pods, nodes, units, queues or runs of a state."),
+    "top": _cluster("top:top", "Show the measured use of nodes, pods or pools."),
     "explain": _cluster(
         "explain:explain", "Explain why a pod is pending, or why it is on its node."
     ),
