@@ -10,7 +10,6 @@ import pytest
 
 from stretto.api.kinds.federation import (
     FEDERATED_CLUSTER,
-    FEDERATED_TYPE_CONFIG,
     FEDERATION,
     PROPAGATION_POLICY,
 )
@@ -19,9 +18,10 @@ from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.federation import names
 from stretto.federation.assembly import Federation
+from stretto.federation.bootstrap import bootstrap
 from stretto.federation.connection.kube import KubeConnector
-from stretto.federation.controllers.clusters.joining import ROLE
 from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, SECRET
+from stretto.federation.objects.membership.rights import ROLE
 from stretto.federation.settings import FederationSettings
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.render import render
@@ -46,17 +46,9 @@ class RealFleet:
         self.host: KubeStore = store_of(host)
         self.member: KubeStore = store_of(member)
         host.install([entry.kind for entry in FEDERATION])
-        self.put(NAMESPACE, SPACE)
+        assert f"Namespace {SPACE}" in bootstrap(self.host)
         self.put(NAMESPACE, "team")
-        for kind in (NAMESPACE, CONFIG_MAP):
-            self.put(FEDERATED_TYPE_CONFIG.kind, kind.plural, spec=self._config(kind))
         self.federation = Federation(self.host, WallClock(), SETTINGS, KubeConnector(Rng(1)))
-
-    def _config(self, kind: Kind) -> Fields:
-        scope = "Namespaced" if kind.namespaced else "Cluster"
-        source = {"version": "v1", "kind": kind.kind, "pluralName": kind.plural, "scope": scope}
-        step = names.SCHEDULER if kind.namespaced else names.NAMESPACES
-        return {"sourceType": source, "controllers": [[step]]}
 
     def put(self, kind: Kind, name: str, **fields: Any) -> None:
         metadata = {"name": name, **fields.pop("metadata", {})}

@@ -14,12 +14,15 @@ from stretto.api.kinds.federation import (
 )
 from stretto.api.wire.kinds import DEPLOYMENT, NAMESPACE, Kind
 from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
 from stretto.federation import names
-from stretto.federation.controllers.clusters.joining import ROLE
+from stretto.federation.bootstrap import bootstrap
 from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, SECRET
+from stretto.federation.objects.membership.rights import ROLE
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.served import MemberMood
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Store
 from stretto.testing import make_node
@@ -356,3 +359,23 @@ def test_controllers_that_start_again_write_nothing(clusters: Clusters) -> None:
     clusters.fleet.start()
     clusters.fleet.settle()
     assert clusters.fleet.host.version == before
+
+
+def test_bootstrap_credentials_may_go_once_a_service_account_is_there(clusters: Clusters) -> None:
+    clusters.join(useServiceAccount=True)
+    clusters.after(2.0)
+    data = {"bootstrap-token-data": None}
+    clusters.host.patch(SECRET, [Patch(SPACE, "east-secret", {"data": data})])
+    clusters.fleet.start()
+    clusters.after(20.0)
+    assert clusters.condition("Ready")[:2] == ("True", "ClusterReady")
+
+
+def test_a_new_host_gets_its_namespace_and_kinds_once() -> None:
+    host = MemoryStore(ManualClock(START), Rng(1))
+    made = bootstrap(host)
+    assert made[0] == "Namespace kube-admiral-system"
+    assert "FederatedTypeConfig deployments.apps" in made
+    assert bootstrap(host) == []
+    host.delete(FEDERATED_TYPE_CONFIG.kind, [Deletion("", "configmaps")])
+    assert bootstrap(host) == []

@@ -103,6 +103,14 @@ BUILTIN: Final = tuple(map(_kind, _TEXT.strip().splitlines()))
 """The kinds that need no CRD."""
 
 
+_ALWAYS: Final = frozenset(BUILTIN)
+
+
+def serves(store: Store, kind: Kind) -> bool:
+    """Whether a server with the CRDs of a store serves a kind now."""
+    return kind in _ALWAYS or kind in served_kinds(store)
+
+
 def served_kinds(store: Store) -> Iterator[Kind]:
     """The kinds that a server with the CRDs of a store serves now."""
     yield from BUILTIN

@@ -1,6 +1,7 @@
 """A member cluster of this process: a store, nodes, a plane and the controllers of workloads."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import inf
 
 from stretto.api.wire.kinds import NODE, Kind
@@ -8,7 +9,7 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.sim.fleet.controllers import MemberControllers
-from stretto.sim.fleet.kinds import served_kinds
+from stretto.sim.fleet.kinds import served_kinds, serves
 from stretto.sim.fleet.plane import member_plane
 from stretto.sim.fleet.served import MemberStore
 from stretto.stores.embedded.memory import MemoryStore
@@ -40,7 +41,7 @@ class EmbeddedMember:
         self.store = MemoryStore(clock, rng.child("store"))
         self.store.create(NODE, nodes)
         #: Its objects as clients reach them.
-        self.served = MemberStore(self.store, self._serves)
+        self.served = MemberStore(self.store, partial(serves, self.store))
         #: Its scheduler.
         self.plane = member_plane(self.store, clock, rng.child("plane"))
         self._loop = ReconcileLoop(clock)
@@ -61,6 +62,3 @@ class EmbeddedMember:
         """Monotonic time of the next work; infinity if there is none."""
         due = self._loop.next_due()
         return min(inf if due is None else due, self.plane.next_due())
-
-    def _serves(self, kind: Kind) -> bool:
-        return kind in self.kinds()

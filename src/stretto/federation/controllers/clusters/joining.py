@@ -8,6 +8,7 @@ import base64
 from typing import Final
 
 from stretto.api.wire.kinds import NAMESPACE, Kind
+from stretto.base.errors import NotAllowedError
 from stretto.federation import names
 from stretto.federation.objects.membership.kinds import (
     CLUSTER_ROLE,
@@ -15,15 +16,12 @@ from stretto.federation.objects.membership.kinds import (
     SECRET,
     SERVICE_ACCOUNT,
 )
+from stretto.federation.objects.membership.rights import ACCOUNT, ROLE
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Fields, StoredObject
 from stretto.reconcile.reconciler import RetryError
 from stretto.stores.store import Store
 
-ACCOUNT: Final = "kubeadmiral-member"
-"""Name of the service account and of the secret with its token."""
-ROLE: Final = f"kubeadmiral-controller-manager:{ACCOUNT}"
-"""Name of the ClusterRole and of its binding."""
 TOKEN_DELAY: Final = 1.0
 """Seconds between looks for the token, which a controller of the member fills in."""
 
@@ -104,6 +102,19 @@ def grant(store: Store, namespace: StoredObject, rules: list[Fields]) -> None:
     reference = {"apiGroup": CLUSTER_ROLE.group, "kind": "ClusterRole", "name": ROLE}
     binding = {"metadata": metadata, "subjects": [subject], "roleRef": reference}
     _ensure(store, CLUSTER_ROLE_BINDING, binding)
+
+
+def has_rights(store: Store, rules: list[Fields]) -> bool:
+    """Whether the service account has exactly these rights, as far as it may see them.
+
+    Raises:
+        UnreachableError: the member does not answer.
+    """
+    try:
+        role = _get(store, CLUSTER_ROLE, "", ROLE)
+    except NotAllowedError:
+        return False
+    return role is not None and role.fields.get("rules") == rules
 
 
 def _ensure(store: Store, kind: Kind, fields: Fields) -> StoredObject | None:

@@ -128,11 +128,11 @@ class MembershipController:
         """
         try:
             self._links.open(cluster)
-            self._grant(cluster)
         except InputError as error:
             refused = conditions.refused(str(error))
             self._report.write(cluster, *refused)
             raise
+        self._grant(cluster)
 
     def _grant(self, cluster: StoredObject) -> None:
         """Bring the rights of the service account up to date after a change of the kinds."""
@@ -140,13 +140,18 @@ class MembershipController:
             return
         space = self._fleet.settings.namespace
         wanted = rules(self._fleet.types, space)
-        if self._granted.get(cluster.record.name) == wanted:
+        name = cluster.record.name
+        if self._granted.get(name) == wanted:
+            return
+        member = self._links.connection(name)
+        if member is not None and joining.has_rights(member.store, wanted):
+            self._granted[name] = wanted
             return
         connection = self._links.bootstrap(cluster)
         try:
             namespace = joining.claim_namespace(connection.store, space, cluster)
             joining.grant(connection.store, namespace, wanted)
-            self._granted[cluster.record.name] = wanted
+            self._granted[name] = wanted
         except joining.UnjoinableError:
             raise RetryError(
                 f"namespace {space} of the member belongs to another cluster"

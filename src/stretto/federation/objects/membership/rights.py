@@ -18,6 +18,11 @@ _OBSERVED: Final = (
     ("discovery.k8s.io", "endpointslices"),
 )
 """What is read for capacity, unschedulable pods and services."""
+ACCOUNT: Final = "kubeadmiral-member"
+"""Name of the service account and of the secret with its token."""
+ROLE: Final = f"kubeadmiral-controller-manager:{ACCOUNT}"
+"""Name of the ClusterRole and of its binding."""
+
 _PATHS: Final = ("/healthz", "/api", "/api/*", "/apis", "/apis/*", "/openapi/v3")
 """What health checks and the discovery of kinds read."""
 
@@ -48,6 +53,8 @@ def rules(types: Iterable[FederatedType], namespace: str) -> list[Fields]:
             "verbs": ["get", "delete"],
         }
     )
+    own = {"apiGroups": [_RBAC], "resources": ["clusterroles"], "resourceNames": [ROLE]}
+    made.append({**own, "verbs": ["get"]})
     return [*made, {"nonResourceURLs": list(_PATHS), "verbs": ["get"]}]
 
 
