@@ -60,12 +60,12 @@ class AnsweringLine:
 
 
 def surveyed(line: AnsweringLine, times: int = 1) -> ServerSurvey:
-    async def ask() -> ServerSurvey:
+    async def survey() -> ServerSurvey:
         surveys = ServerSurveys(cast("HttpClient", line))
         found = [await surveys.survey() for _ in range(times)]
         return found[-1]
 
-    return asyncio.run(ask())
+    return asyncio.run(survey())
 
 
 SERVED = {
