@@ -1,13 +1,17 @@
 """What all controllers of a federation share: the host, the members and the configured kinds."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.api.wire.kinds import Kind
+from stretto.base.errors import InputError
 from stretto.federation.settings import FederationSettings
 from stretto.federation.types import FederatedType, FederatedTypes, read_type
 from stretto.reconcile.cache import ObjectCache, StoreCache, StoredObject
+
+_LOG: Final = logging.getLogger(__name__)
 
 HOST: Final = "host"
 """Name of the host's store in changes; members have the names of their clusters."""
@@ -44,7 +48,7 @@ class ClusterFleet:
         versions = tuple(sorted(each.record.version for each in self._configs))
         if versions != self._versions:
             self._versions = versions
-            self._types = FederatedTypes(map(read_type, self._configs))
+            self._types = FederatedTypes(_readable(self._configs))
             for type_ in self._types:
                 self.host.follow_synced(type_.kind)
                 self.host.follow_synced(type_.federated_kind)
@@ -111,6 +115,15 @@ class ClusterFleet:
         name = cluster.record.name
         reachable = name in self._members and name not in self._silent
         return reachable and is_joined(cluster) and is_ready(cluster)
+
+
+def _readable(configs: Iterable[StoredObject]) -> Iterator[FederatedType]:
+    """The kinds of the configurations that can be read; the others stop nothing."""
+    for config in configs:
+        try:
+            yield read_type(config)
+        except InputError as error:
+            _LOG.warning("FederatedTypeConfig %s is ignored: %s", config.record.name, error)
 
 
 def condition(cluster: StoredObject, type_: str) -> str:

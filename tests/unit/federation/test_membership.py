@@ -238,6 +238,22 @@ def test_a_member_that_answers_429_is_not_ready_but_not_offline(clusters: Cluste
     assert clusters.condition("Offline")[0] == "False"
 
 
+def test_expired_credentials_are_named_with_what_to_do(clusters: Clusters) -> None:
+    clusters.join()
+    clusters.member.served.set_mood(MemberMood.REFUSES)
+    clusters.after(45.0)
+    status, reason, message = clusters.condition("Ready")
+    assert (status, reason) == ("False", "CredentialsRefused")
+    assert "renew those in the secret" in message
+
+
+def test_a_malformed_kind_does_not_stop_the_others(clusters: Clusters) -> None:
+    clusters.create(FEDERATED_TYPE_CONFIG.kind, "broken", spec={"sourceType": "Deployment"})
+    clusters.join()
+    clusters.deploy()
+    assert clusters.in_member(DEPLOYMENT, "team", "web") is not None
+
+
 def test_a_silent_member_does_not_delay_the_others(clusters: Clusters) -> None:
     clusters.join()
     west = clusters.fleet.add_member("west", [make_node("west-0", cpu=8)])

@@ -16,6 +16,7 @@ _ANSWERS = {
     MemberMood.ANSWERS: MemberAnswer.HEALTHY,
     MemberMood.SILENT: MemberAnswer.UNREACHABLE,
     MemberMood.BUSY: MemberAnswer.UNHEALTHY,
+    MemberMood.REFUSES: MemberAnswer.REFUSED,
 }
 
 

@@ -41,6 +41,8 @@ class MemberMood(Enum):
     SILENT = "silent"
     #: With 429 to every request.
     BUSY = "busy"
+    #: With 401 to every request: the credentials have expired.
+    REFUSES = "refusing"
 
 
 _REPLIES: Final = {
@@ -49,6 +51,9 @@ _REPLIES: Final = {
     ),
     MemberMood.BUSY: Reply(
         WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS, "the member is overloaded"
+    ),
+    MemberMood.REFUSES: Reply(
+        WriteOutcome.REFUSED, StatusReason.FORBIDDEN, "the client certificate has expired"
     ),
 }
 
