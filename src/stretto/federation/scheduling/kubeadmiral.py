@@ -7,7 +7,7 @@ rejects it, and later filters do not see it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -15,12 +15,16 @@ from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMo
 from stretto.federation.planner.kubeadmiral import binpack, spread, weights
 from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
 from stretto.federation.planner.kubeadmiral.weights import ClusterSupply
+from stretto.federation.scheduling import groups
 from stretto.federation.scheduling.fleet import ClusterColumn, MemberCluster, MemberFleet
 from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
 from stretto.federation.scheduling.resources import CPU, GPU
 from stretto.federation.scheduling.selectors import MAX_CLUSTER, RankedCluster, by_points
 from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
+
+GROUPS: Final = "ClusterAffinities"
+"""Where a cluster is rejected that the filters accept and the alternatives of an affinity do not."""
 
 
 class PlacementVerdict(Enum):
@@ -32,6 +36,8 @@ class PlacementVerdict(Enum):
     UNCHANGED = "unchanged"
     #: A filter rejected each cluster.
     NO_CLUSTER_FITS = "no cluster fits"
+    #: The clusters have too few values of a label.
+    SPREAD_UNMET = "too few groups of clusters"
     #: The policy limits the clusters to less than none.
     INVALID_LIMIT = "max clusters below 0"
 
@@ -90,6 +96,10 @@ def schedule(
         return FederatedPlacement(PlacementVerdict.UNCHANGED, dict(workload.current), {}, {})
     filtered_by = rejections(workload, fleet, profile)
     feasible = fleet.only(fleet.mask(name not in filtered_by for name in fleet.names))
+    filtered_by |= dict.fromkeys(feasible.names, GROUPS)
+    feasible = groups.first_group(workload, feasible)
+    for name in feasible.names:
+        del filtered_by[name]
     if not feasible.members:
         return FederatedPlacement(PlacementVerdict.NO_CLUSTER_FITS, {}, filtered_by, {})
     column = total_scores(workload, feasible, profile)
@@ -97,7 +107,10 @@ def schedule(
     limit = workload.max_clusters if MAX_CLUSTER in profile.selectors else None
     if limit is not None and limit < 0:
         return FederatedPlacement(PlacementVerdict.INVALID_LIMIT, {}, filtered_by, scores)
-    selected = _selected(workload, scores, profile)
+    choice = _selected(workload, feasible, scores, profile)
+    if choice.unmet:
+        return FederatedPlacement(PlacementVerdict.SPREAD_UNMET, {}, filtered_by, scores)
+    selected = tuple(each.name for each in choice.ranking)
     members = {each.name: each for each in feasible.members}
     division = (divide or kubeadmiral_division)(workload, [members[name] for name in selected])
     return FederatedPlacement(
@@ -135,13 +148,18 @@ def total_scores(
 
 
 def _selected(
-    workload: FederatedWorkload, scores: Mapping[str, int], profile: ClusterProfile
-) -> tuple[str, ...]:
-    """The clusters that remain after all selectors, best first."""
+    workload: FederatedWorkload,
+    fleet: MemberFleet,
+    scores: Mapping[str, int],
+    profile: ClusterProfile,
+) -> groups.SpreadChoice:
+    """The clusters that remain after all selectors, best first, spread as the workload wants."""
     ranking = by_points(tuple(RankedCluster(*each) for each in scores.items()))
+    ranking = groups.within_most(workload, fleet, ranking)
+    selected = ranking
     for name in profile.selectors:
-        ranking = profile.plugins.selectors[name](workload, ranking)
-    return tuple(each.name for each in ranking)
+        selected = profile.plugins.selectors[name](workload, selected)
+    return groups.with_least(workload, fleet, ranking, selected)
 
 
 def kubeadmiral_division(

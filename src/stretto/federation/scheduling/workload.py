@@ -22,6 +22,18 @@ class ClusterTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterSpread:
+    """How many values of a label the clusters of a workload have; clusters without it are out."""
+
+    #: The label, such as a region or a provider.
+    label: str
+    #: Least values.
+    least: int = 1
+    #: Most values; None is no limit.
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaLimits:
     """What limits the replicas of single clusters."""
 
@@ -69,6 +81,10 @@ class FederatedWorkload:
     required: tuple[ClusterTerm, ...] | None = None
     #: Alternatives that add points.
     preferred: tuple[ClusterTerm, ...] = ()
+    #: Alternatives in order: the first that a feasible cluster matches limits the clusters.
+    alternatives: tuple[tuple[ClusterTerm, ...], ...] = ()
+    #: Spread over values of labels.
+    spread: tuple[ClusterSpread, ...] = ()
     #: Taints that it tolerates.
     tolerations: tuple[Toleration, ...] = ()
     #: Clusters that a migration excludes now.

@@ -193,6 +193,26 @@ class ResourceSelector(Wire, frozen=True):
     match_labels: dict[str, str] = NO_TEXTS
 
 
+class ClusterAffinityGroup(Wire, frozen=True):
+    """One alternative of an affinity; an extension of Stretto."""
+
+    #: Terms on clusters, of which one must match.
+    terms: tuple[NodeSelectorTerm, ...]
+    #: Name, for people.
+    name: str = ""
+
+
+class ClusterSpreadConstraint(Wire, frozen=True):
+    """How many values of a label the clusters have; an extension of Stretto."""
+
+    #: Label of clusters, such as a region or a provider.
+    label: str
+    #: Least values.
+    min_groups: int = 1
+    #: Most values; absent for no bound.
+    max_groups: int | None = None
+
+
 class PropagationPolicySpec(Wire, frozen=True):
     """Where objects go."""
 
@@ -206,6 +226,11 @@ class PropagationPolicySpec(Wire, frozen=True):
     cluster_selector: dict[str, str] = NO_TEXTS
     #: Terms on clusters, of which one must match; absent matches every cluster.
     cluster_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    #: Alternatives in order: the first with a feasible cluster limits the clusters; an extension
+    #: of Stretto.
+    cluster_affinities: tuple[ClusterAffinityGroup, ...] = ()
+    #: Spread over values of labels; an extension of Stretto.
+    spread_constraints: tuple[ClusterSpreadConstraint, ...] = ()
     #: Taints of clusters that are tolerated.
     tolerations: tuple[Toleration, ...] = ()
     #: Largest number of clusters; absent for no bound.

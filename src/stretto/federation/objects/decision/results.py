@@ -14,6 +14,10 @@ def condition_of(workload: FederatedWorkload, result: FederatedPlacement) -> Obj
         return ObjectCondition(SCHEDULED)
     if result.verdict is PlacementVerdict.NO_CLUSTER_FITS:
         return ObjectCondition(SCHEDULED, "NoClusterFits", _rejections(result))
+    if result.verdict is PlacementVerdict.SPREAD_UNMET:
+        labels = ", ".join(f"{x.least} values of {x.label}" for x in workload.spread)
+        text = f"the feasible clusters do not have {labels}: lower minGroups, or label clusters"
+        return ObjectCondition(SCHEDULED, "SpreadUnmet", text)
     if not result.selected:
         text = "the select plugins chose no cluster: raise maxClusters, or change the profile"
         return ObjectCondition(SCHEDULED, "NoClusterSelected", text)

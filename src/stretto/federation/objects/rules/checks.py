@@ -19,6 +19,11 @@ def contradictions(spec: PropagationPolicySpec) -> Iterator[str]:
         yield f"maxClusters is {spec.max_clusters}: set it to 0 or more"
     for each in spec.placement:
         yield from _of_cluster(each)
+    for rule in spec.spread_constraints:
+        least, most = rule.min_groups, rule.max_groups
+        if least < 1 or (most is not None and most < least):
+            text = f"minGroups {least}, maxGroups {most}: set 1 ≤ minGroups ≤ maxGroups"
+            yield f"spreadConstraints of {rule.label}: {text}"
 
 
 def _of_cluster(placement: DesiredPlacement) -> Iterator[str]:

@@ -13,6 +13,8 @@ import msgspec
 
 from stretto.api.types.federation.policies import (
     AutoMigration,
+    ClusterAffinityGroup,
+    ClusterSpreadConstraint,
     DesiredPlacement,
     PropagationPolicySpec,
     ReplicasStrategy,
@@ -74,6 +76,10 @@ class Steering:
     auto_migration: AutoMigration | None
     #: Name of the scheduling profile; empty for the default plugins.
     profile: str
+    #: Alternatives of the affinity, in order.
+    alternatives: tuple[ClusterAffinityGroup, ...] = ()
+    #: Spread over values of labels.
+    spread: tuple[ClusterSpreadConstraint, ...] = ()
     #: Bounds on replicas by cluster.
     limited: Mapping[str, int] = field(default_factory=dict)
     #: Clusters to leave, with the end of the migration in seconds since the epoch.
@@ -106,6 +112,8 @@ def of_policy(spec: PropagationPolicySpec) -> Steering:
         avoid_disruption=replicas is None or replicas.avoid_disruption,
         auto_migration=spec.auto_migration,
         profile=spec.scheduling_profile,
+        alternatives=spec.cluster_affinities,
+        spread=spec.spread_constraints,
     )
 
 
