@@ -24,7 +24,7 @@ from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 
 GROUPS: Final = "ClusterAffinities"
-"""Where a cluster is rejected that the filters accept and the alternatives of an affinity do not."""
+"""What rejects a cluster that the filters accept and the alternatives of an affinity do not."""
 
 
 class PlacementVerdict(Enum):

@@ -81,10 +81,6 @@ class FederatedWorkload:
     required: tuple[ClusterTerm, ...] | None = None
     #: Alternatives that add points.
     preferred: tuple[ClusterTerm, ...] = ()
-    #: Alternatives in order: the first that a feasible cluster matches limits the clusters.
-    alternatives: tuple[tuple[ClusterTerm, ...], ...] = ()
-    #: Spread over values of labels.
-    spread: tuple[ClusterSpread, ...] = ()
     #: Taints that it tolerates.
     tolerations: tuple[Toleration, ...] = ()
     #: Clusters that a migration excludes now.
@@ -99,3 +95,7 @@ class FederatedWorkload:
     starting: Mapping[str, int] = field(default_factory=dict)
     #: Service in the matrix of CPU generations; one without a row runs equally on all models.
     service: str = ""
+    #: Alternatives in order: the first that a feasible cluster matches limits the clusters.
+    alternatives: tuple[tuple[ClusterTerm, ...], ...] = ()
+    #: Spread over values of labels.
+    spread: tuple[ClusterSpread, ...] = ()
