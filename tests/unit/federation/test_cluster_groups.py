@@ -4,7 +4,7 @@ from stretto.api.types.federation.policies import SchedulingMode
 from stretto.api.wire.meta import SelectorRequirement
 from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict, schedule
-from stretto.federation.scheduling.workload import ClusterSpread, ClusterTerm, FederatedWorkload
+from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, LabelSpread
 
 REGIONS = {"a": "east", "b": "east", "c": "west", "d": "north", "e": ""}
 
@@ -36,19 +36,19 @@ def test_no_cluster_fits_where_every_alternative_fails() -> None:
 
 
 def test_a_spread_uses_the_best_groups() -> None:
-    assert placed(spread=(ClusterSpread("region", most=1),)).selected == ("a", "b")
-    assert placed(spread=(ClusterSpread("region", most=2),)).selected == ("a", "b", "c")
+    assert placed(spread=(LabelSpread("region", most=1),)).selected == ("a", "b")
+    assert placed(spread=(LabelSpread("region", most=2),)).selected == ("a", "b", "c")
 
 
 def test_a_spread_leaves_out_clusters_without_the_label() -> None:
-    assert "e" not in placed(spread=(ClusterSpread("region"),)).selected
+    assert "e" not in placed(spread=(LabelSpread("region"),)).selected
 
 
 def test_a_spread_takes_clusters_of_missing_groups_within_the_limit() -> None:
-    found = placed(spread=(ClusterSpread("region", least=2),), max_clusters=2)
+    found = placed(spread=(LabelSpread("region", least=2),), max_clusters=2)
     assert set(found.selected) == {"a", "c"}
 
 
 def test_too_few_groups_place_nothing_new() -> None:
-    found = placed("c", "d", spread=(ClusterSpread("region", least=2),))
+    found = placed("c", "d", spread=(LabelSpread("region", least=2),))
     assert (found.verdict, found.replicas) == (PlacementVerdict.SPREAD_UNMET, {})

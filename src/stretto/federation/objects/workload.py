@@ -10,7 +10,7 @@ from stretto.federation.objects.decision.circumstances import Circumstances
 from stretto.federation.objects.decision.limits import given, limits_of
 from stretto.federation.objects.demand import replicas_of, request_of
 from stretto.federation.objects.rules.steering import Steering
-from stretto.federation.scheduling.workload import ClusterSpread, ClusterTerm, FederatedWorkload
+from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, LabelSpread
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import StoredObject
 
@@ -49,7 +49,7 @@ def federated_workload(
             for each in rules.preferred
         ),
         alternatives=tuple(_terms(each.terms) or () for each in rules.alternatives),
-        spread=tuple(ClusterSpread(x.label, x.min_groups, x.max_groups) for x in rules.spread),
+        spread=tuple(LabelSpread(x.label, x.min_groups, x.max_groups) for x in rules.spread),
         tolerations=rules.tolerations,
         evicted=frozenset(name for name, end in rules.left_until.items() if end > found.wall_time),
         max_clusters=rules.max_clusters,

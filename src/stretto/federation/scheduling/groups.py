@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from stretto.federation.scheduling.filters import matches
 from stretto.federation.scheduling.fleet import MemberFleet
 from stretto.federation.scheduling.selectors import Ranking
-from stretto.federation.scheduling.workload import ClusterSpread, FederatedWorkload
+from stretto.federation.scheduling.workload import FederatedWorkload, LabelSpread
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,6 @@ def with_least(
     return SpreadChoice(selected)
 
 
-def _values(rule: ClusterSpread, fleet: MemberFleet) -> Mapping[str, str]:
+def _values(rule: LabelSpread, fleet: MemberFleet) -> Mapping[str, str]:
     """The value of a label by cluster; empty where it is absent."""
     return {each.name: each.labels.get(rule.label, "") for each in fleet.members}

@@ -22,7 +22,7 @@ class ClusterTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSpread:
+class LabelSpread:
     """How many values of a label the clusters of a workload have; clusters without it are out."""
 
     #: The label, such as a region or a provider.
@@ -98,4 +98,4 @@ class FederatedWorkload:
     #: Alternatives in order: the first that a feasible cluster matches limits the clusters.
     alternatives: tuple[tuple[ClusterTerm, ...], ...] = ()
     #: Spread over values of labels.
-    spread: tuple[ClusterSpread, ...] = ()
+    spread: tuple[LabelSpread, ...] = ()
