@@ -11,9 +11,8 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer
-from stretto.web.local.endings import NamespaceEndController, PodEndController
+from stretto.web.local.controllers import local_controllers
 from stretto.web.local.store import AdmittingStore
-from stretto.workloads.assembly import workload_controllers
 from stretto.workloads.cluster import LocalCluster
 
 _NAME = "local"
@@ -57,13 +56,7 @@ class LocalClusterProcess:
         cache = self._loop.add_store(_NAME, store)
         cache.follow(NAMESPACE)
         cluster = LocalCluster(cache, self._clock)
-        self._loop.add_controllers(
-            [
-                *workload_controllers(cluster),
-                PodEndController(cluster, client),
-                NamespaceEndController(_NAME, self._server.state, client),
-            ]
-        )
+        self._loop.add_controllers(local_controllers(cluster, self._server.state, client))
 
     def step(self) -> bool:
         """Move all parts a little; whether there may be more to do at once."""

@@ -27,9 +27,10 @@ class LocalServer:
         """
         config = uvicorn.Config(
             app,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             lifespan="off",
+            ws="none",
             server_header=False,
             date_header=True,
             timeout_keep_alive=60,

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from stretto_lab.conformance.apiserver import sessions
+from stretto_lab.conformance.apiserver.commands import CommandReplay
 from stretto_lab.conformance.apiserver.deviations import deviation_of
 from stretto_lab.conformance.apiserver.matching import Difference
 from stretto_lab.conformance.apiserver.replay import SessionReplay
@@ -39,14 +40,24 @@ def read(path: Path) -> Iterator[ExchangeCase]:
     Raises:
         InputError: the file cannot be read.
     """
-    replay: SessionReplay | None = None
-    for line in sessions.read(path):
-        if line.setup is not None:
-            replay = SessionReplay(line.setup)
-        elif replay is not None:
-            found = list(replay.differences(line))
-            if line.request is not None or line.events:
-                yield ExchangeCase(line, [] if line.sometimes else found)
+    replay: SessionReplay | CommandReplay | None = None
+    try:
+        for line in sessions.read(path):
+            if line.setup is not None:
+                _close(replay)
+                is_command = line.family == _FAMILY_KUBECTL
+                replay = (CommandReplay if is_command else SessionReplay)(line.setup)
+            elif replay is not None:
+                found = list(replay.differences(line))
+                if line.request is not None or line.events or line.stdout is not None:
+                    yield ExchangeCase(line, [] if line.sometimes else found)
+    finally:
+        _close(replay)
+
+
+def _close(replay: SessionReplay | CommandReplay | None) -> None:
+    if isinstance(replay, CommandReplay):
+        replay.close()
 
 
 def compare(case: ExchangeCase) -> CaseComparison:

@@ -14,7 +14,10 @@ _PATTERNS: Final = {
     "RV": r"\d+",
     "LRV": r"\d+",
     "GEN": r"\d+",
-    "TIME": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z",
+    "TIME": (
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
+        r"|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}"
+    ),
     "MICROTIME": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z",
     "AGE": r"<?[0-9a-z]+>?",
     "NUM": r"\d+",

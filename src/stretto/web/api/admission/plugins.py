@@ -27,6 +27,7 @@ _PROTECTION: Final = {
     ("storage.k8s.io", "VolumeAttributesClass"): "kubernetes.io/vac-protection",
 }
 """Finalizers of new objects."""
+_IMMORTAL: Final = ("default", "kube-system", "kube-public")
 _CHARGED: Final = frozenset({POD, PERSISTENT_VOLUME_CLAIM})
 
 
@@ -55,6 +56,17 @@ def namespace_exists(state: ApiState, admission: AdmittedWrite) -> None:
         raise failures.ApiError(403, "Forbidden", error.message, details)
 
 
+def keep_namespace(_state: ApiState, admission: AdmittedWrite) -> None:
+    """Refuse the deletion of the namespaces of the system."""
+    name = admission.call.route.name
+    if (
+        admission.operation == "DELETE"
+        and admission.resource.stored == NAMESPACE
+        and name in _IMMORTAL
+    ):
+        raise failures.forbidden("", "namespaces", name, "this namespace may not be deleted")
+
+
 def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
     """Limits, priority, tolerations and runtime class of a new pod."""
     item = admission.item
@@ -65,8 +77,21 @@ def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
     with _Refusals(admission.call, item):
         limits.default_pod(request, item, view)
         tolerations.add_default_seconds(spec)
+        stated = spec.pop("priority", None)
         priority.set_priority(request, item, view)
+        if stated not in (None, spec["priority"]):
+            raise _stated_priority(admission, stated, spec["priority"])
         runtime.apply_runtime_class(request, item, view)
+
+
+def _stated_priority(admission: AdmittedWrite, stated: int, computed: int) -> failures.ApiError:
+    """403 about a priority that no class gives."""
+    text = (
+        f"the integer value of priority ({stated}) must not be provided in pod spec; priority "
+        f"admission controller computed {computed} from the given PriorityClass name"
+    )
+    name = (admission.item or {})["metadata"].get("name", "")
+    return failures.forbidden("", "pods", name, text)
 
 
 def change_claim(state: ApiState, admission: AdmittedWrite) -> None:
@@ -152,6 +177,7 @@ class _Refusals:
 
 MUTATING: Final[tuple[Callable[[ApiState, AdmittedWrite], None], ...]] = (
     namespace_exists,
+    keep_namespace,
     change_pod,
     change_claim,
     protect,

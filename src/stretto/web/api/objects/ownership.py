@@ -65,7 +65,7 @@ def reset_fields(call: Call) -> dict[str, Any]:
     """The sub-trees that a write does not change."""
     if call.route.subresource == "status":
         return _STATUS_RESETS.get(call.resource.key, {"f:spec": {}})
-    if call.resource.has_status and call.resource.key != ("", "Node"):
+    if call.resource.has_status:
         return {"f:status": {}}
     return {}
 

@@ -98,11 +98,12 @@ def _bound(state: ApiState, item: Json, wanted: Json) -> Json:
     conditions = [
         each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"
     ]
-    generation = metadata.get("generation")
-    scheduled: Json = {"type": "PodScheduled"}
-    if generation:
-        scheduled["observedGeneration"] = generation
-    scheduled |= {"status": "True", "lastProbeTime": None, "lastTransitionTime": state.now}
+    scheduled: Json = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": state.now,
+    }
     before = [
         index
         for index, each in enumerate(status.get("conditions") or ())

@@ -68,6 +68,10 @@ def _keep_all_else(call: Call, item: Json, old: Json) -> None:
         item.pop(name, None)
         if name in old:
             item[name] = old[name]
+    if call.resource.key == ("", "Pod"):
+        quality = (old.get("status") or {}).get("qosClass")
+        if quality:
+            item["status"] = {"qosClass": quality, **(item.get("status") or {})}
     metadata, before = item["metadata"], old["metadata"]
     if call.resource.definition is not None:
         managed = metadata.get("managedFields")

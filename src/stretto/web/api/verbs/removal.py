@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.kinds import NAMESPACE
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.lifecycle import DEFINITION, begin_end
@@ -75,7 +76,8 @@ def remove(
         _after(state, call, gone.item)
         return found.item, True
     if not already or grace < metadata.get("deletionGracePeriodSeconds", 0):
-        metadata["deletionGracePeriodSeconds"] = grace
+        if resource.stored not in (DEFINITION, NAMESPACE):
+            metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation") and not already:
             metadata["generation"] += 1
     metadata.setdefault("deletionTimestamp", state.later(grace))

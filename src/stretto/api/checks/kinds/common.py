@@ -1,0 +1,119 @@
+"""Rules that several kinds share: numbers, percentages, selectors, enumerations."""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    FieldError,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.texts import check_labels, dns_label, qualified_name
+
+Json = dict[str, Any]
+
+AT_LEAST_ZERO: Final = "must be greater than or equal to 0"
+PERCENT_TEXT: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
+    "'93%', regex used for validation is '[0-9]+%')"
+)
+PORT_TEXT: Final = "must be between 1 and 65535, inclusive"
+_PERCENT: Final = re.compile(r"[0-9]+%")
+_PORTS: Final = range(1, 65_536)
+
+
+def not_negative(value: Any, field: str) -> Errors:
+    """A number that must not be negative; absent counts as 0."""
+    return [invalid(field, value, AT_LEAST_ZERO)] if (value or 0) < 0 else []
+
+
+def one_of(value: Any, field: str, allowed: Sequence[str]) -> Errors:
+    """A value of an enumeration."""
+    return [] if value in allowed else [unsupported(field, value or "", allowed)]
+
+
+def port_number(value: Any, field: str) -> Errors:
+    """A port."""
+    return [] if value in _PORTS else [invalid(field, value or 0, PORT_TEXT)]
+
+
+def count_or_percent(value: Any, field: str) -> Errors:
+    """A count that is not negative, or a percentage."""
+    if isinstance(value, str):
+        return [] if _PERCENT.fullmatch(value) else [invalid(field, value, PERCENT_TEXT)]
+    return not_negative(value, field)
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an IP address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def check_selector(selector: Json | None, field: str) -> Errors:
+    """A label selector."""
+    found: Errors = []
+    if selector is None:
+        return found
+    found += check_labels(selector.get("matchLabels"), f"{field}.matchLabels")
+    for index, rule in enumerate(selector.get("matchExpressions") or ()):
+        where = f"{field}.matchExpressions[{index}]"
+        operator, values = rule.get("operator"), rule.get("values")
+        if operator in ("In", "NotIn"):
+            if not values:
+                detail = "must be specified when `operator` is 'In' or 'NotIn'"
+                found.append(required(f"{where}.values", detail))
+        elif operator in ("Exists", "DoesNotExist"):
+            if values:
+                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                found.append(forbidden(f"{where}.values", detail))
+        else:
+            found.append(invalid(f"{where}.operator", operator, "not a valid selector operator"))
+        found += [
+            invalid(f"{where}.key", rule.get("key", ""), each)
+            for each in qualified_name(rule.get("key", ""))
+        ]
+    return found
+
+
+def selects(selector: Json, labels: dict[str, str]) -> bool:
+    """Whether a selector selects labels."""
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if labels.get(key) != value:
+            return False
+    for rule in selector.get("matchExpressions") or ():
+        value, values = labels.get(rule.get("key", "")), rule.get("values") or ()
+        holds = {
+            "In": value in values,
+            "NotIn": value is None or value not in values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }
+        if not holds.get(rule.get("operator", ""), False):
+            return False
+    return True
+
+
+def unchanged(item: Json, old: Json | None, names: Iterable[str], prefix: str = "") -> Errors:
+    """Members that must keep their values."""
+    if old is None:
+        return []
+    return [
+        immutable(f"{prefix}{name}", item.get(name))
+        for name in names
+        if item.get(name) != old.get(name)
+    ]
+
+
+def labelled(text: str, field: str) -> list[FieldError]:
+    """A name that must be an RFC 1123 label."""
+    return [invalid(field, text, each) for each in dns_label(text)]

@@ -1,0 +1,21 @@
+"""The controllers of a local cluster."""
+
+from stretto.reconcile.reconciler import Reconciler
+from stretto.web.api.internal import ApiClient
+from stretto.web.api.state import ApiState
+from stretto.web.local.endings import NamespaceEndController, PodEndController
+from stretto.web.local.nodes import NodeReadyController
+from stretto.workloads.assembly import workload_controllers
+from stretto.workloads.cluster import LocalCluster
+
+
+def local_controllers(
+    cluster: LocalCluster, state: ApiState, client: ApiClient
+) -> list[Reconciler]:
+    """Controllers of workloads, of nodes, and of what is being deleted."""
+    return [
+        *workload_controllers(cluster),
+        NodeReadyController(cluster, state),
+        PodEndController(cluster, client),
+        NamespaceEndController(cluster.name, state, client),
+    ]

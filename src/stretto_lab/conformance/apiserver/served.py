@@ -1,0 +1,61 @@
+"""A local cluster that a thread serves over HTTP, for programs such as kubectl."""
+
+import threading
+from pathlib import Path
+from typing import Final
+
+from stretto.base.clock import WallClock
+from stretto.base.rng import Rng
+from stretto.daemons.scheduler import plane_config
+from stretto.framework.profile.profile import load_profile
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.web.api.message import Answer, ApiRequest
+from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.application import api_routes, application
+from stretto.web.local.access import write_kubeconfig
+from stretto.web.local.cluster import LocalClusterProcess, LocalParts
+from stretto.web.local.serving import LocalServer
+from stretto.web.serving import listening
+
+_READY_SECONDS: Final = 5.0
+_SCHEDULERS: Final = ("default-scheduler",)
+
+
+class ServedCluster:
+    """An API server over memory, with controllers and a scheduler if wanted."""
+
+    def __init__(self, kubeconfig: Path, *, full: bool) -> None:
+        """Serve on a free port and write a kubeconfig.
+
+        Args:
+            kubeconfig: the file to write.
+            full: whether controllers and a scheduler run.
+        """
+        clock = WallClock()
+        store = MemoryStore(clock, Rng(1))
+        self._server = ApiServer(store, ApiSettings(clock, Rng(2)))
+        plane = None
+        if full:
+            plane = plane_config(load_profile("default"), _SCHEDULERS, 1, "numpy", None)
+        parts = LocalParts(controllers=full, plane=plane)
+        cluster = LocalClusterProcess(self._server, store, clock, parts)
+        self._process = LocalServer(application(api_routes(self.handle)), cluster)
+        listener = listening("127.0.0.1", 0)
+        #: The port.
+        self.port: int = listener.getsockname()[1]
+        write_kubeconfig(kubeconfig, f"http://127.0.0.1:{self.port}", "token")
+        ready = threading.Event()
+        self._thread = threading.Thread(
+            target=self._process.run, args=(listener, ready.set), daemon=True
+        )
+        self._thread.start()
+        ready.wait(_READY_SECONDS)
+
+    def handle(self, request: ApiRequest) -> Answer:
+        """Answer a request without HTTP."""
+        return self._server.handle(request)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._process.stop()
+        self._thread.join(_READY_SECONDS)

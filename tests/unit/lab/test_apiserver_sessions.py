@@ -1,0 +1,52 @@
+"""Replays of recorded sessions: placeholders, order, and what counts as a difference."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from stretto_lab.conformance.apiserver import cases
+from stretto_lab.conformance.apiserver.matching import Bindings, differences
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def found(want: Any, got: Any, bindings: Bindings | None = None) -> list[str]:
+    known = bindings or Bindings({}, NOW)
+    return [path for path, _, _ in differences(want, got, known)]
+
+
+def test_a_placeholder_stands_for_one_value_within_a_session() -> None:
+    bindings = Bindings({}, NOW)
+    assert found({"a": "${RV1}"}, {"a": "7"}, bindings) == []
+    assert found({"a": "${RV1}"}, {"a": "8"}, bindings) == ["a"]
+
+
+def test_two_versions_are_never_equal() -> None:
+    assert found(["${RV1}", "${RV2}"], ["7", "7"]) == ["[1]"]
+
+
+def test_unordered_items_match_in_any_order() -> None:
+    assert found({"${UNORDERED}": [1, 2]}, [2, 1]) == []
+
+
+def test_members_that_only_one_side_has_are_differences() -> None:
+    assert found({"a": 1}, {"b": 1}) == ["a", "b"]
+
+
+def test_a_session_is_replayed_against_a_fresh_server(tmp_path: Path) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    request = {
+        "method": "POST",
+        "path": maps,
+        "headers": {"Authorization": "Bearer ${TOKEN:admin}"},
+    }
+    lines = [
+        {"session": "crud.x", "n": 0, "setup": {"server": "bare", "flags": []}},
+        {"session": "crud.x", "n": 1, "request": {**request, "json": item}, "status": 201},
+        {"session": "crud.x", "n": 2, "request": {**request, "json": item}, "status": 201},
+    ]
+    path = tmp_path / "crud.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    agreed = [not cases.compare(case).disagreed for case in cases.read(path)]
+    assert agreed == [True, False]
