@@ -10,11 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stretto.api.wire.kinds import NODE, POD
-from stretto.explain.inventory.nodes import node_rows
-from stretto.explain.inventory.pods import pod_rows
 from stretto.web.dashboard.requests import read
 from stretto.web.views.sight import Sight, ViewSource
+from stretto.web.views.tables import node_table, pod_table
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """First characters that a spreadsheet would take for a formula."""
@@ -32,8 +30,8 @@ class Exports:
     def routes(self) -> list[Route]:
         """One route for each table and format."""
         tables: dict[str, Rows] = {
-            "pods": lambda sight: pod_rows(sight.scene, sight.records(POD), sight.at),
-            "nodes": lambda sight: node_rows(sight.scene, sight.records(NODE)),
+            "pods": pod_table,
+            "nodes": node_table,
             "queues": lambda sight: sight.scene.queues,
         }
         return [

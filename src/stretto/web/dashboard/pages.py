@@ -7,19 +7,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stretto.api.wire.kinds import NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import NotFoundError
 from stretto.explain.inventory.node_overview import explain_node
-from stretto.explain.inventory.nodes import NodeRow, node_rows
+from stretto.explain.inventory.nodes import node_rows
 from stretto.explain.inventory.overviews import explain_pending_pods
-from stretto.explain.inventory.pods import PodRow, pod_rows
-from stretto.explain.inventory.units import unit_rows
 from stretto.explain.why.on_node import explain_pod_on
 from stretto.explain.why.why import explain_pod
 from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import page_path, read
 from stretto.web.views.queue_tree import queue_tree
 from stretto.web.views.sight import Sight, ViewSource
+from stretto.web.views.tables import matching_pods, node_table, pod_table, unit_table
 
 ROWS: Final = 200
 """Rows of one page of a table."""
@@ -95,11 +94,7 @@ class Pages:
 
     def _node_table(self, sight: Sight, request: Request) -> Values:
         text = request.query_params.get("find", "")
-        found = [
-            each
-            for each in node_rows(sight.scene, sight.records(NODE))
-            if _node_matches(each, text)
-        ]
+        found = node_table(sight, text)
         return {"table": _page_of(found, request), "find": text}
 
     def _node(self, sight: Sight, request: Request) -> Values:
@@ -117,9 +112,9 @@ class Pages:
         text = request.query_params.get("find", "")
         status = request.query_params.get("status", "")
         pods = sight.records(POD)
-        rows = pod_rows(sight.scene, pods, sight.at)
+        rows = pod_table(sight)
         states = sorted({each.status for each in rows})
-        found = [each for each in rows if _pod_matches(each, text, status)]
+        found = matching_pods(rows, text, status)
         return {
             "overview": explain_pending_pods(sight.scene, pods),
             "table": _page_of(found, request),
@@ -153,41 +148,15 @@ class Pages:
         return {"queues": queue_tree(sight.scene.queues)}
 
     def _units(self, sight: Sight, request: Request) -> Values:
-        pods = [*sight.records(POD), *sight.records(POD_GROUP)]
-        rows = pod_rows(sight.scene, pods, sight.at)
-        members = _min_members(sight)
-        units = unit_rows((each for each in rows if each.unit), members)
-        units.sort(key=lambda each: (each.pending == 0, -each.pending, each.name))
-        return {"table": _page_of(units, request)}
+        return {"table": _page_of(unit_table(sight), request)}
 
     def _shards(self, sight: Sight, request: Request) -> Values:
         del request
         return {"shards": sight.shards}
 
 
-def _min_members(sight: Sight) -> dict[str, int | None]:
-    """``min_member`` of the units, by key."""
-    found: dict[str, int | None] = {}
-    for row in sight.scene.cluster.pods.rows().tolist():
-        unit = sight.scene.notes.unit_of(row)
-        if unit is not None and unit.kind != "Pod":
-            found[unit.key] = unit.min_member
-    return found
-
-
 def _key(request: Request) -> str:
     return f"{request.path_params['namespace']}/{request.path_params['name']}"
-
-
-def _node_matches(row: NodeRow, text: str) -> bool:
-    values = (row.name, row.zone, row.status, *(f"{k}={v}" for k, v in row.labels.items()))
-    return not text or any(text in each for each in values)
-
-
-def _pod_matches(row: PodRow, text: str, status: str) -> bool:
-    if status and row.status != status:
-        return False
-    return not text or any(text in each for each in (row.key, row.node, row.queue, row.unit))
 
 
 def _page_of(rows: list[Any], request: Request) -> PageRows:

@@ -1,0 +1,55 @@
+"""Nodes, pods and units of a state as rows of tables."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP
+from stretto.explain.inventory.nodes import NodeRow, node_rows
+from stretto.explain.inventory.pods import PodRow, pod_rows
+from stretto.explain.inventory.units import UnitRow, unit_rows
+from stretto.web.views.sight import Sight
+
+
+def node_table(sight: Sight, text: str = "") -> list[NodeRow]:
+    """The nodes by name; only those whose name, zone, status or a label contains a text."""
+    return [
+        row
+        for row in node_rows(sight.scene, sight.records(NODE))
+        if any(text in each for each in (row.name, row.zone, row.status, *_texts(row.labels)))
+    ]
+
+
+def pod_table(sight: Sight) -> list[PodRow]:
+    """The pods by namespace and name, with the reasons of pending ones."""
+    return pod_rows(sight.scene, sight.records(POD), sight.at)
+
+
+def matching_pods(rows: Sequence[PodRow], text: str, status: str) -> list[PodRow]:
+    """The pods with a status, whose name, node, queue or unit contains a text; empty for any."""
+    return [
+        row
+        for row in rows
+        if status in ("", row.status)
+        and any(text in each for each in (row.key, row.node, row.queue, row.unit))
+    ]
+
+
+def unit_table(sight: Sight) -> list[UnitRow]:
+    """The units of several pods, those with the most pending pods first."""
+    pods = [*sight.records(POD), *sight.records(POD_GROUP)]
+    rows = [each for each in pod_rows(sight.scene, pods, sight.at) if each.unit]
+    units = unit_rows(rows, _min_members(sight))
+    return sorted(units, key=lambda each: (each.pending == 0, -each.pending, each.name))
+
+
+def _texts(labels: Mapping[str, str]) -> Iterator[str]:
+    return (f"{key}={value}" for key, value in labels.items())
+
+
+def _min_members(sight: Sight) -> dict[str, int | None]:
+    """``min_member`` of the units, by key."""
+    found: dict[str, int | None] = {}
+    for row in sight.scene.cluster.pods.rows().tolist():
+        unit = sight.scene.notes.unit_of(row)
+        if unit is not None and unit.kind != "Pod":
+            found[unit.key] = unit.min_member
+    return found
