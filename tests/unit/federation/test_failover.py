@@ -6,6 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, PROPAGATION_POLICY
+from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.controllers.keys import everything
 from stretto.federation.settings import FailoverRule
@@ -13,6 +15,7 @@ from stretto.sim.fleet.building import built, settings_of
 from stretto.sim.fleet.description import FleetScenario, read_fleet
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.served import MemberMood
+from stretto.stores.store import Patch
 
 RULE = FailoverRule(after=20, back_after=20, most_lost=0.5)
 
@@ -71,3 +74,17 @@ def test_objects_move_at_the_rate_of_the_rule(seconds: float, moved: int, repo_r
     run(fleet, seconds)
     names = ("default/web", "default/search")
     assert sum("east" not in placed(fleet, name) for name in names) == moved
+
+
+def test_a_rescale_while_no_cluster_is_feasible_is_done_once_one_is(repo_root: Path) -> None:
+    fleet = fleet_of(RULE, repo_root)
+    nowhere = {"spec": {"clusterSelector": {"region": "moon"}}}
+    fleet.host.patch(PROPAGATION_POLICY.kind, [Patch("default", "two-to-one", nowhere)])
+    run(fleet, 5)
+    fleet.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 6}})])
+    run(fleet, 5)
+    assert placed(fleet) == {"east": 6, "west": 3}
+    labels = {"metadata": {"labels": {"region": "moon"}}}
+    fleet.host.patch(FEDERATED_CLUSTER.kind, [Patch("", "east", labels)])
+    run(fleet, 20)
+    assert placed(fleet) == {"east": 6}

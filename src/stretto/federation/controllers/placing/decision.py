@@ -80,7 +80,7 @@ class PlacementDecision:
         if plans and result.replicas:
             self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
         if self._stays(item, result):
-            return ScheduledSpec(item.federated.spec, condition)
+            return ScheduledSpec(item.federated.spec, condition, decided.KEPT)
         spec = decided.with_result(item.federated.spec, item.type, result)
         return ScheduledSpec(spec, condition, decided.waiting(result))
 

@@ -38,9 +38,11 @@ def occasion(
     if notes.get(names.NO_SCHEDULING) == "true":
         notes[names.TRIGGERS] = triggers.written(record)
         return SchedulingOccasion(schedules=False, notes=notes)
-    if verdict.deferred:
+    # A policy may keep what is placed; replicas without a cluster are placed all the same.
+    waits = names.WAITING in notes and not verdict.deferred.startswith("disableRescheduling")
+    if verdict.deferred and not waits:
         notes[names.DEFERRED] = verdict.deferred
         notes[names.TRIGGERS] = triggers.written(triggers.seen(old, record))
         return SchedulingOccasion(schedules=False, notes=notes)
     notes[names.TRIGGERS] = triggers.written(record)
-    return SchedulingOccasion(verdict.schedules or names.WAITING in notes, notes)
+    return SchedulingOccasion(verdict.schedules or waits, notes)

@@ -1,6 +1,7 @@
 """The result of a scheduling decision as fields of a federated object."""
 
 import json
+from typing import Final
 
 from stretto.federation import names
 from stretto.federation.objects import placements
@@ -31,6 +32,10 @@ def without_result(spec: Fields) -> Fields:
     """A spec without placement and replicas of the scheduler."""
     spec = placements.with_placement(spec, names.SCHEDULER, None)
     return placements.with_overrides(spec, names.SCHEDULER, {})
+
+
+KEPT: Final = '{"kept":true}'
+"""The same annotation where no cluster is feasible and the last placement stays."""
 
 
 def waiting(result: FederatedPlacement) -> str | None:
