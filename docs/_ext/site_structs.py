@@ -20,6 +20,7 @@ FORMS = {
     "stretto.explain.queue/v1": "stretto.explain.inventory.overviews:QueueOverview",
     "stretto.explain.node/v1": "stretto.explain.inventory.node_overview:NodeOverview",
     "stretto.story/v1": "stretto.explain.story:Story",
+    "stretto.capacity/v1": "stretto.sim.fitting.trials:FitReport",
     "stretto.plan/v1": "stretto.sim.history.plan:PlanReport",
     "stretto.doctor/v1": "stretto.explain.doctor.doctor:Checkup",
     "stretto.get.pods/v1": "stretto.explain.inventory.lists:PodList",

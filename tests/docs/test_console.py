@@ -22,6 +22,7 @@ PAGES = (
     "guides/explain",
     "reference/cli",
     "guides/operator/doctor",
+    "guides/capacity",
     "guides/plan",
     "guides/story",
     "guides/plugins",

@@ -74,6 +74,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     ),
     "story": _cluster("story:story", "Show every step of a pod's life, with its cause."),
     "plan": _cluster("plan:plan", "Show what would happen if objects were submitted now."),
+    "capacity": _cluster(
+        "capacity:capacity", "Show how many more of a pod fit, and which nodes would be enough."
+    ),
     "dashboard": _cluster("dashboard:dashboard", "Serve pages about a state on this machine."),
     "queues": _cluster("queues:queues", "Show the queue tree: shares, use and pending pods."),
     "shards": _cluster("shards:shards", "Show the shards: their nodes and their decisions."),

@@ -1,0 +1,172 @@
+"""``stretto capacity``: how many more of a pod fit, and which nodes would be enough."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.base.errors import DoesNotFitError, InputError
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.kernels.tier import tier_of
+from stretto.cli.options import CommandContext
+from stretto.cli.sources.states import (
+    NAMESPACE,
+    StateOptions,
+    read_state,
+    rules_of,
+    state_options,
+)
+
+if TYPE_CHECKING:
+    from stretto.inputs.objects.relations import InputObject
+    from stretto.plane.copy import StoreState
+    from stretto.sim.fitting.trials import FitAnswer, FitQuestion, FitReport
+
+
+@dataclass(frozen=True)
+class CapacityOptions(StateOptions):
+    """Options of ``capacity``."""
+
+    tries_profiles = True
+    #: The manifest of the pod, or of a controller of such pods; ``-`` is standard input.
+    manifest: Path
+    #: Nodes of each ``--lose``.
+    lose: tuple[str, ...]
+    #: ``NODE=N`` of each ``--add``.
+    add: tuple[str, ...]
+    #: Copies for which nodes are bought; ``None`` for none.
+    buy: int | None
+    #: Seeds of the compaction.
+    compact: int
+    #: Copies after which counting ends.
+    most: int
+    #: Kernels: ``auto``, ``numba`` or ``numpy``.
+    tier: str
+
+
+@options.command(
+    "capacity",
+    CapacityOptions,
+    example="""
+        stretto capacity pod.yaml --on cluster
+        stretto capacity examples/capacity/web.yaml --on examples/kubernetes.yaml --lose node-a
+        stretto capacity pod.yaml --on sqlite:run.db --buy 40
+    """,
+)
+@click.argument(
+    "manifest",
+    type=options.ExistingPath(exists=True, allow_dash=True, path_type=Path),
+)
+@click.option(
+    "--lose", multiple=True, metavar="NODE", help="Also answer without this node; may be repeated."
+)
+@click.option(
+    "--add", multiple=True, metavar="NODE=N", help="Also answer with N more nodes like this one."
+)
+@click.option(
+    "--buy",
+    type=options.WholeRange(1),
+    metavar="N",
+    help="Show how many nodes of each kind would be enough for N pods.",
+)
+@click.option(
+    "--compact",
+    type=options.WholeRange(0),
+    default=0,
+    metavar="SEEDS",
+    help="Show how few of the nodes hold the running pods, over this many orders of removal.",
+)
+@click.option(
+    "--most",
+    type=options.WholeRange(1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Count up to this many pods.",
+)
+@options.TIER
+@NAMESPACE
+@state_options
+def capacity(common: CommandContext, opts: CapacityOptions) -> None:
+    """Show how many more of a pod fit on a state.
+
+    MANIFEST is a Kubernetes object with one form of pods. The real scheduler places copies of its
+    first pod on a copy of the state, with all rules of the profile; no running pod is evicted for
+    them. Pods of a lost node are placed first. Nothing is written. Exits with 3 if not even one
+    copy fits now.
+    """
+    import msgspec
+
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.fitting import trials
+    from stretto.sim.fitting.changes import NodeChange
+
+    tier = tier_of(opts.tier, common.console.note)
+    state, namespace = read_state(common, opts, SchedulingRules("", tier))
+    pod = _first_pod(opts.manifest, opts.namespace or namespace or "default", state)
+    question = trials.FitQuestion(state, pod, rules_of(state, "", tier, ()), opts.most)
+    report = trials.FitReport(
+        state.title,
+        f"{pod.namespace}/{pod.name}",
+        (trials.fit(question, NodeChange(), "now"), *_others(question, opts)),
+        () if opts.buy is None else tuple(trials.nodes_to_buy(question, opts.buy)),
+        tuple(
+            trials.compact(state, question.rules, seed)
+            for seed in range(common.seed, common.seed + opts.compact)
+        ),
+    )
+    _show(common.console, report)
+    common.console.json(trials.SCHEMA, msgspec.to_builtins(report))
+    if not report.answers[0].fits:
+        raise DoesNotFitError(f"a copy of {pod.title}", "see `stretto plan` for the reason")
+
+
+def _first_pod(path: Path, namespace: str, state: "StoreState") -> "InputObject":
+    """The first pod of a manifest, as it would be created."""
+    from stretto.api.wire.kinds import POD
+    from stretto.inputs.objects.admission import InputContext
+    from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
+    from stretto.sim.submission.applied import nodes_of
+
+    refused: list[str] = []
+    settings = ManifestOptions(namespace, keep_missing_owners=True)
+    context = InputContext([(each.kind, each.body) for each in state.records], refused)
+    objects, _ = load_with_notes([path], settings, nodes_of(state.records), context)
+    pods = [each for each in objects if each.kind is POD]
+    if not pods:
+        hint = refused[0] if refused else "a Pod, or a controller with at least one replica"
+        raise InputError("MANIFEST", str(path), "an object with pods", hint)
+    return pods[0]
+
+
+def _others(question: "FitQuestion", opts: CapacityOptions) -> "Iterator[FitAnswer]":
+    from stretto.sim.fitting import trials
+    from stretto.sim.fitting.changes import NodeChange
+
+    for name in opts.lose:
+        yield trials.fit(question, NodeChange(lost=frozenset([name])), f"without {name}")
+    for text in opts.add:
+        name, _, count = text.rpartition("=")
+        if not name or not count.isdecimal():
+            raise InputError("--add", text, "NODE=N, with a number N above 0")
+        change = NodeChange(added={name: int(count)})
+        yield trials.fit(question, change, f"with {count} more like {name}")
+
+
+def _show(console: Console, report: "FitReport") -> None:
+    """Write the answers."""
+    console.data(f"On the {report.state}, copies of {report.pod}:")
+    rows = [
+        (each.case, f"{each.fits:,}{' or more' if each.limited else ''}", each.moved, each.unplaced)
+        for each in report.answers
+    ]
+    console.table(["nodes", "pods that fit", "moved", "left pending"], rows)
+    if report.offers:
+        found = [(e.kind, "not with any" if e.nodes is None else e.nodes) for e in report.offers]
+        console.table(["kind", "new nodes"], found)
+    if report.compactions:
+        needed = [(each.seed, each.nodes, each.of) for each in report.compactions]
+        console.table(["seed", "nodes needed", "of"], needed)
