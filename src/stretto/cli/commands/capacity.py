@@ -21,8 +21,6 @@ from stretto.cli.sources.states import (
 )
 
 if TYPE_CHECKING:
-    from stretto.inputs.objects.relations import InputObject
-    from stretto.plane.copy import StoreState
     from stretto.sim.fitting.trials import FitAnswer, FitQuestion, FitReport
 
 
@@ -103,10 +101,11 @@ def capacity(common: CommandContext, opts: CapacityOptions) -> None:
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.fitting import trials
     from stretto.sim.fitting.changes import NodeChange
+    from stretto.sim.fitting.forms import first_pod
 
     tier = tier_of(opts.tier, common.console.note)
     state, namespace = read_state(common, opts, SchedulingRules("", tier))
-    pod = _first_pod(opts.manifest, opts.namespace or namespace or "default", state)
+    pod = first_pod(opts.manifest, opts.namespace or namespace or "default", state)
     question = trials.FitQuestion(state, pod, rules_of(state, "", tier, ()), opts.most)
     report = trials.FitReport(
         state.title,
@@ -122,24 +121,6 @@ def capacity(common: CommandContext, opts: CapacityOptions) -> None:
     common.console.json(trials.SCHEMA, msgspec.to_builtins(report))
     if not report.answers[0].fits:
         raise DoesNotFitError(f"a copy of {pod.title}", "see `stretto plan` for the reason")
-
-
-def _first_pod(path: Path, namespace: str, state: "StoreState") -> "InputObject":
-    """The first pod of a manifest, as it would be created."""
-    from stretto.api.wire.kinds import POD
-    from stretto.inputs.objects.admission import InputContext
-    from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
-    from stretto.sim.submission.applied import nodes_of
-
-    refused: list[str] = []
-    settings = ManifestOptions(namespace, keep_missing_owners=True)
-    context = InputContext([(each.kind, each.body) for each in state.records], refused)
-    objects, _ = load_with_notes([path], settings, nodes_of(state.records), context)
-    pods = [each for each in objects if each.kind is POD]
-    if not pods:
-        hint = refused[0] if refused else "a Pod, or a controller with at least one replica"
-        raise InputError("MANIFEST", str(path), "an object with pods", hint)
-    return pods[0]
 
 
 def _others(question: "FitQuestion", opts: CapacityOptions) -> "Iterator[FitAnswer]":

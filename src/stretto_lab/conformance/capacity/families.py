@@ -4,19 +4,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from stretto_lab.conformance.capacity import (
-    enforcement,
     headroom,
     histograms,
-    load,
     numa,
     overcommit,
     queues,
-    rebalancing,
-    reclaim,
     recommendation,
     scaling,
     scores,
 )
+from stretto_lab.conformance.capacity.koordinator import KOORDINATOR
 from stretto_lab.conformance.equality import Family, Numbers
 
 FAMILIES: Final[Mapping[str, Family]] = {
@@ -32,16 +29,8 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "kc_overcommit_node": Family(overcommit.node_values, Numbers.FLOATS),
     "kc_overcommit_ratio": Family(overcommit.ratio, Numbers.FLOATS),
     "kc_recommend": Family(recommendation.recommend, Numbers.FLOATS),
-    "ko_batch": Family(reclaim.batch, Numbers.FLOATS),
-    "ko_estimator": Family(load.estimator, Numbers.FLOATS),
-    "ko_loadaware": Family(load.load_aware, Numbers.FLOATS),
-    "ko_mid": Family(reclaim.mid, Numbers.FLOATS),
-    "ko_predictor": Family(histograms.predict, Numbers.FLOATS, gaps=True),
-    "ko_cpuset": Family(enforcement.cpuset, Numbers.FLOATS),
-    "ko_lownodeload": Family(rebalancing.low_node_load, Numbers.FLOATS),
-    "ko_memevict": Family(enforcement.evict),
-    "ko_suppress": Family(enforcement.suppress, Numbers.FLOATS),
     "vpa_recommend": Family(histograms.recommend, Numbers.ALL),
+    **KOORDINATOR,
     "vo_binpack": Family(scores.binpack, Numbers.FLOATS),
     "vo_capacity": Family(queues.configured, Numbers.FLOATS),
     "vo_proportion": Family(queues.proportional, Numbers.FLOATS),

@@ -25,32 +25,32 @@ def state() -> StoreState:
     return StoreState("state", records)
 
 
-def ask(most: int = 100) -> FitQuestion:
+def question(most: int = 100) -> FitQuestion:
     return FitQuestion(state(), WANTED, RULES, most)
 
 
 def test_the_free_capacity_holds_three_more_pods() -> None:
-    assert trials.fit(ask(), NodeChange(), "now").fits == 3
+    assert trials.fit(question(), NodeChange(), "now").fits == 3
 
 
 def test_pods_of_a_lost_node_are_placed_first() -> None:
-    question = ask()
-    (running,) = [each.node for each in question.state.records if each.node]
-    answer = trials.fit(question, NodeChange(lost=frozenset([running])), "without")
+    trial = question()
+    (running,) = [each.node for each in trial.state.records if each.node]
+    answer = trials.fit(trial, NodeChange(lost=frozenset([running])), "without")
     assert (answer.fits, answer.moved, answer.unplaced) == (1, 1, 0)
 
 
 def test_more_nodes_hold_more_pods() -> None:
-    assert trials.fit(ask(), NodeChange(added={"a": 2}), "with").fits == 7
+    assert trials.fit(question(), NodeChange(added={"a": 2}), "with").fits == 7
 
 
 def test_counting_ends_at_the_limit() -> None:
-    answer = trials.fit(ask(2), NodeChange(), "now")
+    answer = trials.fit(question(2), NodeChange(), "now")
     assert (answer.fits, answer.limited) == (2, True)
 
 
 def test_the_fewest_new_nodes_are_bought() -> None:
-    (offer,) = trials.nodes_to_buy(ask(), 8)
+    (offer,) = trials.nodes_to_buy(question(), 8)
     assert offer.nodes == 3
     assert isinstance(offer, NodeOffer)
 
@@ -61,9 +61,9 @@ def test_running_pods_are_packed_onto_one_node() -> None:
 
 def test_a_missing_node_is_named() -> None:
     with pytest.raises(NotFoundError, match="node c"):
-        trials.fit(ask(), NodeChange(lost=frozenset("c")), "without c")
+        trials.fit(question(), NodeChange(lost=frozenset("c")), "without c")
 
 
 def test_a_number_of_nodes_below_one_is_refused() -> None:
     with pytest.raises(InputError, match="nodes like a"):
-        trials.fit(ask(), NodeChange(added={"a": 0}), "with")
+        trials.fit(question(), NodeChange(added={"a": 0}), "with")
