@@ -69,6 +69,11 @@ class EmbeddedFleet:
         assert self._federation is not None
         return self._federation
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the controllers run."""
+        return self._federation is not None
+
     def stop(self) -> None:
         """Stop the controllers of the federation; members go on."""
         if self._federation is not None:

@@ -77,7 +77,8 @@ def read(path: Path) -> Iterator[OutcomeCase]:
     free: frozenset[str] = frozenset()
     for number, (want, got) in enumerate(replay.outcomes(), 1):
         parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
-        free |= by_capacity(replay.fleet.federation.fleet)
+        if replay.fleet.is_running:
+            free |= by_capacity(replay.fleet.federation.fleet)
         case = f"{recorded.id}-{number}"
         yield OutcomeCase(case, recorded.family, parts, with_names(parts, got), kinds, free)
 

@@ -195,15 +195,6 @@ def _reported_generation(item: Difference) -> bool:
     return all(each.get("synced") and not each.get("pending") for each in found)
 
 
-def _stale_reasons(item: Difference) -> bool:
-    """KubeAdmiral writes and removes the reasons of deferrals in turn, also if nothing changes."""
-    want, got = item.want, item.got
-    if item.part != "federated" or not want or not got:
-        return False
-    reasons = "scheduling-deferred-reasons"
-    return reasons in want and reasons not in got and _without(want, reasons) == got
-
-
 def _held_autoscaler(item: Difference) -> bool:
     """KubeAdmiral places an autoscaler in the moment before its workload is federated."""
     want, got = item.want, item.got
@@ -259,11 +250,6 @@ DEVIATIONS: Final = (
         "held-autoscaler",
         "An autoscaler whose workload does not allow it has no placement.",
         _held_autoscaler,
-    ),
-    Deviation(
-        "deferral-without-change",
-        "Reasons of a deferral appear only while something is deferred.",
-        _stale_reasons,
     ),
     Deviation(
         "reported-generation",

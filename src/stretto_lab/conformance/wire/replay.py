@@ -46,6 +46,7 @@ class WireReplay:
             common: what all scenarios share: kinds, nodes and configurations.
         """
         self._scenario = scenario
+        self._configs = common["typeConfigs"]
         self._known: set[str] = set()
         settings = settings_of(common)
         clock = ManualClock(EPOCH - CALM_PERIODS * settings.health_period)
@@ -81,7 +82,10 @@ class WireReplay:
 
     def _kinds(self) -> list[Kind]:
         """The kinds that the federation carries."""
-        return [each.kind for each in self.fleet.federation.fleet.types]
+        return [
+            Kind(x["group"], x["version"], x["kind"], x["plural"], namespaced=x["namespaced"])
+            for x in self._configs
+        ]
 
     def _begins_without_controllers(self) -> bool:
         notes = (each for each in self._scenario.steps if isinstance(each, RecordedNote))
