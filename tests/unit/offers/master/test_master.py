@@ -7,7 +7,7 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.offers.allocator.subjects.settings import DEFAULTS
 from stretto.offers.master.core.acls import AclEntity, AclEntry, Acls, EntityType, read_acls
-from tests.support.mesos import MesosBench, scalar, task
+from tests.support.mesos import Body, MesosBench, scalar, task
 
 
 def bench_with_task() -> tuple[MesosBench, str, str]:
@@ -163,3 +163,28 @@ def test_a_framework_without_a_role_of_its_own_is_removed_after_its_time_out() -
     bench.advance(61.0)
     assert bench.master.state.frameworks.is_completed(framework)
     assert [each.name for each in bench.sent][-1] == "ShutdownFrameworkMessage"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "code"),
+    [
+        ("RESERVE_RESOURCES", {}, 400),
+        (
+            "RESERVE_RESOURCES",
+            {
+                "resources": [
+                    scalar("cpus", 1e308) | {"reservations": [{"type": "DYNAMIC", "role": "web"}]}
+                ]
+            },
+            409,
+        ),
+        ("SET_QUOTA", {"guarantee": [{"name": "cpus", "type": "SCALAR"}]}, 400),
+    ],
+)
+def test_an_odd_call_of_an_operator_has_an_answer(kind: str, body: Body, code: int) -> None:
+    bench = MesosBench()
+    agent = bench.agent()
+    moved = {"agent_id": {"value": agent}} | body
+    if kind == "SET_QUOTA":
+        moved = {"quota_request": {"role": "web"} | body}
+    assert bench.post({"type": kind, kind.lower(): moved}, "/api/v1").status == code

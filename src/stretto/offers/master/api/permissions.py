@@ -22,7 +22,8 @@ def permitted(master: MasterState, kind: str, body: Message, principal: str | No
 
 def _reserved(field: str) -> Objects:
     def roles(_: MasterState, body: Message) -> Iterable[str]:
-        listed = body[field] if isinstance(body.get(field), list) else [body[field]]
+        found = body.get(field, [])
+        listed = found if isinstance(found, list) else [found]
         upgraded = [formats.upgraded(each) for each in listed]
         return {each.get("reservations", [{}])[-1].get("role", "*") for each in upgraded}
 

@@ -106,9 +106,9 @@ def quantities_text(quantities: dict[str, int]) -> str:
 
 def milli(number: float) -> int:
     """Thousandths of a scalar, rounded to the nearest, away from zero on ties."""
-    if not math.isfinite(number):
-        return 0 if math.isnan(number) else LARGEST if number > 0 else -LARGEST
-    scaled = abs(number) * MILLI
+    if math.isnan(number):
+        return 0
+    scaled = min(abs(number) * MILLI, LARGEST)
     return int(scaled + 0.5) if number >= 0 else -int(scaled + 0.5)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from stretto.offers.master.checks.resources import list_error
 from stretto.offers.master.core import offering, subjects
 from stretto.offers.master.core.documents import known_roles, reserved_to
 from stretto.offers.master.core.operators.verdict import DONE, OperatorVerdict, bad, conflict
@@ -221,13 +222,15 @@ def _capacity_error(master: MasterState, configs: Iterable[Message]) -> str | No
 
 
 def _legacy_error(request: Message) -> str | None:
-    role = request.get("role")
+    role, guarantee = request.get("role"), request.get("guarantee", [])
+    error = list_error(guarantee)
+    if error:
+        return f"QuotaInfo with invalid resource: {error}"
     if role is None:
         return "QuotaInfo must specify a role"
     error = role_error(role)
     if error:
         return f"QuotaInfo with invalid role: {error}"
-    guarantee = request.get("guarantee", [])
     if not guarantee:
         return "QuotaInfo with empty 'guarantee'"
     names: set[str] = set()
