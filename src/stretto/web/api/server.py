@@ -1,7 +1,9 @@
 """The API server: from a request to a response, without sockets."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
@@ -29,6 +31,8 @@ from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import ObjectStorage, PastStore
 from stretto.web.api.verbs.dispatch import dispatch
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,10 @@ class ApiServer:
         except PlainError as error:
             headers = {**NO_CACHE, "X-Content-Type-Options": "nosniff"}
             return ApiResponse(error.code, error.text.encode(), TEXT, headers)
+        except Exception:  # noqa: BLE001 - one request must not end the process
+            _LOG.exception("%s %s failed", request.method, request.path)
+            status = status_of(ApiError(500, "InternalError", "an internal error occurred"))
+            return ApiResponse(500, dumped(status, "application/json"), headers=NO_CACHE)
 
     def tick(self) -> None:
         """Do what the server does by itself as time passes."""
