@@ -342,6 +342,21 @@ def test_the_first_accept_of_a_contested_offer_wins() -> None:
     assert given.pool.role_sorter.share("role1") == 0.0
 
 
+def test_one_accept_of_two_contested_offers_claims_both() -> None:
+    given = better(holders=2)
+    given.add_framework(framework("1", "role1"))
+    given.add_framework(framework("2", "role2"))
+    given.add_agent(agent(1))
+    first = given.cycle(1.0).offers[1].resources
+    given.update_agent(agent(1, cpus=8))
+    second = given.cycle(2.0, batch=True).offers[0].resources
+    lost = given.claim(Holding("2", "role2", "a1"), first + second)
+    assert {each.framework for each in lost} == {"1"}
+    held = given.pool.agents.find("a1")
+    assert held is not None
+    assert held.held == {("2", "role2"): first + second}
+
+
 def test_a_declined_contested_offer_stays_with_its_other_holder() -> None:
     given = better(holders=2)
     given.add_framework(framework("1", "role1"))

@@ -23,17 +23,22 @@ class HoldingLedger:
         self.lateness = Lateness(pool)
 
     def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
-        """Charge an accepted offer to its holder; return the other holders of a contested one."""
+        """Charge accepted offers to their holder; return the other holders of contested ones.
+
+        ``resources`` may be the sum of several offers of the same agent and role.
+        """
         agent = self._pool.agents.find(holding.agent)
         key = (holding.framework, holding.role)
-        contest = self._pool.contests.find(holding.agent, key, resources)
-        if agent is None or contest is None:
+        if agent is None:
             return ()
-        if contest.holders[0] != key:
-            self._pass_on(agent, contest.holders[0], key, resources)
-        self._pool.contests.close(contest)
-        others = [each for each in contest.holders if each != key]
-        return tuple(Holding(*each, holding.agent) for each in others)
+        others: dict[Holding, None] = {}
+        for contest in self._pool.contests.within(holding.agent, key, resources):
+            if contest.holders[0] != key:
+                self._pass_on(agent, contest.holders[0], key, contest.resources)
+            self._pool.contests.close(contest)
+            others |= {Holding(*each, holding.agent): None for each in contest.holders}
+        others.pop(holding, None)
+        return tuple(others)
 
     def _pass_on(
         self, agent: AgentState, source: tuple[str, str], target: tuple[str, str], what: Resources
@@ -80,15 +85,15 @@ class HoldingLedger:
         if refuse is not None and refuse != 0:
             self._refuse(agent, holding, resources, (now, lifetime(refuse)))
         key = (holding.framework, holding.role)
-        contest = self._pool.contests.find(holding.agent, key, resources)
-        if contest is None:
-            self._pool.release(agent, key, resources)
-        else:
+        for contest in self._pool.contests.exactly(holding.agent, key, resources):
             heir = contest.without(key)
             if heir is not None:
-                self._pass_on(agent, key, heir, resources)
+                self._pass_on(agent, key, heir, contest.resources)
             if len(contest.holders) == 1:
                 self._pool.contests.close(contest)
+            resources -= contest.resources
+        if resources:
+            self._pool.release(agent, key, resources)
         self._call(holding.agent)
 
     def finish(self, holding: Holding, resources: Resources) -> None:

@@ -47,6 +47,25 @@ class ContestIndex:
                 return contest
         return None
 
+    def within(self, agent: str, key: HolderKey, resources: Resources) -> list[Contest]:
+        """The contests of a holder that make up these resources: one, or several together."""
+        whole = self.find(agent, key, resources)
+        if whole is not None:
+            return [whole]
+        found, left = [], resources
+        for contest in self._by_agent.get(agent, ()):
+            if key in contest.holders and left.contains(contest.resources):
+                found.append(contest)
+                left -= contest.resources
+        return found
+
+    def exactly(self, agent: str, key: HolderKey, resources: Resources) -> list[Contest]:
+        """The contests of a holder whose sum is these resources; none if there is a rest."""
+        found, left = self.within(agent, key, resources), resources
+        for contest in found:
+            left -= contest.resources
+        return [] if left else found
+
     def is_uncharged(self, agent: str, key: HolderKey, resources: Resources) -> bool:
         """Whether a holder is offered capacity that another one is charged for."""
         found = self.find(agent, key, resources)
