@@ -1,8 +1,16 @@
 """Outcomes of recorded wire traffic: placeholders, deviations, totals."""
 
+from stretto.api.wire.kinds import CONFIG_MAP
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
 from stretto_lab.conformance.wire.placeholders import equal, filled, with_names
+from stretto_lab.conformance.wire.replay import WireReplay
+from stretto_lab.conformance.wire.scenario import (
+    RecordedNote,
+    RecordedOutcome,
+    UserStep,
+    WireScenario,
+)
 from stretto_lab.conformance.wire.shared import busy_pods, equal_nodes
 
 
@@ -158,3 +166,18 @@ def test_what_was_in_use_becomes_pods() -> None:
     pods = busy_pods(resources)
     requests = pods[0]["spec"]["containers"][0]["resources"]["requests"]
     assert (len(pods), requests) == (4, {"cpu": "3", "memory": "64Mi"})
+
+
+def test_a_replay_goes_on_while_the_controllers_are_stopped() -> None:
+    body = {"metadata": {"name": "conf"}, "data": {}}
+    path = "/api/v1/namespaces/team/configmaps"
+    steps = (
+        RecordedNote(1.0, "controller manager stopped"),
+        UserStep(2.0, "host", "POST", path, body=body),
+        RecordedNote(3.0, "controller manager started again"),
+        RecordedOutcome(4.0, "calm", {}, {}, {}),
+    )
+    common: dict[str, object] = {"typeConfigs": [], "memberKinds": [], "clusters": {}, "nodes": {}}
+    replay = WireReplay(WireScenario("one", "restart", (), steps), common)
+    assert [got["federated"] for _, got in replay.outcomes()] == [{}]
+    assert replay.fleet.host.get(CONFIG_MAP, "team", "conf") is not None
