@@ -5,6 +5,7 @@ from typing import Any
 from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.kinds.table import check_kind
+from stretto.api.checks.kinds.warnings import warnings_of
 from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
@@ -80,4 +81,7 @@ def kind_errors(call: Call, item: Json, old: Json | None) -> Errors:
     """The refused fields of a kind of Kubernetes or of a custom one."""
     if call.resource.definition is not None:
         return check_custom(call.resource, item, old, call.route.subresource)
-    return check_kind(call.resource.key, item, old)
+    errors = check_kind(call.resource.key, item, old)
+    if not errors and not call.route.subresource:
+        call.warnings += warnings_of(call.resource.key, item)
+    return errors
