@@ -81,7 +81,7 @@ def write_options(request: ApiRequest, verb: str, body_options: dict[str, object
         )
     validation = request.parameter("fieldValidation")
     if validation and validation not in _VALIDATIONS:
-        shown = ", ".join(f'"{each}"' for each in ("", *_VALIDATIONS))
+        shown = ", ".join(f'"{each}"' for each in ("", *sorted(_VALIDATIONS)))
         causes.append(
             (
                 "FieldValueNotSupported",

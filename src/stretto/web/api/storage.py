@@ -116,7 +116,12 @@ class ObjectStorage:
             ApiError: its name is taken, or the store refuses it.
         """
         reply = self.store.create(resource.stored, [stored_body(item, resource.stored)])[0]
-        return self._stored(reply, resource, item["metadata"]["name"])
+        name = item["metadata"]["name"]
+        if reply.code is StatusReason.ALREADY_EXISTS and reply.record and reply.record.deleting:
+            error = already_exists(resource.group, resource.resource, name)
+            text = f"object is being deleted: {error.message}"
+            raise ApiError(error.code, error.reason, text, error.details)
+        return self._stored(reply, resource, name)
 
     def replace(
         self, resource: ServedResource, old: Record, item: Json, deleting: str = ""

@@ -131,7 +131,8 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     if call.options.dry_run:
         return shape(call, item)
     if old.record.deleting and not is_held(item):
-        stored = state.storage.remove_whole(call.resource, old.record, item)
+        state.storage.remove_whole(call.resource, old.record, item)
+        stored = StoredItem(item, old.record)
     else:
         stored = state.storage.replace(call.resource, old.record, item)
     for after in state.after_write:
