@@ -56,6 +56,10 @@ class _LoopbackOnly:
                 text = f"the host {name!r} is not this machine; use 127.0.0.1\n"
                 await PlainTextResponse(text, 421)(scope, receive, send)
                 return
+            origin = headers.get(b"origin", b"").decode("latin-1").partition("//")[2]
+            if origin and (origin.rpartition(":")[0] or origin) not in _LOOPBACK:
+                await PlainTextResponse("a page of another site\n", 403)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 

@@ -125,7 +125,9 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     try:
         token = new_token()
         admin = User("admin", "admin", ("system:masters",))
-        server = ApiServer(store, ApiSettings(clock, rng.child("api"), TokenTable({token: admin})))
+        server = ApiServer(
+            store, ApiSettings(clock, rng.child("api"), TokenTable({token: admin}), admin)
+        )
         parts = LocalParts(
             nodes,
             controllers=opts.controllers == "included",
