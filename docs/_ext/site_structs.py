@@ -55,6 +55,7 @@ FORMS = {
     "stretto.federation.run/v1": "stretto.cli.output.federation:FleetRunDocument",
     "stretto.federation.simulate/v1": "stretto.cli.output.federation:FleetSimulateDocument",
     "stretto.federation.story/v1": "stretto.cli.output.federation:FleetStoryDocument",
+    "stretto.offers/v1": "stretto.cli.output.documents:OffersDocument",
     "stretto.queues/v1": "stretto.cli.output.documents:QueueDocument",
     "stretto.shards/v1": "stretto.cli.output.documents:ShardDocument",
     "stretto.defragment/v1": "stretto.cli.output.documents:DefragmentDocument",

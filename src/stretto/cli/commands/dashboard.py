@@ -37,10 +37,10 @@ class DashboardOptions(StateOptions):
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65_535),
+    type=options.WholeRange(0, 65_535),
     default=PORT,
-    show_default=True,
-    help="Port on 127.0.0.1; 0 takes any free one.",
+    metavar="N",
+    help=f"Port on 127.0.0.1; 0 takes any free one [{PORT}].",
 )
 @click.option("--browse", is_flag=True, help="Open the default browser.")
 @options.PLUGIN

@@ -11,7 +11,12 @@ import msgspec
 from stretto.base.errors import InputError, StrettoError
 from stretto.cli import options
 from stretto.cli.options import CommandContext
-from stretto.cli.sources.checks import manifests_content, profile_content, scenario_content
+from stretto.cli.sources.checks import (
+    fleet_content,
+    manifests_content,
+    profile_content,
+    scenario_content,
+)
 from stretto.explain.words.amounts import format_count
 from stretto.inputs.objects.checked import CheckedObject
 from stretto.sim.history.file_kinds import FileKind, kind_of_file
@@ -178,6 +183,7 @@ def _run(path: Path, _plugins: tuple[Path, ...]) -> str:
 
 _CHECKS: Final[Mapping[FileKind, Callable[[Path, tuple[Any, ...]], str]]] = {
     FileKind.SCENARIO: scenario_content,
+    FileKind.FLEET: fleet_content,
     FileKind.PROFILE: profile_content,
     FileKind.RECORDING: _recording,
     FileKind.TRACE: _trace,

@@ -171,3 +171,18 @@ class ErrorDocument(msgspec.Struct, frozen=True):
 
     #: The error.
     error: ErrorFields
+
+
+class OffersDocument(msgspec.Struct, frozen=True):
+    """What a Mesos master offers, or the states of a task."""
+
+    #: Roles with weight, share, frameworks and filters.
+    roles: list[dict[str, Any]] = []
+    #: Frameworks with roles, tasks, use and outstanding offers.
+    frameworks: list[dict[str, Any]] = []
+    #: Outstanding offers with their age and resources; absent for one framework.
+    offers: list[dict[str, Any]] = []
+    #: The first obstacle of each agent that is not offered; only for one framework.
+    obstacles: list[dict[str, Any]] = []
+    #: Tasks with their states; only with ``--task``.
+    tasks: list[dict[str, Any]] = []

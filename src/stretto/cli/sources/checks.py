@@ -28,6 +28,20 @@ def scenario_content(path: Path, plugins: tuple[Path, ...]) -> str:
     return "; ".join((format_count(feed.pods, "pod"), *feed.notes))
 
 
+def fleet_content(path: Path, plugins: tuple[Path, ...]) -> str:
+    """Number of clusters and objects of a fleet.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    from stretto.sim.fleet.description import read_fleet
+
+    del plugins
+    fleet = read_fleet(path).federation
+    clusters = format_count(len(fleet.clusters), "cluster")
+    return f"{clusters}, {format_count(len(fleet.objects), 'object')}"
+
+
 def profile_content(path: Path, plugins: tuple[Path, ...]) -> str:
     """Scheduler names of a profile.
 

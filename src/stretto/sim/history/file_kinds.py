@@ -20,6 +20,8 @@ class FileKind(Enum):
 
     #: Nodes and workloads for ``stretto run``.
     SCENARIO = "scenario"
+    #: Member clusters and objects of a federation.
+    FLEET = "fleet"
     #: A scheduler configuration.
     PROFILE = "profile"
     #: Kubernetes objects.
@@ -36,6 +38,7 @@ class FileKind(Enum):
 
 USES: Final[dict[FileKind, str]] = {
     FileKind.SCENARIO: "stretto run {path}",
+    FileKind.FLEET: "stretto run {path}",
     FileKind.PROFILE: "stretto run SCENARIO.yaml --profile {path}",
     FileKind.MANIFESTS: "stretto plan {path}",
     FileKind.RECORDING: "stretto simulate {path}",
@@ -49,6 +52,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 _APPLICATION_AT: Final = 68
 """Offset of the application id in a SQLite file (https://www.sqlite.org/fileformat.html)."""
 _PROFILE_KEYS: Final = frozenset({"profiles", "plugins", "pluginConfig", "extenders"})
+_FLEET_KEY: Final = "federation"
 _SCENARIO_KEYS: Final = frozenset({"fleet", "workloads"})
 _KEY: Final = re.compile(r"^['\"]?([A-Za-z][\w.-]*)['\"]?\s*:(?:\s|$)(.*)$", re.MULTILINE)
 _FLOW_KEY: Final = re.compile(r"[{,]\s*['\"]?(\w+)['\"]?\s*:")
@@ -89,6 +93,8 @@ def _of_text(text: str) -> FileKind | None:
     keys = _keys(text)
     if "apiVersion" in keys or "kind" in keys:
         return FileKind.PROFILE if keys.get("kind") == PROFILE_KIND else FileKind.MANIFESTS
+    if _FLEET_KEY in keys:
+        return FileKind.FLEET
     if keys.keys() & _SCENARIO_KEYS:
         return FileKind.SCENARIO
     return FileKind.PROFILE if keys.keys() & _PROFILE_KEYS else None

@@ -73,7 +73,7 @@ def test_what_stretto_writes_is_recognised(folder: Path) -> None:
 
 def test_the_examples_are_valid(repo_root: Path) -> None:
     examples = sorted(str(path) for path in (repo_root / "examples").glob("*.yaml"))
-    assert set(kinds_of(*examples).values()) == {"scenario"}
+    assert set(kinds_of(*examples).values()) == {"fleet", "scenario"}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_examples_are_valid(repo_root: Path) -> None:
         ("m.yaml", POD.replace("image: work", "image: 7"), "image"),
         ("r.jsonl", '{"recording": "stretto.recording/v9"}\n', "stretto.recording/v1"),
         ("t.csv", "colour,shape\nred,round\n", "a trace in one of the formats"),
-        ("x.bin", "\x00\x01", "one of: scenario, profile, manifests"),
+        ("x.bin", "\x00\x01", "one of: scenario, fleet, profile, manifests"),
     ],
 )
 def test_an_invalid_file_is_refused_with_its_place(name: str, text: str, said: str) -> None:
