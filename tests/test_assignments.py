@@ -64,7 +64,7 @@ OWNED_RECORDS: dict[str, set[str]] = {
     "stores/faulty": {"self._chance"},
     "stores/kube/login": {"context"},
     "stores/kube/transport": {"batch", "self._session"},
-    "web/api/objects": {"found"},
+    "web/api/objects": {"call", "found"},
     "web/api/subresources": {"call"},
     "web/api/verbs": {"call"},
     "web/dashboard": {"self._environment"},

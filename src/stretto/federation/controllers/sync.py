@@ -1,7 +1,6 @@
 """Writes federated objects to member clusters, repairs drift, and cleans up."""
 
 from collections.abc import Hashable, Iterable
-from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation import names
@@ -17,13 +16,11 @@ from stretto.federation.controllers.members import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.members.advice import advice
-from stretto.federation.problems import PROPAGATED
+from stretto.federation.objects.members.advice import propagated
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later
 
-_DONE: Final = frozenset({Status.OK})
 """States that need no further attempt."""
 
 
@@ -69,7 +66,7 @@ class SyncController:
             writes.patch(self._fleet.host.store, federated, note)
         states = self._spread(item, course)
         self._report(federated, states, self._writer.problems(federated))
-        if set(states.values()) <= _DONE:
+        if all(state is Status.OK for state in states.values()):
             return self._fleet.settings.drift_delay if course.is_open else None
         return self._fleet.settings.deletion_retry
 
@@ -108,18 +105,14 @@ class SyncController:
         self, federated: StoredObject, states: dict[str, Status], problems: dict[str, str]
     ) -> None:
         """Write the state of each cluster to the federated object, and what to do about it."""
-        complete = set(states.values()) <= _DONE
         generation = federated.metadata.get("generation", 1)
         before = federated.status
         clusters = [{"cluster": name, "status": str(state)} for name, state in states.items()]
         status: Fields = {"clusters": clusters, "syncedGeneration": generation}
         present = before.get("conditions") or ()
-        others = [each for each in present if each.get("type") != PROPAGATED]
-        condition: Fields = {"type": PROPAGATED, "status": "True" if complete else "False"}
-        if not complete:
-            condition["reason"] = "CheckClusters"
-            condition["message"] = advice(states, problems)
-        old: Fields = next((each for each in present if each.get("type") == PROPAGATED), {})
+        condition: Fields = propagated(states, problems)
+        others = [each for each in present if each.get("type") != condition["type"]]
+        old: Fields = next((e for e in present if e.get("type") == condition["type"]), {})
         shown = {key: old[key] for key in ("type", "status", "reason", "message") if key in old}
         kept = [
             {key: each[key] for key in ("cluster", "status")}

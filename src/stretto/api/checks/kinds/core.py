@@ -14,7 +14,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import dns_subdomain
-from stretto.api.checks.kinds.common import (
+from stretto.api.checks.kinds.values import (
     check_selector,
     count_or_percent,
     one_of,

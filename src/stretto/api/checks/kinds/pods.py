@@ -13,14 +13,14 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import dns_label, dns_subdomain, label_value, qualified_name
-from stretto.api.checks.kinds.common import (
+from stretto.api.checks.kinds.resources import check_resources
+from stretto.api.checks.kinds.values import (
     check_selector,
     is_address,
     labelled,
     one_of,
     port_number,
 )
-from stretto.api.checks.kinds.resources import check_resources
 
 Json = dict[str, Any]
 

@@ -11,13 +11,13 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.metadata import check_plain_metadata
-from stretto.api.checks.kinds.common import (
+from stretto.api.checks.kinds.pods import check_pod_spec
+from stretto.api.checks.kinds.values import (
     check_selector,
     count_or_percent,
     not_negative,
     selects,
 )
-from stretto.api.checks.kinds.pods import check_pod_spec
 
 Json = dict[str, Any]
 

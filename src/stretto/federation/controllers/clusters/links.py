@@ -13,8 +13,9 @@ from stretto.federation.connection.protocol import (
     MemberConnector,
 )
 from stretto.federation.fleet import ClusterFleet
-from stretto.federation.objects.membership.credentials import read_credentials
+from stretto.federation.objects.membership.credentials import read_credentials, with_account_token
 from stretto.federation.objects.membership.kinds import SECRET
+from stretto.reconcile import writes
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.stores.store import Store
 
@@ -68,6 +69,13 @@ class MemberLinks:
         """The secret of a cluster."""
         name = _spec(cluster).secret_ref.name
         return self._secrets.get(self._fleet.settings.namespace, name) if name else None
+
+    def keep_token(self, cluster: StoredObject, token: str) -> None:
+        """Write the token of the service account to the secret of a cluster, if it has one."""
+        secret = self.secret(cluster)
+        fields = with_account_token(secret, token) if token and secret is not None else None
+        if secret is not None and fields is not None:
+            writes.update(self._fleet.host.store, secret, fields)
 
     def credentials(self, cluster: StoredObject) -> ClusterCredentials:
         """What the secret of a cluster holds; nothing if its spec names no secret.

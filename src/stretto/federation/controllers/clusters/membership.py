@@ -10,7 +10,6 @@ from stretto.federation.controllers.clusters.links import MemberLinks
 from stretto.federation.controllers.clusters.report import ClusterReport
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects.membership import conditions
-from stretto.federation.objects.membership.credentials import with_account_token
 from stretto.federation.objects.membership.rights import rules
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -88,10 +87,7 @@ class MembershipController:
         except (RetryError, StrettoError) as error:
             self._failed(cluster, before, str(error))
             raise
-        if token and (secret := self._links.secret(cluster)) is not None:
-            fields = with_account_token(secret, token)
-            if fields is not None:
-                writes.update(self._fleet.host.store, secret, fields)
+        self._links.keep_token(cluster, token)
         self._report.write(cluster, conditions.JOINED, joinPerformed=True)
 
     def _claim(self, cluster: StoredObject) -> str:

@@ -1,6 +1,6 @@
 """What the clusters of a fleet offer besides their reports: promises and models of CPUs."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -14,11 +14,10 @@ from stretto.federation.objects.clusters import OfferedSupply
 from stretto.federation.objects.decision.circumstances import Circumstances
 from stretto.federation.objects.demand import request_of
 from stretto.federation.scheduling.division import default_division
-from stretto.federation.scheduling.fleet import Amounts
 from stretto.federation.settings import CapacitySource, PlannerKind
 from stretto.reconcile.cache import StoredObject
 
-_NOTHING: Final[Amounts] = {}
+_NOTHING: Final[Mapping[str, int]] = {}
 _ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -66,7 +65,7 @@ class FleetSupply:
             found[model] = found.get(model, 0) + cpu
         return found
 
-    def _free_nodes(self, cluster: str) -> tuple[Amounts, ...]:
+    def _free_nodes(self, cluster: str) -> tuple[Mapping[str, int], ...]:
         """Free amounts of every node that takes pods; empty where only the sums count."""
         member = self._fleet.member(cluster)
         if self._fleet.settings.capacity is not CapacitySource.NODES or member is None:

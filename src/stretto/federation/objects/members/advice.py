@@ -1,9 +1,10 @@
 """What to do about the states of an object in its clusters."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
+from stretto.federation.problems import PROPAGATED
 
 _ADVICE: Final = {
     Status.CLUSTER_NOT_READY: "the cluster is not ready: see its FederatedCluster",
@@ -23,7 +24,21 @@ _ADVICE: Final = {
 """Texts by state."""
 
 
-def advice(states: Mapping[str, Status], problems: Mapping[str, str]) -> str:
+def propagated(states: Mapping[str, Status], problems: Mapping[str, str]) -> dict[str, Any]:
+    """The condition that says whether every cluster holds what it should.
+
+    Args:
+        states: state by cluster.
+        problems: what clusters answered, by cluster.
+    """
+    if all(state is Status.OK for state in states.values()):
+        return {"type": PROPAGATED, "status": "True"}
+    message = _advice(states, problems)
+    head = {"type": PROPAGATED, "status": "False"}
+    return {**head, "reason": "CheckClusters", "message": message}
+
+
+def _advice(states: Mapping[str, Status], problems: Mapping[str, str]) -> str:
     """One sentence for each cluster that does not hold what it should.
 
     Args:

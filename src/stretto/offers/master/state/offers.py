@@ -1,6 +1,7 @@
 """Outstanding offers and inverse offers."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
@@ -8,32 +9,22 @@ from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.messages.schema import Message
 
 
+@dataclass(frozen=True, eq=False)
 class Offer:
     """Capacity of one agent that is charged to a framework until it answers."""
 
-    def __init__(
-        self,
-        offer_id: str,
-        framework_id: str,
-        agent_id: str,
-        resources: ResourceList,
-        *,
-        at: float = 0.0,
-        contested: bool = False,
-    ) -> None:
-        """Take resources that are allocated to the role of the offer."""
-        #: When it was sent.
-        self.at: Final = at
-        #: Whether others are offered the same capacity; the first ACCEPT wins.
-        self.contested: Final = contested
-        #: Id.
-        self.id: Final = offer_id
-        #: The framework.
-        self.framework_id: Final = framework_id
-        #: The agent.
-        self.agent_id: Final = agent_id
-        #: The capacity.
-        self.resources: Final = resources
+    #: Id.
+    id: str
+    #: The framework.
+    framework_id: str
+    #: The agent.
+    agent_id: str
+    #: The capacity.
+    resources: ResourceList
+    #: When it was sent.
+    at: float = 0.0
+    #: Whether others are offered the same capacity; the first ACCEPT wins.
+    contested: bool = False
 
     @property
     def role(self) -> str:
