@@ -198,7 +198,7 @@ def main() -> int:
     check = parser.parse_args().check
     stale = []
     folders = dict.fromkeys(custom_kinds(), FOLDER)
-    folders |= dict.fromkeys(federation_kinds(), FOLDER / "federation")
+    folders |= dict.fromkeys(federation_kinds(), FOLDER.parent / "federation" / "crds")
     for kind, folder in folders.items():
         path, text = folder / f"{kind.plural}.yaml", text_of(kind)
         if not path.exists() or path.read_text(encoding="utf-8") != text:

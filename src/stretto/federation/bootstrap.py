@@ -11,7 +11,7 @@ from stretto.federation import names
 from stretto.federation.objects.defaults import default_types
 from stretto.stores.store import StatusReason, Store
 
-_CRDS = "install its CRDs: kubectl apply -f deploy/crds/federation"
+_CRDS = "install its CRDs: kubectl apply -f deploy/federation/crds"
 
 
 def bootstrap(host: Store, namespace: str = names.SYSTEM_NAMESPACE) -> list[str]:

@@ -9,7 +9,7 @@ import yaml
 from stretto.api.kinds.table import entry_of, federation_kinds
 from stretto.api.wire.kinds import Kind
 
-FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "crds" / "federation"
+FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "federation" / "crds"
 
 
 def version(kind: Kind) -> dict[str, Any]:
