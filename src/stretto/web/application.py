@@ -11,13 +11,13 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from stretto.web.api.message import Answer, ApiRequest, ApiResponse, ApiStream
+from stretto.web.hosts import LOOPBACK_HOSTS, host_of
 
 MAX_BODY: Final = 3 << 20
 """Bytes of a request body, as in kube-apiserver."""
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which a quiet stream looks for events and for its end by itself."""
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 Handle = Callable[[ApiRequest], Answer]
 """Answers a request."""
@@ -50,14 +50,13 @@ class _LoopbackOnly:
         """Pass on a request of this machine."""
         if scope["type"] == "http":
             headers = dict(scope["headers"])
-            host = headers.get(b"host", b"127.0.0.1").decode("latin-1").rpartition(":")
-            name = host[0] or host[2]
-            if name not in _LOOPBACK:
+            name = host_of(headers.get(b"host", b"127.0.0.1").decode("latin-1"))
+            if name not in LOOPBACK_HOSTS:
                 text = f"the host {name!r} is not this machine; use 127.0.0.1\n"
                 await PlainTextResponse(text, 421)(scope, receive, send)
                 return
             origin = headers.get(b"origin", b"").decode("latin-1").partition("//")[2]
-            if origin and (origin.rpartition(":")[0] or origin) not in _LOOPBACK:
+            if origin and host_of(origin) not in LOOPBACK_HOSTS:
                 await PlainTextResponse("a page of another site\n", 403)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

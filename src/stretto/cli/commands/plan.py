@@ -89,13 +89,11 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     """
     import msgspec
 
-    from stretto.inputs.objects.admission import InputContext
-    from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
+    from stretto.cli.sources.planning import planned
+    from stretto.inputs.objects.manifests import ManifestOptions
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.file_kinds import FileKind, expect_kind
     from stretto.sim.history.plan import SCHEMA
-    from stretto.sim.history.plan import plan as plan_objects
-    from stretto.sim.submission.applied import nodes_of
 
     for path in opts.manifests:
         expect_kind(path, FileKind.MANIFESTS)
@@ -103,11 +101,8 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
     namespace = opts.namespace or namespace or "default"
     settings = ManifestOptions(namespace, keep_missing_owners=True, lenient=opts.lenient)
-    refused: list[str] = []
-    context = InputContext([(each.kind, each.body) for each in state.records], refused)
-    objects, notes = load_with_notes(opts.manifests, settings, nodes_of(state.records), context)
-    report = plan_objects(state, objects, rules_of(state, opts.policy, opts.tier, opts.plugin))
-    report = msgspec.structs.replace(report, refused=(*refused, *report.refused))
+    rules = rules_of(state, opts.policy, opts.tier, opts.plugin)
+    report, refused, notes = planned(state, opts.manifests, settings, rules)
     _show(common.console, report)
     for line in notes:
         common.console.data(line)

@@ -15,26 +15,21 @@ if TYPE_CHECKING:
 def planner(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> "Planner":
     """A function that plans YAML on the state of the options, read afresh each time."""
 
-    def planned(text: str) -> "PlanPreview":
-        from stretto.inputs.objects.admission import InputContext
-        from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
+    def previewed(text: str) -> "PlanPreview":
+        from stretto.cli.sources.planning import planned
+        from stretto.inputs.objects.manifests import ManifestOptions
         from stretto.plane.copy import SchedulingRules
-        from stretto.sim.history.plan import plan
-        from stretto.sim.submission.applied import nodes_of
 
         state, namespace = read_state(common, opts, SchedulingRules("", "numpy", plugins=plugins))
         settings = ManifestOptions(namespace or "default", keep_missing_owners=True)
-        refused: list[str] = []
-        context = InputContext([(each.kind, each.body) for each in state.records], refused)
         with TemporaryDirectory(prefix="stretto-") as folder:
             path = Path(folder) / "objects.yaml"
             path.write_text(text, encoding="utf-8")
-            nodes = nodes_of(state.records)
-            objects, notes = load_with_notes([path], settings, nodes, context)
-        report = plan(state, objects, rules_of(state, "", "numpy", plugins))
-        return _preview(report, [*refused, *report.refused, *notes])
+            rules = rules_of(state, "", "numpy", plugins)
+            report, _, notes = planned(state, [path], settings, rules)
+        return _preview(report, [*report.refused, *notes])
 
-    return planned
+    return previewed
 
 
 def _preview(report: "PlanReport", notes: list[str]) -> "PlanPreview":

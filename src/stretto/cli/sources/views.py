@@ -57,7 +57,7 @@ def _fixed(
             scene.scene,
             lambda kind: [each for each in records if each.kind == kind],
             scene.at,
-            shards,
+            lambda: shards,
         )
         if run is not None:
             yield FixedSource(scene.title, sight, lambda pod: story_of_run(run, pod))

@@ -24,6 +24,7 @@ from stretto.web.dashboard.guard import Guard
 from stretto.web.dashboard.pages import Pages
 from stretto.web.dashboard.render import PAGES, Renderer
 from stretto.web.dashboard.requests import page_path
+from stretto.web.hosts import LOOPBACK_HOSTS
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sight import ViewSource
 
@@ -36,7 +37,7 @@ class Access(NamedTuple):
     """Who may open the dashboard."""
 
     #: Names, without port, by which a browser may reach it.
-    hosts: Collection[str] = ("localhost", "127.0.0.1", "[::1]")
+    hosts: Collection[str] = LOOPBACK_HOSTS
     #: What a browser must present once; empty where another layer authenticates.
     token: str = ""
     #: Path below which another application mounts the dashboard; empty for its own server.

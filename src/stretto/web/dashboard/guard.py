@@ -14,6 +14,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stretto.web.hosts import host_of
+
 COOKIE: Final = "stretto-session"
 """Name of the cookie with the token."""
 POLICY: Final = (
@@ -72,11 +74,11 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> str:
         """Why a request is refused; empty if it is not."""
-        host = _host(headers.get("host", ""))
+        host = host_of(headers.get("host", ""))
         if host not in self._hosts:
             return f"host {host!r} is not served here: use {' or '.join(sorted(self._hosts))}\n"
         origin = headers.get("origin", "")
-        if scope["method"] not in _SAFE and _host(origin.partition("://")[2]) not in self._hosts:
+        if scope["method"] not in _SAFE and host_of(origin.partition("://")[2]) not in self._hosts:
             return "changes are accepted from the dashboard's own pages only\n"
         return ""
 
@@ -91,13 +93,6 @@ class Guard:
 
     def _matches(self, presented: str) -> bool:
         return hmac.compare_digest(presented.encode(), self._token.encode())
-
-
-def _host(authority: str) -> str:
-    """The host of ``host:port``; IPv6 addresses keep their brackets."""
-    if authority.startswith("["):
-        return authority.partition("]")[0] + "]"
-    return authority.partition(":")[0]
 
 
 def _with_headers(send: Send) -> Send:

@@ -102,6 +102,7 @@ class Pages:
         records = [each for each in sight.records(NODE) if each.name == name]
         if not records:
             raise NotFoundError(f"node {name}", "no node of that name", "choose one of the table")
+        sight.complete()
         row = node_rows(sight.scene, records)[0]
         overview = None if row.status == "unknown" else explain_node(sight.scene, row)
         return {"row": row, "overview": overview, "writes": self._source.capability.writes}
@@ -111,6 +112,7 @@ class Pages:
     def _pods(self, sight: Sight, request: Request) -> Values:
         text = request.query_params.get("find", "")
         status = request.query_params.get("status", "")
+        sight.complete()
         pods = sight.records(POD)
         rows = pod_table(sight)
         states = sorted({each.status for each in rows})
@@ -125,6 +127,7 @@ class Pages:
 
     def _pod(self, sight: Sight, request: Request) -> Values:
         key = _key(request)
+        sight.complete()
         answer = explain_pod(sight.scene, key)
         try:
             story = self._source.story(key)
@@ -139,6 +142,7 @@ class Pages:
 
     def _pod_on(self, sight: Sight, request: Request) -> Values:
         node = request.query_params.get("node", "")
+        sight.complete()
         return {"answer": explain_pod_on(sight.scene, _key(request), node)}
 
     # ---------------------------------------------------------------- queues, units, shards
@@ -152,7 +156,7 @@ class Pages:
 
     def _shards(self, sight: Sight, request: Request) -> Values:
         del request
-        return {"shards": sight.shards}
+        return {"shards": sight.shards()}
 
 
 def _key(request: Request) -> str:

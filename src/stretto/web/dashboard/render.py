@@ -7,6 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from stretto.explain.words.amounts import format_count
+from stretto.explain.words.durations import short_duration
 
 PAGES: Final = (
     ("/", "Nodes"),
@@ -33,20 +34,10 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {"count": format_count, "age": _age}
+        self._environment.filters |= {"count": format_count, "age": short_duration}
         self._environment.globals |= {"state": title, "pages": pages, "base": base}
 
     def page(self, name: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """The response of a template."""
         text = self._environment.get_template(f"{name}.html").render(values)
         return HTMLResponse(text, status)
-
-
-def _age(seconds: float | None) -> str:
-    """A duration in its largest unit, such as ``5m``; ``-`` if unknown."""
-    if seconds is None:
-        return "-"
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit}"
-    return f"{max(0, int(seconds))}s"

@@ -23,7 +23,9 @@ class Sight(NamedTuple):
     #: Seconds of the run, or wall time, of the state; ``None`` if unknown.
     at: float | None = None
     #: The scheduler's shards; empty if unknown.
-    shards: Sequence[ShardFacts] = ()
+    shards: Callable[[], Sequence[ShardFacts]] = lambda: ()
+    #: Reads what explanations of pods need beyond nodes and queues.
+    complete: Callable[[], None] = lambda: None
 
 
 class Capability(NamedTuple):

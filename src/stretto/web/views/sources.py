@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from threading import RLock
 from typing import Final
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.wire.kinds import EVENT, POD, QUEUE, Kind
-from stretto.explain.metrics.shards import WaitingWork, shard_facts
+from stretto.explain.metrics.shards import ShardFacts, WaitingWork, shard_facts
 from stretto.explain.story import Story, story_of_objects
 from stretto.explain.why.queues import with_implicit_queues
 from stretto.explain.why.sources.live import live_scene
@@ -118,14 +119,15 @@ class PlaneSource:
             scene = live_scene(
                 plane.cluster, plane.config.profile, plane.units, plane.dispatcher.views
             )
-            scene.queues = tuple(with_implicit_queues(scene.queues, self._records(QUEUE)))
-            names = plane.config.cluster.scheduler_names
-            objects = [each for kind in FACT_KINDS for each in self._records(kind)]
-            scene.objects = read_objects(objects, plane.cluster, names)
-            numbers = [shard.number for shard in plane.shards]
-            work = WaitingWork(plane.units, plane.sub_clusters)
-            shards = shard_facts(plane.cluster, numbers, (), work)
-            yield Sight(scene, self._records, plane.clock.now(), shards)
+            records = cache(self._records)
+            scene.queues = tuple(with_implicit_queues(scene.queues, records(QUEUE)))
+
+            def complete() -> None:
+                names = plane.config.cluster.scheduler_names
+                objects = [each for kind in FACT_KINDS for each in records(kind)]
+                scene.objects = read_objects(objects, plane.cluster, names)
+
+            yield Sight(scene, records, plane.clock.now(), self._shards, complete)
 
     def story(self, pod: str) -> Story:
         """The steps of a pod, from its object and its events."""
@@ -136,6 +138,11 @@ class PlaneSource:
     def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
         """Recent decisions later than a position, and the position of the last one."""
         return self.log.after(after)
+
+    def _shards(self) -> Sequence[ShardFacts]:
+        plane = self._plane
+        numbers = [shard.number for shard in plane.shards]
+        return shard_facts(plane.cluster, numbers, (), WaitingWork(plane.units, plane.sub_clusters))
 
     def _records(self, kind: Kind) -> Sequence[Record]:
         return self._plane.store.list(kind).records

@@ -20,6 +20,7 @@ def node_table(sight: Sight, text: str = "") -> list[NodeRow]:
 
 def pod_table(sight: Sight) -> list[PodRow]:
     """The pods by namespace and name, with the reasons of pending ones."""
+    sight.complete()
     return pod_rows(sight.scene, sight.records(POD), sight.at)
 
 
@@ -35,6 +36,7 @@ def matching_pods(rows: Sequence[PodRow], text: str, status: str) -> list[PodRow
 
 def unit_table(sight: Sight) -> list[UnitRow]:
     """The units of several pods, those with the most pending pods first."""
+    sight.complete()
     pods = [*sight.records(POD), *sight.records(POD_GROUP)]
     rows = [each for each in pod_rows(sight.scene, pods, sight.at) if each.unit]
     units = unit_rows(rows, _min_members(sight))

@@ -63,15 +63,21 @@ def unreserve_error(unreserve: Message, on: OperationContext) -> str | None:
     return None
 
 
-def create_error(create: Message, on: OperationContext) -> str | None:
-    """Why a CREATE is invalid."""
-    volumes = create.get("volumes", [])
+def _volumes_error(volumes: list[Message]) -> str | None:
+    """Why the volumes of a CREATE or DESTROY are invalid by themselves."""
     error = _common_error(volumes)
     if error:
         return error
     error = checks.volumes_error(volumes)
+    return f"Not a persistent volume: {error}" if error else None
+
+
+def create_error(create: Message, on: OperationContext) -> str | None:
+    """Why a CREATE is invalid."""
+    volumes = create.get("volumes", [])
+    error = _volumes_error(volumes)
     if error:
-        return f"Not a persistent volume: {error}"
+        return error
     wanted = formats.read(volumes).allocated(None)
     error = checks.unique_volumes_error(on.agent.checkpointed + wanted)
     if error:
@@ -89,12 +95,9 @@ def create_error(create: Message, on: OperationContext) -> str | None:
 def destroy_error(destroy: Message, on: OperationContext) -> str | None:
     """Why a DESTROY is invalid."""
     volumes = destroy.get("volumes", [])
-    error = _common_error(volumes)
+    error = _volumes_error(volumes)
     if error:
         return error
-    error = checks.volumes_error(volumes)
-    if error:
-        return f"Not a persistent volume: {error}"
     wanted = formats.read(volumes).allocated(None)
     single = [ResourceList((item,)) for item in wanted]
     if not all(
