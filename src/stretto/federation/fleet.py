@@ -38,16 +38,15 @@ class ClusterFleet:
         self._configs = host.follow(_TYPES)
         self._clusters = host.follow(_CLUSTERS)
         self._types = FederatedTypes()
-        self._versions: tuple[int, ...] = ()
+        self._revision = 0
 
     # ---------------------------------------------------------------- kinds
 
     @property
     def types(self) -> FederatedTypes:
         """The configured kinds; their objects are followed on the host and in members."""
-        versions = tuple(sorted(each.record.version for each in self._configs))
-        if versions != self._versions:
-            self._versions = versions
+        if self._configs.revision != self._revision:
+            self._revision = self._configs.revision
             self._types = FederatedTypes(_readable(self._configs))
             for type_ in self._types:
                 self.host.follow_synced(type_.kind)

@@ -6,6 +6,7 @@ which must not change them.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import inf
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -121,6 +122,8 @@ class ObjectCache:
         """An empty cache; ``publish`` receives each change."""
         #: The kind.
         self.kind = kind
+        #: Number of changes so far, by which a reader knows whether what it derived still holds.
+        self.revision = 0
         self._source = source
         self._publish = publish
         self._records: dict[str, Record] = {}
@@ -190,6 +193,7 @@ class ObjectCache:
         self._records.clear()
 
     def _replace(self, name: Name, old: StoredObject | None, new: StoredObject | None) -> None:
+        self.revision += 1
         space = self._spaces.setdefault(name[0], {})
         if new is None:
             space.pop(name, None)
@@ -244,6 +248,8 @@ class StoreCache:
         self._publish = publish
         self._caches: dict[Kind, ObjectCache] = {}
         self._reflectors: dict[Kind, Reflector] = {}
+        self._numbers: dict[Kind, int] = {}
+        self._waiting: set[Kind] = set()
         self._end = store.subscribe(self._mark)
 
     def follow(self, kind: Kind) -> ObjectCache:
@@ -252,6 +258,8 @@ class StoreCache:
         if cache is None:
             cache = self._caches[kind] = ObjectCache(kind, self.name, self._publish)
             self._reflectors[kind] = Reflector(self.store, kind, cache)
+            self._numbers.setdefault(kind, len(self._numbers))
+            self._waiting.add(kind)
         return cache
 
     def follow_synced(self, kind: Kind) -> ObjectCache:
@@ -276,13 +284,22 @@ class StoreCache:
 
     def poll(self, now: float) -> int:
         """Read all changes of all kinds; returns their number."""
-        read = 0
-        for reflector in tuple(self._reflectors.values()):
-            while reflector.is_due(now):
+        waiting = sorted(self._waiting, key=self._numbers.__getitem__)
+        return sum(self._poll(kind, now) for kind in waiting)
+
+    def _poll(self, kind: Kind, now: float) -> int:
+        """Read all changes of one kind; it waits no longer unless it has more to read."""
+        reflector, read = self._reflectors.get(kind), 0
+        self._waiting.discard(kind)  # before the poll: a change that arrives now adds it again
+        try:
+            while reflector is not None and reflector.is_due(now):
                 found = reflector.poll(now)
                 read += found
                 if not found:
                     break
+        finally:
+            if reflector is not None and (reflector.is_due(now) or reflector.list_at < inf):
+                self._waiting.add(kind)
         return read
 
     def close(self) -> None:
@@ -295,3 +312,4 @@ class StoreCache:
         reflector = self._reflectors.get(kind)
         if reflector is not None:
             reflector.mark()
+            self._waiting.add(kind)

@@ -46,6 +46,9 @@ class EmbeddedMember:
         self.plane = member_plane(self.store, clock, rng.child("plane"))
         self._loop = ReconcileLoop(clock)
         self._loop.add_controllers(controllers.over(self._loop.add_store(name, self.store), clock))
+        self._clock = clock
+        self._seen = -1  # version at which a step has changed nothing
+        self._due = -inf
 
     def kinds(self) -> Iterator[Kind]:
         """The kinds that it serves."""
@@ -54,11 +57,16 @@ class EmbeddedMember:
     def step(self) -> bool:
         """Run what is due and schedule what is pending; whether anything changed in the store."""
         before = self.store.version
+        if before == self._seen and self._due > self._clock.monotonic():
+            return False
         self._loop.step()
         self.plane.run_until_idle()
-        return self.store.version != before
+        due = self._loop.next_due()
+        self._due = min(inf if due is None else due, self.plane.next_due())
+        moved = self.store.version != before
+        self._seen = -1 if moved else before
+        return moved
 
     def next_due(self) -> float:
         """Monotonic time of the next work; infinity if there is none."""
-        due = self._loop.next_due()
-        return min(inf if due is None else due, self.plane.next_due())
+        return self._due if self._seen == self.store.version else -inf
