@@ -116,7 +116,7 @@ kube-tools: $(DEV) ## Build etcd, Kubernetes, kwok and helm into the user's cach
 
 .PHONY: test-kube
 test-kube: $(DEV) kernels kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
-	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/e2e
+	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server RETRY=1 $(FAMILY) kube 600 --timeout 240 tests/contract tests/e2e
 
 .PHONY: test-mesos
 test-mesos: $(DEV) ## Run unmodified Mesos clients against a master and agents that are killed in between

@@ -20,6 +20,9 @@ LONGEST = 120.0
 SURELY = 3
 """Consecutive rejections required, because short writes of the server also use the slot."""
 
+PATIENCE = 30
+"""Probes after which a slow write that has no reply and no slot starts again."""
+
 
 def no_master(plane: ControlPlane, user: str) -> None:
     """Give a user all rights outside system:masters, whose members never receive 429."""
@@ -39,7 +42,7 @@ def only_place_taken(plane: ControlPlane, by: str) -> Iterator[None]:
     """
     write = _SlowWrite(plane, by)
     try:
-        until(write.holds_the_place, lambda: "the write slot is free")
+        until(write.holds_the_place, write.describe)
         yield
         write.end()
     finally:
@@ -53,18 +56,31 @@ class _SlowWrite:
         self._plane, self._by = plane, by
         self._path = f"/api/v1/namespaces/{SPACE}/configmaps"
         self._body = json.dumps({"metadata": {"name": f"slow-{turn()}"}}).encode()
-        self._full = 0
+        self._full = self._attempts = self._probes = self._status = 0
         self._line = self._begun()
 
     def holds_the_place(self) -> bool:
-        """Whether other writes are rejected; a rejected slow write is started again."""
-        if self._was_rejected():
+        """Whether other writes are rejected.
+
+        A slow write that was rejected, or that does not take the slot in time, starts again. No
+        probe is sent in the same call, because the probe could take the slot first.
+        """
+        if self._was_rejected() or self._probes >= PATIENCE:
             self.close()
-            self._line, self._full = self._begun(), 0
+            self._line = self._begun()
+            return False
         dry = f"{self._path}?dryRun=All"
-        is_full = self._plane.send("POST", dry, self._body, self._by).status == 429
-        self._full = self._full + 1 if is_full else 0
+        self._status = self._plane.send("POST", dry, self._body, self._by).status
+        self._probes += 1
+        self._full = self._full + 1 if self._status == 429 else 0
         return self._full >= SURELY
+
+    def describe(self) -> str:
+        """The last probe and the number of attempts."""
+        return (
+            f"the write slot is not taken: attempt {self._attempts}, probe {self._probes}, "
+            f"status {self._status}"
+        )
 
     def _was_rejected(self) -> bool:
         """Whether the server replied before the body."""
@@ -86,6 +102,8 @@ class _SlowWrite:
         self._line.close()
 
     def _begun(self) -> HTTPSConnection:
+        self._full = self._probes = 0
+        self._attempts += 1
         trust = create_default_context(cafile=str(self._plane.credentials.ca.cert))
         line = HTTPSConnection("127.0.0.1", self._plane.port, timeout=LONGEST, context=trust)
         line.putrequest("POST", self._path)
