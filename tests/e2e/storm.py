@@ -20,7 +20,7 @@ LONGEST = 120.0
 SURELY = 3
 """Consecutive rejections required, because short writes of the server also use the slot."""
 
-PATIENCE = 30
+MOST_PROBES = 30
 """Probes after which a slow write that has no reply and no slot starts again."""
 
 
@@ -65,7 +65,7 @@ class _SlowWrite:
         A slow write that was rejected, or that does not take the slot in time, starts again. No
         probe is sent in the same call, because the probe could take the slot first.
         """
-        if self._was_rejected() or self._probes >= PATIENCE:
+        if self._was_rejected() or self._probes >= MOST_PROBES:
             self.close()
             self._line = self._begun()
             return False
