@@ -127,8 +127,11 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
         if not isinstance(value, dict) or kind.item is None:
             raise _mismatch(value, kind, path, place)
         item = kind.item
+        named = item.form in (Form.STRUCT, Form.LIST, Form.MAP)
         return {
-            key: _zero_item(item) if each is None else _value(each, item, f"{path}.{key}", place)
+            key: _zero_item(item)
+            if each is None
+            else _value(each, item, f"{path}.{key}" if named else path, place)
             for key, each in value.items()
         }
     return value if form is Form.ANY else _SCALARS[form](value, kind, path, place)

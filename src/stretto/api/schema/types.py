@@ -74,7 +74,11 @@ class StructType:
     @cached_property
     def defaulted(self) -> tuple["FieldType", ...]:
         """Fields with a default."""
-        return tuple(each for each in self.fields.values() if each.default not in (None, {}, ""))
+        return tuple(
+            each
+            for each in self.fields.values()
+            if each.default not in (None, {}) and (each.is_pointer or each.default != "")
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from stretto.api.checks.fields.errors import quoted
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import User
 from stretto.web.api.failures import bad_request, invalid
@@ -69,7 +70,7 @@ def write_options(request: ApiRequest, verb: str, body_options: dict[str, object
     kind = Kind("meta.k8s.io", "v1", words.get(verb, "DeleteOptions"), "")
     causes = []
     dry = request.query.get("dryRun") or list(body_options.get("dryRun") or ())  # type: ignore[call-overload]
-    if dry and dry != ["All"]:
+    if dry and set(dry) != {"All"}:
         shown = ", ".join(f'"{each}"' for each in ("All",))
         listed = "[" + ", ".join(f'"{each}"' for each in dry) + "]"
         causes.append(
@@ -98,10 +99,27 @@ def write_options(request: ApiRequest, verb: str, body_options: dict[str, object
                 "fieldManager",
             )
         )
+    causes += _unprintable(manager)
     if causes:
         raise invalid(kind, "", causes)
     force = request.parameter("force")
     return WriteOptions(bool(dry), manager, validation or "Warn", _flag(force))
+
+
+def _unprintable(manager: str) -> list[tuple[str, str, str]]:
+    """What is wrong with the characters of a manager's name."""
+    return [
+        (
+            "FieldValueInvalid",
+            (
+                f"Invalid value: {quoted(manager)}: invalid character U+{ord(each):04X} "
+                f"(at position {index})"
+            ),
+            "fieldManager",
+        )
+        for index, each in enumerate(manager)
+        if not each.isprintable()
+    ]
 
 
 def _flag(text: str) -> bool | None:

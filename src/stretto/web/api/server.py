@@ -24,9 +24,9 @@ from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, status_of
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
-from stretto.web.api.negotiation import error_media
+from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
-from stretto.web.api.routes import Route, parse_route, verb_of
+from stretto.web.api.routes import parse_route, verb_of
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import ObjectStorage, PastStore
@@ -84,9 +84,7 @@ class ApiServer:
                 return replace(answer, body=b"")
             return answer
         except ApiError as error:
-            headers = {**NO_CACHE, **error.headers}
-            media = error_media(request.header("accept"))
-            return ApiResponse(error.code, dumped(status_of(error), media), media, headers)
+            return _failed(request, error, [])
         except PlainError as error:
             headers = {**NO_CACHE, "X-Content-Type-Options": "nosniff"}
             return ApiResponse(error.code, error.text.encode(), TEXT, headers)
@@ -126,16 +124,16 @@ class ApiServer:
             raise failures.no_route()
         resource = self._state.resources.find(route.group, route.version, route.resource)
         if resource is None:
-            raise failures.no_route() if self._is_built_in(route) else no_page()
+            raise failures.no_route() if self._is_built_in(route.group) else no_page()
         call = Call(request, route, resource, verb, user)
-        return dispatch(self._state, call, self._snapshots)
+        try:
+            return dispatch(self._state, call, self._snapshots)
+        except ApiError as error:
+            return _failed(request, error, call.warnings)
 
-    def _is_built_in(self, route: Route) -> bool:
-        """Whether a path names a version of Kubernetes, whose other resources are missing."""
-        return any(
-            (each.group, each.kind.version) == (route.group, route.version)
-            for each in self._state.resources.built_in()
-        )
+    def _is_built_in(self, group: str) -> bool:
+        """Whether a path names a group of Kubernetes, whose other resources are missing."""
+        return any(each.group == group for each in self._state.resources.built_in())
 
     def _user(self, request: ApiRequest) -> User:
         if self._settings.tokens is None:
@@ -146,6 +144,14 @@ class ApiServer:
     def _token_user(self, token: str) -> User | None:
         tokens = self._settings.tokens
         return None if tokens is None else tokens.user(token)
+
+
+def _failed(request: ApiRequest, error: ApiError, warnings: list[str]) -> ApiResponse:
+    """A failure as an answer, with the warnings that came before it."""
+    headers = {**NO_CACHE, **warning_headers(warnings), **error.headers}
+    media = error_media(request.header("accept"))
+    body = b"" if request.method == "HEAD" else dumped(status_of(error), media)
+    return ApiResponse(error.code, body, media, headers)
 
 
 def _selected_name(request: ApiRequest) -> str:

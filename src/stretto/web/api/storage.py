@@ -142,13 +142,15 @@ class ObjectStorage:
         reply = self.store.update(resource.stored, [update])[0]
         return self._stored(reply, resource, old.name)
 
-    def remove_whole(self, resource: ServedResource, old: Record, item: Json) -> StoredItem:
+    def remove(self, resource: ServedResource, old: Record) -> StoredItem:
         """Delete an object whose record is still the current one, finalizers or not.
+
+        Watches see its stored state with the version of the deletion.
 
         Raises:
             ApiError: it was changed meanwhile, or the store refuses it.
         """
-        body = stored_body(item, old.kind)
+        body = stored_body(rendered(old), old.kind)
         update = Update(old.namespace, old.name, body, old.version, whole=True, ends=True)
         reply = self.store.update(resource.stored, [update])[0]
         return self._stored(reply, resource, old.name)

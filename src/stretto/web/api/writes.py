@@ -7,7 +7,7 @@ from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.metadata import check_metadata, check_metadata_update
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.objects.changes import check_version, kind_errors, restore, shape
+from stretto.web.api.objects.changes import check_version, kind_errors, merge_owners, restore, shape
 from stretto.web.api.objects.ownership import blank, own
 from stretto.web.api.objects.preparation import prepare_changed, prepare_new
 from stretto.web.api.objects.strategies import (
@@ -53,6 +53,7 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
     resource, metadata = call.resource, item["metadata"]
     strategy = strategy_of(resource)
     _drop_assigned(metadata)
+    merge_owners(call, metadata)
     admission = AdmittedWrite(call, "CREATE", item, None)
     for admit in state.mutating:
         admit(state, admission)
@@ -60,8 +61,6 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         reset_status(item, resource)
     if strategy.counts:
         metadata["generation"] = 1
-    else:
-        metadata.pop("generation", None)
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = _generated(state, metadata["generateName"])
     prepare_new(state, call, item)
@@ -99,6 +98,7 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     strategy = strategy_of(resource)
     check_version(call, item, old, needs=strategy.needs_version)
     restore(item, old.item)
+    merge_owners(call, item["metadata"])
     admission = AdmittedWrite(call, "UPDATE", item, old.item)
     for admit in state.mutating:
         admit(state, admission)
@@ -131,7 +131,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     if call.options.dry_run:
         return shape(call, item)
     if old.record.deleting and not is_held(item):
-        state.storage.remove_whole(call.resource, old.record, item)
+        state.storage.remove(call.resource, old.record)
         stored = StoredItem(item, old.record)
     else:
         stored = state.storage.replace(call.resource, old.record, item)

@@ -67,9 +67,7 @@ class NamespaceEndController:
             return 0.1
         served = self._state.resources.find("", "v1", "namespaces")
         if served is not None:
-            item = {**found.item, "metadata": dict(found.item["metadata"])}
-            item["spec"] = {}
-            storage.remove_whole(served, found.record, item)
+            storage.remove(served, found.record)
         return None
 
     def _emptied(self, kind: Kind, namespace: str) -> int:

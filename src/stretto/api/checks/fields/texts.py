@@ -1,5 +1,6 @@
 """Rules about names, labels and other texts, with the messages of kube-apiserver."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,6 +8,7 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import (
     Errors,
     invalid,
+    quoted,
     required,
     too_long,
 )
@@ -17,8 +19,10 @@ _DNS1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LABEL_LIMIT: Final = 63
 _SUBDOMAIN_LIMIT: Final = 253
+_SHORT_LIMIT: Final = 52
 _ANNOTATIONS_LIMIT: Final = 256 << 10
 
+ADDRESS_TEXT: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 LABEL_TEXT: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
@@ -45,7 +49,7 @@ _NAME_PART: Final = (
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 _QUALIFIED_SHAPE: Final = (
-    "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start "
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start "
     "and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
     "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS "
     "subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -55,13 +59,32 @@ _QUALIFIED_SHAPE: Final = (
 def dns_label(text: str) -> list[str]:
     """What is wrong with an RFC 1123 label."""
     found = _length(text, _LABEL_LIMIT)
-    return found if _LABEL.fullmatch(text) else [*found, LABEL_TEXT]
+    if _LABEL.fullmatch(text):
+        return found
+    return [*found, "must not contain dots" if _SUBDOMAIN.fullmatch(text) else LABEL_TEXT]
 
 
 def dns_subdomain(text: str) -> list[str]:
     """What is wrong with an RFC 1123 subdomain."""
     found = _length(text, _SUBDOMAIN_LIMIT)
     return found if _SUBDOMAIN.fullmatch(text) else [*found, SUBDOMAIN_TEXT]
+
+
+def short_subdomain(text: str) -> list[str]:
+    """What is wrong with a name that is a subdomain and leaves room for a suffix."""
+    found = dns_subdomain(text)
+    if len(text) > _SHORT_LIMIT:
+        found.append(f"must be no more than {_SHORT_LIMIT} characters")
+    return found
+
+
+def address_name(text: str) -> list[str]:
+    """What is wrong with a name that is an IP address in canonical form."""
+    try:
+        shown = str(ipaddress.ip_address(text))
+    except ValueError:
+        return [ADDRESS_TEXT]
+    return [] if shown == text else [f"must be in canonical form ({quoted(shown)})"]
 
 
 def dns_1035(text: str) -> list[str]:
@@ -85,13 +108,18 @@ def label_value(text: str) -> list[str]:
     return found
 
 
-def qualified_name(text: str) -> list[str]:
-    """What is wrong with the key of a label or the name of a resource."""
+def label_key(text: str) -> list[str]:
+    """What is wrong with the key of a label."""
+    return qualified_name(text, "a valid label key")
+
+
+def qualified_name(text: str, word: str = "a qualified name") -> list[str]:
+    """What is wrong with the name of a resource and the like."""
     prefix, slash, name = text.rpartition("/")
     found = []
     if slash:
         if "/" in prefix:
-            return [_QUALIFIED_SHAPE]
+            return [f"{word} {_QUALIFIED_SHAPE}"]
         if not prefix:
             found.append("prefix part must be non-empty")
         else:
@@ -114,7 +142,7 @@ def check_labels(labels: Mapping[str, Any] | None, field: str) -> Errors:
     found: Errors = []
     for key in sorted(labels or {}):
         value = (labels or {})[key]
-        found += [invalid(field, key, each) for each in qualified_name(key)]
+        found += [invalid(field, key, each) for each in label_key(key)]
         found += [invalid(field, value, each) for each in label_value(str(value))]
     return found
 

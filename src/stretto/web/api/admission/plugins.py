@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.admission import limits, priority, pvcs, runtime, tolerations
 from stretto.api.admission.request import AdmissionRequest, ForbiddenError, Operation
+from stretto.api.checks.pod import SYSTEM_CLASSES
 from stretto.api.wire.kinds import (
     NAMESPACE,
     NODE,
@@ -65,6 +66,18 @@ def keep_namespace(_state: ApiState, admission: AdmittedWrite) -> None:
         and name in _IMMORTAL
     ):
         raise failures.forbidden("", "namespaces", name, "this namespace may not be deleted")
+
+
+def keep_system_classes(_state: ApiState, admission: AdmittedWrite) -> None:
+    """Refuse the deletion of the priority classes of the system."""
+    name = (admission.old or {}).get("metadata", {}).get("name", "")
+    if (
+        admission.operation == "DELETE"
+        and admission.resource.stored == PRIORITY_CLASS
+        and name in SYSTEM_CLASSES
+    ):
+        text = "this is a system priority class and cannot be deleted"
+        raise failures.forbidden(admission.resource.group, "priorityclasses", name, text)
 
 
 def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
@@ -178,6 +191,7 @@ class _Refusals:
 MUTATING: Final[tuple[Callable[[ApiState, AdmittedWrite], None], ...]] = (
     namespace_exists,
     keep_namespace,
+    keep_system_classes,
     change_pod,
     change_claim,
     protect,

@@ -34,8 +34,7 @@ _TERMINATING: Final = {
     "status": "True",
     "reason": "InstanceDeletionPending",
     "message": (
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will be initiated "
-        "as soon as possible"
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     ),
 }
 
@@ -177,10 +176,10 @@ def _end(state: ApiState, found: StoredItem) -> None:
     for record in state.storage.listing(kind).records:
         stored = state.storage.find(kind, record.namespace, record.name)
         if stored is not None and served is not None:
-            state.storage.remove_whole(served, stored.record, stored.item)
+            state.storage.remove(served, stored.record)
     left = [each for each in found.item["metadata"].get("finalizers") or () if each != CLEANUP]
     item = {**found.item, "metadata": {**found.item["metadata"], "finalizers": left}}
     if not left:
-        state.storage.remove_whole(resource, found.record, item)
+        state.storage.remove(resource, found.record)
     elif left != found.item["metadata"].get("finalizers"):
         state.storage.replace(resource, found.record, item)

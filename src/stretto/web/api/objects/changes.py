@@ -1,6 +1,6 @@
 """What every write checks and answers: version and identity, the rules of the kind, the form."""
 
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.errors import invalid as invalid_field
@@ -11,6 +11,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.objects import check_custom, shown_custom
+from stretto.web.api.resources import ServedResource
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
@@ -39,18 +40,14 @@ def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> No
             resource.group,
             resource.resource,
             name,
-            "StorageError: invalid object, Code: 4, Key: , ResourceVersion: 0, "
-            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-            f"UID in object meta: {old.record.uid}",
+            other_uid(resource, old.record.namespace, name, (uid, old.record.uid)),
         )
     version = metadata.get("resourceVersion")
-    if not version:
+    if not version or version == "0":
         if needs:
             detail = "must be specified for an update"
             error = invalid_field("metadata.resourceVersion", 0, detail)
-            kind = resource.kind
-            if resource.definition is not None:
-                kind = Kind(kind.group, kind.version, kind.plural, kind.plural)
+            kind = Kind(resource.group, resource.kind.version, resource.resource, "")
             cause = (error.reason, error.message, error.field)
             raise failures.invalid(kind, name, [cause])
         return
@@ -60,21 +57,65 @@ def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> No
         raise failures.conflict(resource.group, resource.resource, name, failures.MODIFIED)
 
 
+_KEYS: Final = {
+    ("", "services"): "services/specs",
+    ("", "endpoints"): "services/endpoints",
+    ("", "nodes"): "minions",
+    ("", "replicationcontrollers"): "controllers",
+    ("networking.k8s.io", "ingresses"): "ingress",
+    ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
+    ("apiextensions.k8s.io", "customresourcedefinitions"): (
+        "apiextensions.k8s.io/customresourcedefinitions"
+    ),
+}
+"""Parts of etcd keys that are not the plural."""
+
+
+def other_uid(resource: ServedResource, namespace: str, name: str, uids: tuple[str, str]) -> str:
+    """Why a write conflicts that wants another uid than the object has, with its key in etcd."""
+    part = _KEYS.get((resource.group, resource.resource), resource.resource)
+    if resource.definition is not None:
+        part = f"{resource.group}/{resource.resource}"
+    key = "/".join(each for each in ("/registry", part, namespace, name) if each)
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uids[0]}, "
+        f"UID in object meta: {uids[1]}"
+    )
+
+
 def restore(item: Json, old: Json) -> None:
     """Take over what a change cannot name."""
     metadata, before = item["metadata"], old["metadata"]
-    for name in ("uid", "creationTimestamp"):
-        if not metadata.get(name) and name in before:
-            metadata[name] = before[name]
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        metadata.pop(name, None)
-        if name in before:
+    if "creationTimestamp" in before:
+        metadata["creationTimestamp"] = before["creationTimestamp"]
+    for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if metadata.get(name) is None and name in before:
             metadata[name] = before[name]
     metadata.pop("selfLink", None)
     metadata.pop("generation", None)
     if "generation" in before:
         metadata["generation"] = before["generation"]
     metadata["resourceVersion"] = before["resourceVersion"]
+
+
+def merge_owners(call: Call, metadata: Json) -> None:
+    """Drop repeated owners, with a warning."""
+    owners = metadata.get("ownerReferences") or []
+    kept: list[Json] = []
+    twice: list[str] = []
+    for each in owners:
+        if each in kept:
+            twice.append(each.get("uid", ""))
+        else:
+            kept.append(each)
+    if twice:
+        metadata["ownerReferences"] = kept
+        call.warnings.append(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner "
+            "references in 1.20+, and may reject such requests as early as 1.24; please fix your "
+            f"requests; duplicate UID(s) observed: {', '.join(dict.fromkeys(twice))}"
+        )
 
 
 def kind_errors(call: Call, item: Json, old: Json | None) -> Errors:

@@ -60,12 +60,13 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
     try:
         value, repeated = json_text.parse(body)
     except JsonTextError as error:
-        raise bad_request(f"{prefix}{error}{_excerpt(body)}") from error
+        shown = _excerpt(body) if expected else ""
+        raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
         raise bad_request(
             f"{prefix}json: cannot unmarshal {json_word(value)} into Go value of type struct "
             '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
-            f'Kind string "json:\\"kind,omitempty\\"" }}{_excerpt(body)}'
+            f'Kind string "json:\\"kind,omitempty\\"" }} ({body[:_SHOWN].hex()})'
         )
     return value, repeated
 
@@ -127,6 +128,7 @@ def read_object(
     prefix += f"handled as a {kind.kind}: "
     same = (version or kind.api_version) == kind.api_version
     if not same or (resource.definition is None and (stated or kind.kind) != kind.kind):
+        _read_as_stated(value, prefix)
         raise _other_kind(stated, version, resource, prefix)
     try:
         item, unknown = _decoded(value, resource)
@@ -139,6 +141,17 @@ def read_object(
     if problems and validation == "Strict":
         raise bad_request(f"{prefix}strict decoding error: {', '.join(problems)}")
     return item, problems if validation == "Warn" else []
+
+
+def _read_as_stated(value: Json, prefix: str) -> None:
+    """Refuse a body that is not even an object of the kind that it states."""
+    group, _, version = str(value.get("apiVersion") or "").rpartition("/")
+    name = kind_versions().get((group, version, value.get("kind", "")))
+    if name is not None:
+        try:
+            decode(value, struct(name), Decoding())
+        except DecodeError as error:
+            raise bad_request(prefix + str(error)) from error
 
 
 def _decoded(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:

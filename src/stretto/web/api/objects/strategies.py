@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.checks.fields.metadata import NameRule
-from stretto.api.checks.fields.texts import dns_label, dns_subdomain, path_segment
+from stretto.api.checks.fields.texts import (
+    address_name,
+    dns_label,
+    dns_subdomain,
+    path_segment,
+    short_subdomain,
+)
 from stretto.api.schema.decoding import zero
 from stretto.web.api.resources import ServedResource
 
@@ -77,15 +83,35 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 _STORAGE: Final = "storage.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 
+
+_CONDITIONAL: Final = frozenset(
+    {
+        ("policy", "PodDisruptionBudget"), ("coordination.k8s.io", "Lease"),
+        ("coordination.k8s.io", "LeaseCandidate"), ("node.k8s.io", "RuntimeClass"),
+        (_STORAGE, "CSIDriver"), (_STORAGE, "CSINode"), (_STORAGE, "VolumeAttachment"),
+        (_STORAGE, "CSIStorageCapacity"), (_ADMISSION, "ValidatingAdmissionPolicy"),
+        (_ADMISSION, "ValidatingAdmissionPolicyBinding"), (_ADMISSION, "MutatingAdmissionPolicy"),
+        (_ADMISSION, "MutatingAdmissionPolicyBinding"),
+        (_ADMISSION, "ValidatingWebhookConfiguration"),
+        (_ADMISSION, "MutatingWebhookConfiguration"), ("apiregistration.k8s.io", "APIService"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    }
+)  # fmt: skip
+"""Kinds whose updates need a resource version."""
+
 _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("", "Namespace"): {"name_rule": dns_label},
+    ("", "Service"): {"name_rule": dns_label},
+    ("apps", "StatefulSet"): {"name_rule": dns_label},
+    ("batch", "CronJob"): {"name_rule": short_subdomain},
+    ("apiregistration.k8s.io", "APIService"): {"name_rule": path_segment},
+    ("networking.k8s.io", "IPAddress"): {"name_rule": address_name},
     ("", "Node"): {"keeps_status": True},
     ("", "Endpoints"): {"creates_on_update": True},
     ("", "Event"): {"creates_on_update": True},
     ("", "LimitRange"): {"creates_on_update": True},
-    ("coordination.k8s.io", "Lease"): {"creates_on_update": True, "needs_version": True},
+    ("coordination.k8s.io", "Lease"): {"creates_on_update": True},
     ("events.k8s.io", "Event"): {"creates_on_update": True},
-    ("node.k8s.io", "RuntimeClass"): {"needs_version": True},
     (_RBAC, "Role"): {"name_rule": path_segment, "creates_on_update": True},
     (_RBAC, "ClusterRole"): {"name_rule": path_segment, "creates_on_update": True},
     (_RBAC, "RoleBinding"): {"name_rule": path_segment, "creates_on_update": True},
@@ -93,19 +119,26 @@ _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): {},
 }
 
-_DEFAULT: Final = Strategy()
-
 
 def strategy_of(resource: ServedResource) -> Strategy:
     """The strategy of a kind."""
     if resource.definition is not None:
         return Strategy(counts=True, needs_version=True, counted=())
     key = resource.key
+    found = _STRATEGIES.get(key)
+    if found is None:
+        found = _STRATEGIES[key] = _made(resource, key)
+    return found
+
+
+_STRATEGIES: Final[dict[tuple[str, str], Strategy]] = {}
+"""Strategies by group and kind, made when they are first used."""
+
+
+def _made(resource: ServedResource, key: tuple[str, str]) -> Strategy:
     counts = key in _COUNTED
-    special = _SPECIAL.get(key)
-    if not counts and special is None:
-        return _DEFAULT
-    facts: dict[str, Any] = dict(special or {})
+    facts: dict[str, Any] = dict(_SPECIAL.get(key, {}))
+    facts["needs_version"] = key in _CONDITIONAL
     if counts and "spec" not in resource.struct.fields:
         facts["counted"] = _WHOLE
     return Strategy(counts=counts, **facts)
@@ -138,6 +171,8 @@ def count_generation(item: Json, old: Json, strategy: Strategy, resource: Served
         if resource.key == ("apps", "Deployment"):
             notes = item["metadata"].get("annotations"), old["metadata"].get("annotations")
             changed = changed or notes[0] != notes[1]
+        if resource.key == ("discovery.k8s.io", "EndpointSlice"):
+            changed = changed or item["metadata"].get("labels") != old["metadata"].get("labels")
         generation = before + changed
     metadata = item["metadata"]
     metadata.pop("generation", None)

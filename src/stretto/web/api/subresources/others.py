@@ -24,7 +24,7 @@ def finalize(state: ApiState, call: Call) -> ApiResponse:
     found = state.storage.get(call.resource, "", call.route.name)
     check_version(call, item, found, needs=False)
     finalizers = (item.get("spec") or {}).get("finalizers") or []
-    changed: Json = {**found.item, "metadata": dict(found.item["metadata"])}
+    changed: Json = {**found.item, "metadata": item["metadata"]}
     changed["spec"] = {**(found.item.get("spec") or {}), "finalizers": finalizers}
     if not finalizers:
         del changed["spec"]["finalizers"]
@@ -33,7 +33,7 @@ def finalize(state: ApiState, call: Call) -> ApiResponse:
     metadata = changed["metadata"]
     is_ending = "deletionTimestamp" in metadata and not metadata.get("finalizers")
     if is_ending and not finalizers:
-        state.storage.remove_whole(call.resource, found.record, changed)
+        state.storage.remove(call.resource, found.record)
         return answer(state, call, changed)
     stored = store_changed(
         state, AdmittedWrite(call, "UPDATE", changed, found.item, "finalize"), found

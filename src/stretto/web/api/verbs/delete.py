@@ -9,12 +9,13 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import bad_request
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.negotiation import encoded
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.reading import parse_body
 from stretto.web.api.selection.options import selection_of
+from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
-from stretto.web.api.verbs.answers import accept, answer
+from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
+from stretto.web.api.verbs.lists import list_answer, page_of
 from stretto.web.api.verbs.removal import DeleteOptions, remove
 
 Json = dict[str, Any]
@@ -24,7 +25,11 @@ _RETURNED: Final = frozenset(
     {
         ("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("", "PersistentVolume"),
         ("", "PersistentVolumeClaim"), ("", "ResourceQuota"), ("", "PodTemplate"),
-        ("", "LimitRange"),
+        ("storage.k8s.io", "StorageClass"), ("storage.k8s.io", "CSIDriver"),
+        ("storage.k8s.io", "CSINode"), ("storage.k8s.io", "VolumeAttachment"),
+        ("storage.k8s.io", "VolumeAttributesClass"), ("resource.k8s.io", "ResourceClaim"),
+        ("resource.k8s.io", "ResourceClaimTemplate"), ("resource.k8s.io", "DeviceClass"),
+        ("resource.k8s.io", "ResourceSlice"),
     }
 )  # fmt: skip
 """Kinds whose deletion answers with the object."""
@@ -102,27 +107,14 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
     return answer(state, call, status)
 
 
-def delete_collection(state: ApiState, call: Call) -> ApiResponse:
-    """Delete the selected objects; answers with them as a list."""
+def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
+    """Delete the selected objects, or a page of them; answers with them as a list."""
     options = read_options(call)
     selection = selection_of(call)
-    version = str(state.storage.version)
-    found = []
-    for record in state.storage.listing(call.resource.stored, call.route.namespace).records:
+    accepted = accept(call, LIST_FORMS)
+    page = page_of(state, call, snapshots, selection)
+    for record in page.records:
         stored = state.storage.find(call.resource.stored, record.namespace, record.name)
-        if stored is not None and selection.matches(stored.item):
-            last, _ = remove(state, call, stored, options)
-            found.append(shape(call, last))
-    if call.resource.definition is None:
-        found = [
-            {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-            for item in found
-        ]
-    kind = call.resource.kind
-    body: Json = {
-        "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
-        "apiVersion": kind.api_version,
-        "metadata": {"resourceVersion": version},
-        "items": found,
-    }
-    return encoded(body, accept(call, ()), 200, call.warnings)
+        if stored is not None:
+            remove(state, call, stored, options)
+    return list_answer(state, call, page, accepted)

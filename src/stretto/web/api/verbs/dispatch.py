@@ -9,6 +9,7 @@ from stretto.web.api.message import Answer
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.table import subresource
+from stretto.web.api.verbs.delete import delete_collection
 from stretto.web.api.verbs.get import get
 from stretto.web.api.verbs.lists import lists
 from stretto.web.api.verbs.table import WRITES
@@ -34,6 +35,8 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     if warning:
         call.warnings.append(warning)
     _check_scope(call)
+    if call.request.method == "HEAD":
+        raise failures.no_method()
     if route.subresource or call.resource.key == ("", "Binding"):
         return subresource(state, call)
     if is_review(call) and verb == "create":
@@ -48,6 +51,8 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
         return lists(state, call, snapshots)
     if verb == "get":
         return get(state, call)
+    if verb == "deletecollection":
+        return delete_collection(state, call, snapshots)
     handler = WRITES.get(verb)
     if handler is None or (verb in ("update", "patch") and not route.name):
         raise failures.no_method()
@@ -60,5 +65,8 @@ def _check_scope(call: Call) -> None:
     route, resource = call.route, call.resource
     if route.namespace and not resource.kind.namespaced:
         raise failures.no_route()
-    if resource.kind.namespaced and not route.namespace and (route.name or call.verb == "create"):
-        raise failures.no_route()
+    if resource.kind.namespaced and not route.namespace:
+        if call.verb == "deletecollection":
+            raise failures.no_method()
+        if route.name or call.verb == "create":
+            raise failures.no_route()

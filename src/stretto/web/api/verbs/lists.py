@@ -1,13 +1,14 @@
 """GET of a collection: selection, pages and versions."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from stretto.stores.store import Record
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, expired, too_new
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.negotiation import encoded
+from stretto.web.api.negotiation import Accepted, encoded
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
@@ -19,10 +20,29 @@ from stretto.web.api.verbs.answers import LIST_FORMS, accept, metadata_only
 Json = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class ListPage:
+    """One page of a list."""
+
+    #: Its records.
+    records: Sequence[Record]
+    #: Metadata of the list.
+    metadata: Json
+
+
 def lists(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
     """List objects."""
     selection = selection_of(call)
     accepted = accept(call, LIST_FORMS)
+    return list_answer(state, call, page_of(state, call, snapshots, selection), accepted)
+
+
+def page_of(state: ApiState, call: Call, snapshots: Snapshots, selection: Selection) -> ListPage:
+    """The page that a request selects.
+
+    Raises:
+        ApiError: its version or its token is not valid.
+    """
     start = ""
     if selection.token:
         if selection.version and selection.version != "0":
@@ -38,15 +58,20 @@ def lists(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
         if selection.is_everything:
             metadata["remainingItemCount"] = left
         snapshots.keep(call.resource.stored, version, records)
-    found = [shape(call, rendered(each)) for each in items]
+    return ListPage(items, metadata)
+
+
+def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted) -> ApiResponse:
+    """A page in the form that the client accepts."""
+    found = [shape(call, rendered(each)) for each in page.records]
     if accepted.form == "Table":
-        table = table_of(state, call, found, metadata, accepted)
+        table = table_of(state, call, found, page.metadata, accepted)
         return encoded(table, accepted, 200, call.warnings)
     if accepted.form == "PartialObjectMetadataList":
         body = {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{accepted.version}",
-            "metadata": metadata,
+            "metadata": page.metadata,
             "items": [metadata_only(each, accepted) for each in found] or None,
         }
         return encoded(body, accepted, 200, call.warnings)
@@ -57,7 +82,7 @@ def lists(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
     body = {
         "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
         "apiVersion": kind.api_version,
-        "metadata": metadata,
+        "metadata": page.metadata,
         "items": found,
     }
     return encoded(body, accepted, 200, call.warnings)

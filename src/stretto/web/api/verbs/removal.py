@@ -51,30 +51,40 @@ def remove(
     admission = AdmittedWrite(call, "DELETE", None, found.item)
     for admit in (*state.mutating, *state.validating):
         admit(state, admission)
+    item, grace = _ending(state, call, found, options)
+    if item is None:
+        return found.item, False
+    is_graceful = resource.key == ("", "Pod")
+    held = bool(item["metadata"].get("finalizers")) or grace > 0
+    held = held or _is_namespace_with_content(resource.key, item) or resource.stored == DEFINITION
+    if call.options.dry_run:
+        return (item if held or is_graceful else found.item), not held
+    stored = found
+    if held or (is_graceful and item != found.item):
+        ends = item["metadata"]["deletionTimestamp"]
+        stored = state.storage.replace(resource, found.record, item, ends)
+    gone = stored if held else state.storage.remove(resource, stored.record)
+    _after(state, call, found.item)
+    return gone.item, not held
+
+
+def _ending(
+    state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
+) -> tuple[Json | None, int]:
+    """An object as its deletion marks it, and its grace period; ``None`` if nothing changes."""
+    resource = call.resource
     item = {**found.item, "metadata": dict(found.item["metadata"])}
     metadata = item["metadata"]
     finalizers = _finalizers(resource.key, metadata.get("finalizers") or [], options)
     grace = _grace(resource.key, item, options)
     already = "deletionTimestamp" in metadata
-    if (
-        already
-        and grace >= metadata.get("deletionGracePeriodSeconds", 0)
-        and (finalizers == (metadata.get("finalizers") or []))
-    ):
-        held = finalizers or metadata.get("deletionGracePeriodSeconds")
-        if held:
-            return found.item, False
+    if already and finalizers == (metadata.get("finalizers") or []):
+        before = metadata.get("deletionGracePeriodSeconds", 0)
+        if grace >= before and (finalizers or before):
+            return None, grace
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
-    held = bool(finalizers) or grace > 0 or _is_namespace_with_content(resource.key, item)
-    held = held or resource.stored == DEFINITION
-    if not held:
-        if call.options.dry_run:
-            return found.item, True
-        gone = state.storage.remove_whole(resource, found.record, item)
-        _after(state, call, gone.item)
-        return found.item, True
     if not already or grace < metadata.get("deletionGracePeriodSeconds", 0):
         if resource.stored not in (DEFINITION, NAMESPACE):
             metadata["deletionGracePeriodSeconds"] = grace
@@ -86,11 +96,7 @@ def remove(
     if resource.stored == DEFINITION and not already:
         begin_end(item, state.now)
         metadata["generation"] = found.item["metadata"].get("generation", 1)
-    if call.options.dry_run:
-        return item, False
-    stored = state.storage.replace(resource, found.record, item, metadata["deletionTimestamp"])
-    _after(state, call, stored.item)
-    return stored.item, False
+    return item, grace
 
 
 def _after(state: ApiState, call: Call, old: Json) -> None:
@@ -100,7 +106,8 @@ def _after(state: ApiState, call: Call, old: Json) -> None:
 
 def _check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -> None:
     wanted = options.preconditions or {}
-    kind, name = call.resource.kind, found.record.name
+    resource, name = call.resource, found.record.name
+    kind = resource.kind
     word = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     pairs = (
         ("uid", "UID", found.record.uid),
@@ -110,6 +117,12 @@ def _check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) 
         value = wanted.get(key)
         if value is None or value == actual:
             continue
+        if resource.stored in (NAMESPACE, DEFINITION):
+            why = (
+                f"Precondition failed: {word_of} in precondition: {value}, {word_of} in object "
+                f"meta: {actual}"
+            )
+            raise failures.conflict(resource.group, resource.resource, name, why)
         text = (
             f'Operation cannot be fulfilled on {word} "{name}": the {word_of} in the precondition '
             f"({value}) does not match the {word_of} in record ({actual}). "

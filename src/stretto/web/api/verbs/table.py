@@ -7,7 +7,7 @@ from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.create import create
-from stretto.web.api.verbs.delete import delete, delete_collection
+from stretto.web.api.verbs.delete import delete
 from stretto.web.api.verbs.patch import patch
 from stretto.web.api.verbs.update import update
 
@@ -16,6 +16,5 @@ WRITES: Final[Mapping[str, Callable[[ApiState, Call], ApiResponse]]] = {
     "update": update,
     "patch": patch,
     "delete": delete,
-    "deletecollection": delete_collection,
 }
 """Functions by verb."""

@@ -3,6 +3,7 @@
 from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request, conflict, not_found
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import other_uid
 from stretto.web.api.objects.reading import parse_body, read_object
 from stretto.web.api.objects.strategies import strategy_of
 from stretto.web.api.state import ApiState
@@ -28,11 +29,7 @@ def update(state: ApiState, call: Call) -> ApiResponse:
     if not strategy_of(resource).creates_on_update:
         uid = metadata.get("uid")
         if uid:
-            why = (
-                "StorageError: invalid object, Code: 4, Key: , ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-                "UID in object meta: "
-            )
+            why = other_uid(resource, route.namespace, route.name, (uid, ""))
             raise conflict(resource.group, resource.resource, route.name, why)
         raise not_found(resource.group, resource.resource, route.name)
     metadata.pop("resourceVersion", None)
