@@ -71,7 +71,7 @@ def dns_subdomain(text: str) -> list[str]:
 
 
 def short_subdomain(text: str) -> list[str]:
-    """What is wrong with a name that is a subdomain and leaves room for a suffix."""
+    """What is wrong with a name to which a controller appends a suffix."""
     found = dns_subdomain(text)
     if len(text) > _SHORT_LIMIT:
         found.append(f"must be no more than {_SHORT_LIMIT} characters")
