@@ -1,8 +1,6 @@
 """HTTP to the master: single posts, and the stream of messages to this agent."""
 
 import asyncio
-import base64
-import ssl
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -73,9 +71,9 @@ class MasterClient:
             writer.close()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        context = ssl.create_default_context() if self._settings.tls else None
+        settings = self._settings
         return await asyncio.open_connection(
-            self._settings.master_host, self._settings.master_port, ssl=context
+            settings.master_host, settings.master_port, ssl=settings.trust
         )
 
     def _head(self, path: str, body: bytes) -> bytes:
@@ -86,9 +84,8 @@ class MasterClient:
             f"Content-Length: {len(body)}",
             f"Libprocess-From: {self._settings.pid}",
         ]
-        if self._settings.credential is not None:
-            token = base64.b64encode(":".join(self._settings.credential).encode()).decode()
-            lines.append(f"Authorization: Basic {token}")
+        if self._settings.authorization:
+            lines.append(f"Authorization: {self._settings.authorization}")
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 

@@ -1,5 +1,6 @@
 """Settings of an agent that runs tasks."""
 
+import ssl
 from pathlib import Path
 from typing import Final
 
@@ -36,10 +37,10 @@ class TaskAgentSettings(msgspec.Struct, frozen=True):
     resources: tuple[Message, ...] = ()
     #: Attribute messages.
     attributes: tuple[Message, ...] = ()
-    #: Principal and secret for the master; None without authentication.
-    credential: tuple[str, str] | None = None
-    #: Whether the master is reached over TLS.
-    tls: bool = False
+    #: Value of the ``Authorization`` header for the master; empty without authentication.
+    authorization: str = ""
+    #: How the master's certificate is verified; None for plain HTTP.
+    trust: ssl.SSLContext | None = None
 
     @property
     def pid(self) -> str:

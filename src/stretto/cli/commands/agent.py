@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.base.errors import InputError
 from stretto.cli import options
+from stretto.cli.commands.addressing import (
+    MasterAccess,
+    address,
+    authorization,
+    master_options,
+    trust,
+)
 from stretto.cli.commands.measuring import MeasureOptions, measure, measure_options
-from stretto.cli.options import INPUT_FILE, CommandContext
+from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.agent.tasks.settings import TaskAgentSettings
@@ -22,13 +28,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentOptions(MeasureOptions):
+class AgentOptions(MeasureOptions, MasterAccess):
     """Options of ``agent``."""
 
     #: Whether tasks are run.
     tasks: bool
-    #: URL of the master.
-    master: str
     #: Directory of sandboxes and state.
     work_dir: Path
     #: Host name in offers.
@@ -39,8 +43,6 @@ class AgentOptions(MeasureOptions):
     resources: str | None
     #: Attributes.
     attributes: str
-    #: File with principal and secret.
-    credential: Path | None
 
 
 @options.command(
@@ -56,12 +58,7 @@ class AgentOptions(MeasureOptions):
 )
 @measure_options
 @click.option("--tasks", is_flag=True, help="Run tasks of Mesos frameworks, and measure nothing.")
-@click.option(
-    "--master",
-    default="http://127.0.0.1:5050",
-    metavar="URL",
-    help="The master [http://127.0.0.1:5050].",
-)
+@master_options
 @click.option(
     "--work-dir",
     default=Path("stretto-agent"),
@@ -83,7 +80,6 @@ class AgentOptions(MeasureOptions):
     help="What is offered, such as 'cpus:4;mem:8192' [all CPUs, memory and disk of the machine].",
 )
 @click.option("--attributes", default="", metavar="LIST", help="Attributes, such as 'rack:k1'.")
-@click.option("--credential", type=INPUT_FILE, help="File with the principal and the secret.")
 def agent(common: CommandContext, opts: AgentOptions) -> None:
     """Measure this machine, or with --tasks run the tasks that a Mesos master launches on it.
 
@@ -109,25 +105,21 @@ def agent(common: CommandContext, opts: AgentOptions) -> None:
 
 
 def _settings(opts: AgentOptions) -> "TaskAgentSettings":
-    from urllib.parse import urlsplit
-
     from stretto.agent.tasks.amounts import attributes, resources
     from stretto.agent.tasks.settings import TaskAgentSettings
 
-    url = urlsplit(opts.master)
-    if url.scheme not in ("http", "https") or not url.hostname:
-        raise InputError("--master", opts.master, "a URL, such as http://127.0.0.1:5050")
+    url = address(opts)
     listed = resources(opts.resources) if opts.resources is not None else _machine(opts.work_dir)
     return TaskAgentSettings(
-        master_host=url.hostname,
+        master_host=url.hostname or "",
         master_port=url.port or 5050,
         work_dir=opts.work_dir.absolute(),
         hostname=opts.hostname or socket.gethostname(),
         port=opts.port,
         resources=tuple(listed),
         attributes=tuple(attributes(opts.attributes)),
-        credential=_credential(opts.credential),
-        tls=url.scheme == "https",
+        authorization=authorization(opts),
+        trust=trust(opts),
     )
 
 
@@ -143,12 +135,3 @@ def _machine(directory: Path) -> "list[Message]":
         scalar("mem", float(max(memory // 2, memory - 1024))),
         scalar("disk", float(max(disk // 2, disk - 5120))),
     ]
-
-
-def _credential(path: Path | None) -> tuple[str, str] | None:
-    from stretto.offers.master.server.credentials import read_credentials
-
-    if path is None:
-        return None
-    first = read_credentials(path)[0]
-    return first.principal, first.secret

@@ -1,29 +1,22 @@
 """``stretto offers``: what a master offers, to whom, and why not."""
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
 import click
 
-from stretto.base.errors import InputError, UnknownNameError, UnreachableError
+from stretto.base.errors import UnknownNameError
 from stretto.cli import options
+from stretto.cli.commands.addressing import MasterAccess, document, master_options
 from stretto.cli.options import CommandContext
 
 SCHEMA: Final = "stretto.offers/v1"
-TIMEOUT: Final = 10
-"""Seconds for an answer of the master."""
 
 
-@dataclass(frozen=True)
-class OffersOptions:
+@dataclass(frozen=True, kw_only=True)
+class OffersOptions(MasterAccess):
     """Options of ``offers``."""
 
-    #: URL of the master.
-    master: str
     #: Id or name of a framework.
     framework: str | None
     #: Id of an agent.
@@ -39,14 +32,10 @@ class OffersOptions:
         stretto offers
         stretto offers --framework marathon --agent 6ba7b810-S0
         stretto offers --task web.1
+        stretto offers --master https://master:5050 --ca ca.crt --token token.txt
     """,
 )
-@click.option(
-    "--master",
-    default="http://127.0.0.1:5050",
-    metavar="URL",
-    help="The master [http://127.0.0.1:5050].",
-)
+@master_options
 @click.option("--framework", metavar="NAME", help="Explain why this framework has no offers.")
 @click.option("--agent", metavar="ID", help="Explain this agent only.")
 @click.option("--task", metavar="ID", help="Show every state of this task.")
@@ -61,9 +50,9 @@ def offers(common: CommandContext, opts: OffersOptions) -> None:
         _show_task(common, opts)
         return
     query = {key: value for key, value in _chosen(opts) if value is not None}
-    found = _fetch(opts.master, "/offers", query)
+    found = document(opts, "/offers", query)
     if opts.framework is not None and not found["frameworks"]:
-        names = [each["name"] for each in _fetch(opts.master, "/offers", {})["frameworks"]]
+        names = [each["name"] for each in document(opts, "/offers", {})["frameworks"]]
         raise UnknownNameError("framework", opts.framework, names)
     _show(common, found)
     common.console.json(SCHEMA, found)
@@ -120,9 +109,9 @@ def _age(framework: dict[str, Any]) -> str:
 
 
 def _show_task(common: CommandContext, opts: OffersOptions) -> None:
-    tasks = _fetch(opts.master, "/tasks", {"task_id": opts.task or ""})["tasks"]
+    tasks = document(opts, "/tasks", {"task_id": opts.task or ""})["tasks"]
     if not tasks:
-        listed = _fetch(opts.master, "/tasks", {"limit": "1000"})["tasks"]
+        listed = document(opts, "/tasks", {"limit": "1000"})["tasks"]
         raise UnknownNameError("task", opts.task or "", [each["id"] for each in listed])
     for task in tasks:
         first = task["statuses"][0]["timestamp"] if task["statuses"] else 0.0
@@ -130,23 +119,3 @@ def _show_task(common: CommandContext, opts: OffersOptions) -> None:
         rows = [(f"{each['timestamp'] - first:+.3f} s", each["state"]) for each in task["statuses"]]
         common.console.table(["time", "state"], rows or [("", task["state"])])
     common.console.json(SCHEMA, {"tasks": tasks})
-
-
-def _fetch(master: str, path: str, query: dict[str, str]) -> Any:
-    """A document of the master.
-
-    Raises:
-        UnreachableError: it does not answer.
-    """
-    if not master.startswith(("http://", "https://")):
-        raise InputError("--master", master, "a URL, such as http://127.0.0.1:5050")
-    url = f"{master.rstrip('/')}{path}?{urlencode(query)}"
-    try:
-        with urlopen(url, timeout=TIMEOUT) as answer:
-            return json.load(answer)
-    except HTTPError as error:
-        raise UnreachableError(f"the master at {master}", f"it answers {error.code}") from error
-    except (URLError, OSError, ValueError) as error:
-        hint = "start it with `stretto master`"
-        reason = str(getattr(error, "reason", error))
-        raise UnreachableError(f"the master at {master}", reason, hint) from error

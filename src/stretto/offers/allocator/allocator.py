@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from stretto.offers.allocator import maintenance
-from stretto.offers.allocator.contract import Holding
+from stretto.offers.allocator.contract import Holding, OfferJudge
 from stretto.offers.allocator.ledger import HoldingLedger
 from stretto.offers.allocator.pool import membership
 from stretto.offers.allocator.pool.pool import OfferPool
@@ -125,6 +125,10 @@ class Allocator:
         """Set or remove guarantee and limit of a role."""
         membership.check_quota(self.pool, role, quota)
         self.pool.set_quota(role, quota)
+
+    def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
+        """Judge which outstanding offers the new quotas of these roles end."""
+        return self._ledger.quota_rescinds(roles)
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Set the weights of roles."""

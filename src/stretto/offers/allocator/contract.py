@@ -5,8 +5,8 @@ is due, and sends what the cycle returns. Every offered capacity stays charged t
 the master recovers it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 from stretto.offers.allocator.subjects.agents import AgentInfo, Unavailability
 from stretto.offers.allocator.subjects.frameworks import FrameworkInfo, ResourceRequest
@@ -24,6 +24,10 @@ class Holding(NamedTuple):
     role: str
     #: Id of the agent.
     agent: str
+
+
+OfferJudge: TypeAlias = Callable[[Holding, Resources], bool]
+"""Whether an outstanding offer, its holder and its capacity, must end."""
 
 
 class OfferAllocator(Protocol):
@@ -93,6 +97,12 @@ class OfferAllocator(Protocol):
 
         Raises:
             InputError: the role is not at the top level and the settings do not allow that.
+        """
+
+    def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
+        """Judge offers after the quotas of these roles were set: true if an offer must end.
+
+        The master recovers an offer that must end before the next is judged.
         """
 
     def set_weights(self, weights: Mapping[str, float]) -> None:

@@ -1,12 +1,14 @@
 """Capacity that frameworks hold: accepted, converted, used, and recovered."""
 
+from collections.abc import Collection
 from math import inf, nextafter
 
-from stretto.offers.allocator.contract import Holding
+from stretto.offers.allocator.contract import Holding, OfferJudge
 from stretto.offers.allocator.pool.agents import AgentState
 from stretto.offers.allocator.pool.filters import lifetime
 from stretto.offers.allocator.pool.lateness import Lateness
 from stretto.offers.allocator.pool.pool import OfferPool
+from stretto.offers.allocator.rescinds import QuotaRescinds
 from stretto.offers.allocator.triggers import Triggers
 from stretto.offers.allocator.values.resources import NOTHING, Resources
 
@@ -104,6 +106,10 @@ class HoldingLedger:
             self._pool.use(agent, key, resources, -1)
             self._pool.release(agent, key, resources)
             self._call(holding.agent)
+
+    def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
+        """Judge which outstanding offers the new quotas of these roles end."""
+        return QuotaRescinds(self._pool, roles).ends
 
     def _call(self, agent: str) -> None:
         if self._pool.settings.allocate_on_recover:

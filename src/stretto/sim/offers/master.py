@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias
 
 from stretto.offers.allocator.allocator import Allocator
 from stretto.offers.allocator.contract import Holding
-from stretto.offers.allocator.rescinds import QuotaRescinds
 from stretto.offers.allocator.subjects.frameworks import FrameworkInfo
 from stretto.offers.allocator.subjects.grants import AgentOffer, CycleResult
 from stretto.offers.allocator.subjects.quota import RoleQuota
@@ -195,10 +194,10 @@ class VirtualMaster:
         """Change quotas; rescind the offers that stand against them, in the given order."""
         for role, quota in quotas.items():
             self.allocator.set_quota(role, quota)
-        judged = QuotaRescinds(self.allocator.pool, tuple(quotas))
+        ends = self.allocator.quota_rescinds(tuple(quotas))
         rescinded = []
         for offer in sorted(self.offers.values(), key=order):
-            if judged.ends(offer.holding, offer.resources):
+            if ends(offer.holding, offer.resources):
                 self.decline(offer, None)
                 rescinded.append(offer)
         return rescinded

@@ -1,7 +1,7 @@
 """Frameworks: their subscription, their tasks and executors, and those that are gone."""
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from stretto.offers.master.resources.items import ResourceList
@@ -126,16 +126,11 @@ class Framework:
         self.disconnect()
         self.unregistered_at = at
 
-    def suppress(self, roles: list[str]) -> None:
-        """Stop offers for roles."""
-        self.suppressed = [
-            *self.suppressed,
-            *(each for each in roles if each not in self.suppressed),
-        ]
-
-    def revive(self, roles: list[str]) -> None:
-        """Resume offers for roles."""
-        self.suppressed = [each for each in self.suppressed if each not in roles]
+    def set_suppressed(self, roles: Collection[str], suppressed: bool) -> None:
+        """Stop offers for roles, or resume them."""
+        others = [each for each in self.suppressed if each not in roles]
+        added = [each for each in roles if each not in self.suppressed]
+        self.suppressed = [*self.suppressed, *added] if suppressed else others
 
     def add_task(self, task: Task) -> None:
         """Add a launched task."""

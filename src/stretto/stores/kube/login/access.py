@@ -75,6 +75,22 @@ class LoginSource(Protocol):
         ...
 
 
+class FixedLogin:
+    """One login that never changes."""
+
+    #: The default namespace.
+    namespace = DEFAULT_NAMESPACE
+
+    def __init__(self, login: Login) -> None:
+        """Always use this login."""
+        self._login = login
+
+    async def login(self, *, renew: bool = False) -> Login:
+        """The login."""
+        del renew
+        return self._login
+
+
 class _UserCredentials(NamedTuple):
     """Credentials of a user."""
 

@@ -45,26 +45,22 @@ def answer_inverse(
         offering.withdraw_inverse(master, sent, tell=False, answered=True)
 
 
-def revive(master: MasterState, framework: Framework, body: Message) -> None:
-    """REVIVE: offers of roles, or of all roles, resume and filters end."""
-    master.counters["master/messages_revive_offers"] += 1
-    roles = body.get("roles", [])
-    if _foreign(framework, roles):
-        return
-    framework.revive(roles or framework.roles)
-    master.changed(framework)
-    master.allocator.revive(framework.id, roles)
+def set_suppressed(
+    master: MasterState, framework: Framework, body: Message, suppressed: bool
+) -> None:
+    """REVIVE and SUPPRESS: offers of roles, or of all roles, resume or stop.
 
-
-def suppress(master: MasterState, framework: Framework, body: Message) -> None:
-    """SUPPRESS: offers of roles, or of all roles, stop."""
-    master.counters["master/messages_suppress_offers"] += 1
+    A role that is invalid or not subscribed makes the call void. REVIVE also ends filters.
+    """
+    verb = "suppress" if suppressed else "revive"
+    master.counters[f"master/messages_{verb}_offers"] += 1
     roles = body.get("roles", [])
-    if _foreign(framework, roles):
+    if any(role_error(role) or role not in framework.roles for role in roles):
         return
-    framework.suppress(roles or framework.roles)
+    framework.set_suppressed(roles or framework.roles, suppressed)
     master.changed(framework)
-    master.allocator.suppress(framework.id, roles)
+    change = master.allocator.suppress if suppressed else master.allocator.revive
+    change(framework.id, roles)
 
 
 def kill(master: MasterState, framework: Framework, body: Message) -> None:
@@ -223,11 +219,6 @@ def _operation_state(master: MasterState, agent_id: str) -> tuple[str, str]:
     return "OPERATION_UNKNOWN", "Reconciliation: Operation is unknown"
 
 
-def _foreign(framework: Framework, roles: list[str]) -> bool:
-    """Whether a role is invalid or not subscribed: the call is ignored."""
-    return any(role_error(role) or role not in framework.roles for role in roles)
-
-
 HANDLERS: Final[Mapping[str, Handler]] = {
     "TEARDOWN": teardown,
     "DECLINE": decline,
@@ -237,8 +228,12 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "DECLINE_INVERSE_OFFERS": lambda master, framework, body: answer_inverse(
         master, framework, body, accepted=False
     ),
-    "REVIVE": revive,
-    "SUPPRESS": suppress,
+    "REVIVE": lambda master, framework, body: set_suppressed(
+        master, framework, body, suppressed=False
+    ),
+    "SUPPRESS": lambda master, framework, body: set_suppressed(
+        master, framework, body, suppressed=True
+    ),
     "KILL": kill,
     "SHUTDOWN": shutdown,
     "ACKNOWLEDGE": acknowledge,

@@ -4,14 +4,15 @@ from collections.abc import Iterable
 from typing import Final
 
 from stretto.offers.master.checks.resources import list_error
-from stretto.offers.master.core import offering, subjects
+from stretto.offers.master.core import subjects
 from stretto.offers.master.core.documents import known_roles, reserved_to
+from stretto.offers.master.core.operators import rescinding
+from stretto.offers.master.core.operators.rescinding import milli_of
 from stretto.offers.master.core.operators.verdict import DONE, OperatorVerdict, bad, conflict
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.items import total
 from stretto.offers.master.roles import is_below, role_error
-from stretto.offers.master.state.offers import Offer
 from stretto.offers.messages.schema import Message
 
 EXABYTE: Final = 1024**4
@@ -41,7 +42,7 @@ def update_quota(master: MasterState, configs: list[Message], force: bool) -> Op
             )
     for config in configs:
         set_quota(master, config)
-        _enforce(master, config)
+    rescinding.enforce(master, [config["role"] for config in configs])
     return DONE
 
 
@@ -75,7 +76,7 @@ def set_legacy(master: MasterState, request: Message) -> OperatorVerdict:
             f" quota guarantees {error}"
         )
     set_quota(master, config)
-    _rescind_for_guarantee(master, role, config)
+    rescinding.free_guarantee(master, role, config)
     return DONE
 
 
@@ -108,7 +109,7 @@ def update_weights(master: MasterState, infos: list[Message]) -> OperatorVerdict
         master.changes.role(role)
     master.allocator.set_weights(weights)
     if any(master.frameworks.in_role(role) for role in weights):
-        _rescind_everything(master)
+        rescinding.rescind_everything(master)
     return DONE
 
 
@@ -189,12 +190,8 @@ def _map_text(amounts: Message) -> str:
     return "{ " + ", ".join(parts) + " }"
 
 
-def _milli(amounts: Message) -> dict[str, int]:
-    return {name: formats.milli(each["value"]) for name, each in amounts.items()}
-
-
 def _consumption_error(master: MasterState, config: Message) -> str | None:
-    limits, used = _milli(config.get("limits", {})), consumed(master, config["role"])
+    limits, used = milli_of(config.get("limits", {})), consumed(master, config["role"])
     if all(used.get(name, 0) <= limit for name, limit in limits.items()):
         return None
     return (
@@ -209,7 +206,7 @@ def _capacity_error(master: MasterState, configs: Iterable[Message]) -> str | No
     merged = master.quotas | {config["role"]: config for config in configs}
     wanted: dict[str, int] = {}
     for config in merged.values():
-        for name, amount in _milli(config.get("guarantees", {})).items():
+        for name, amount in milli_of(config.get("guarantees", {})).items():
             wanted[name] = wanted.get(name, 0) + amount
     agents = [agent.total.where(lambda kind: not kind.revocable) for agent in master.agents]
     capacity = total(agents).scalars()
@@ -246,64 +243,3 @@ def _legacy_error(request: Message) -> str | None:
             return f"QuotaInfo contains duplicate resource name '{each['name']}'"
         names.add(each["name"])
     return None
-
-
-def _enforce(master: MasterState, config: Message) -> None:
-    """Rescind offers above the limits, and offers of other roles that the guarantees need."""
-    role = config["role"]
-    limits, guarantees = _milli(config.get("limits", {})), _milli(config.get("guarantees", {}))
-    held = consumed(master, role)
-    for offer in master.offers:
-        if _within(role, offer):
-            _add(held, offer)
-    for framework in master.frameworks:
-        for offer in reversed(master.offers.of_framework(framework.id)):
-            if _fits(held, limits):
-                break
-            if _within(role, offer):
-                _add(held, offer, -1)
-                offering.rescind(master, offer)
-    for agent in master.agents:
-        for offer in reversed(master.offers.of_agent(agent.id)):
-            if _covers(held, guarantees):
-                return
-            if not _within(role, offer):
-                _add(held, offer)
-                offering.rescind(master, offer)
-
-
-def _rescind_for_guarantee(master: MasterState, role: str, config: Message) -> None:
-    """Rescind offers until the guarantee fits and each framework of the role can have an agent."""
-    wanted, freed = _milli(config["guarantees"]), dict[str, int]()
-    members = [each for each in master.frameworks.in_role(role) if each.active]
-    visited = 0
-    for agent in master.agents:
-        if _covers(freed, wanted) and visited >= len(members):
-            return
-        offers = master.offers.of_agent(agent.id) if agent.is_active else []
-        visited += bool(offers)
-        for offer in reversed(offers):
-            _add(freed, offer)
-            offering.rescind(master, offer)
-
-
-def _rescind_everything(master: MasterState) -> None:
-    for agent in master.agents:
-        offering.rescind_all(master, master.offers.of_agent(agent.id))
-
-
-def _within(role: str, offer: Offer) -> bool:
-    return offer.role == role or is_below(offer.role, role)
-
-
-def _add(amounts: dict[str, int], offer: Offer, sign: int = 1) -> None:
-    for name, amount in offer.resources.quantities().items():
-        amounts[name] = amounts.get(name, 0) + sign * amount
-
-
-def _fits(amounts: dict[str, int], limits: dict[str, int]) -> bool:
-    return all(amounts.get(name, 0) <= limit for name, limit in limits.items())
-
-
-def _covers(amounts: dict[str, int], wanted: dict[str, int]) -> bool:
-    return all(amounts.get(name, 0) >= amount for name, amount in wanted.items())

@@ -1,0 +1,148 @@
+"""A Mesos master as commands name it: address, trust and credentials, and how to read from it."""
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+import click
+
+from stretto.base.errors import InputError, NotAllowedError, UnreachableError
+from stretto.cli.options import INPUT_FILE
+
+if TYPE_CHECKING:
+    import ssl
+
+    from stretto.stores.kube.login.messages import HttpResponse
+
+DEFAULT_MASTER: Final = "http://127.0.0.1:5050"
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MasterAccess:
+    """Options that name a master."""
+
+    #: Its URL.
+    master: str
+    #: File with principal and secret.
+    credential: Path | None
+    #: File with a bearer token.
+    token: Path | None
+    #: File with the authorities of its certificate.
+    ca: Path | None
+
+
+def master_options(body: Body) -> Body:
+    """The options of `MasterAccess`."""
+    for option in (
+        click.option("--ca", type=INPUT_FILE, help="Certificate authorities of the master, PEM."),
+        click.option("--token", type=INPUT_FILE, help="File with a bearer token for the master."),
+        click.option(
+            "--credential", type=INPUT_FILE, help="File with the principal and the secret."
+        ),
+        click.option(
+            "--master",
+            default=DEFAULT_MASTER,
+            metavar="URL",
+            help=f"The master [{DEFAULT_MASTER}].",
+        ),
+    ):
+        body = option(body)
+    return body
+
+
+def address(access: MasterAccess) -> SplitResult:
+    """The parts of the master's URL.
+
+    Raises:
+        InputError: it is no URL of a server.
+    """
+    expected = f"a URL, such as {DEFAULT_MASTER}"
+    try:
+        url = urlsplit(access.master)
+        is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError as error:
+        raise InputError("--master", access.master, expected, str(error)) from error
+    if not is_usable:
+        raise InputError("--master", access.master, expected)
+    return url
+
+
+def trust(access: MasterAccess) -> "ssl.SSLContext | None":
+    """How the master's certificate is verified; ``None`` for plain HTTP.
+
+    Raises:
+        InputError: the file of authorities cannot be used.
+    """
+    from stretto.stores.kube.login.trust import verifying_context
+
+    if address(access).scheme == "http":
+        return None
+    try:
+        return verifying_context(cafile=str(access.ca) if access.ca is not None else None)
+    except (OSError, ValueError) as error:
+        raise InputError("--ca", str(access.ca), f"certificates in PEM: {error}") from error
+
+
+def authorization(access: MasterAccess) -> str:
+    """The ``Authorization`` header; empty without credentials.
+
+    Raises:
+        InputError: both kinds of credentials are given, or a file cannot be used.
+    """
+    from stretto.offers.master.server.credentials import read_credentials
+
+    if access.token is not None and access.credential is not None:
+        raise InputError("--token", str(access.token), "either --token or --credential")
+    if access.token is not None:
+        return f"Bearer {access.token.read_text(encoding='utf-8', errors='replace').strip()}"
+    if access.credential is None:
+        return ""
+    first = read_credentials(access.credential)[0]
+    pair = f"{first.principal}:{first.secret}".encode()
+    return f"Basic {base64.b64encode(pair).decode()}"
+
+
+def document(access: MasterAccess, path: str, query: Mapping[str, str]) -> Any:
+    """A JSON document of the master.
+
+    Raises:
+        UnreachableError: it does not answer, or with something else.
+        NotAllowedError: it refuses the credentials.
+        InputError: an option cannot be used.
+    """
+    import asyncio
+
+    import msgspec
+
+    name = f"the master at {access.master}"
+    answer = asyncio.run(_get(access, f"{path}?{urlencode(query)}"))
+    if answer.status in (401, 403):
+        hint = "name credentials with --credential or --token"
+        raise NotAllowedError(f"reading {access.master}", f"it answers {answer.status}", hint)
+    if answer.status != 200:
+        raise UnreachableError(name, f"it answers {answer.status}")
+    try:
+        return msgspec.json.decode(answer.body)
+    except msgspec.DecodeError as error:
+        raise UnreachableError(name, f"it answers no JSON: {error}") from error
+
+
+async def _get(access: MasterAccess, path: str) -> "HttpResponse":
+    from stretto.stores.kube.login.access import FixedLogin, Login
+    from stretto.stores.kube.login.messages import HttpRequest, LostError, NotSentError
+    from stretto.stores.kube.transport.client import HttpClient
+    from stretto.stores.kube.transport.options import KubeOptions
+
+    login = Login(access.master.rstrip("/"), trust(access), authorization(access))
+    client = HttpClient(FixedLogin(login), KubeOptions())
+    try:
+        return await client.exchange(HttpRequest("GET", path))
+    except (NotSentError, LostError) as error:
+        hint = "start it with `stretto master`"
+        raise UnreachableError(f"the master at {access.master}", str(error), hint) from error
+    finally:
+        await client.close()
