@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from stretto.serving.sockets import LOOPBACK, listening
 from stretto.web.dashboard.app import Access, dashboard_app
-from stretto.web.serving import LOOPBACK, listening
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sight import ViewSource
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from stretto.daemons.probes import ServingCertificate
-from stretto_lab.control_plane.certificates import CertificateSubject, write_pair
+from stretto.serving.certificates import CertificateSubject, write_pair
 
 
 def self_signed(

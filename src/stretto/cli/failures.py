@@ -42,7 +42,9 @@ EXTRAS: Final = {
     "numba": "kernels",
     "llvmlite": "kernels",
     "matplotlib": "reports",
-    "cryptography": "lab",
+    "starlette": "web",
+    "uvicorn": "web",
+    "cryptography": "web",
 }
 
 

@@ -10,6 +10,8 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from stretto.serving.configuration import PEER
+from stretto.web.api.authn.users import certificate_user
 from stretto.web.api.message import Answer, ApiRequest, ApiResponse, ApiStream
 from stretto.web.hosts import LOOPBACK_HOSTS, host_of
 
@@ -78,7 +80,10 @@ class _Endpoint:
         target = scope.get("raw_path", b"/").decode("latin-1")
         query = scope.get("query_string", b"").decode("latin-1")
         headers = {name: request.headers[name] for name in request.headers}
-        made = ApiRequest(request.method, f"{target}?{query}" if query else target, headers, body)
+        whole = f"{target}?{query}" if query else target
+        decoded = (scope.get("extensions") or {}).get(PEER)
+        peer = None if decoded is None else certificate_user(decoded)
+        made = ApiRequest(request.method, whole, headers, body, peer)
         answer = self._handle(made)
         await _response(answer)(scope, receive, send)
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto_lab.control_plane.certificates import (
+from stretto.serving.certificates import (
     DAYS,
     CertificateSubject,
     Use,

@@ -100,3 +100,10 @@ def test_seconds_that_are_no_number_of_seconds_are_refused(folder: Path, seconds
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 2
     assert f"'--for': {seconds} is not a finite number" in result.stderr
+
+
+@pytest.mark.parametrize("shape", ["nonsense", "64cpu-256gib:3", "0cpu-1gib"])
+def test_the_shape_of_local_nodes_is_quoted_without_their_number(folder: Path, shape: str) -> None:
+    result = CliRunner().invoke(cli, ["up", "--nodes", "5", "--like", shape])
+    assert result.exit_code == 2
+    assert f"--like: got '{shape}'" in result.stderr

@@ -69,7 +69,7 @@ def test_a_dashboard_takes_every_state(
 ) -> None:
     pages: list[str] = []
     monkeypatch.setattr(
-        "stretto.web.serving.serve",
+        "stretto.serving.sockets.serve",
         lambda app, _: pages.append(get(app, "/pods", {"cookie": cookie_of(app)}).text),
     )
     result = CliRunner().invoke(cli, ["dashboard", "--port", "0", "--on", states[sort]])

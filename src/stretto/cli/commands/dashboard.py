@@ -53,8 +53,8 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
     has a token that a browser needs once. Nothing is written. Ctrl-C ends the command.
     """
     try:
+        from stretto.serving.sockets import LOOPBACK, listening, serve
         from stretto.web.dashboard.app import Access, dashboard_app
-        from stretto.web.serving import LOOPBACK, listening, serve
     except ImportError as error:
         raise MissingExtraError("the dashboard", "web") from error
     from stretto.base.tokens import new_token

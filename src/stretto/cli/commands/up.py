@@ -1,7 +1,10 @@
 """``stretto up``: the Kubernetes API with simulated nodes, controllers and a scheduler."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -33,8 +36,12 @@ class UpOptions:
     like: str
     #: ``memory`` or ``sqlite:PATH``.
     store: str
-    #: Port; 0 takes a free one.
+    #: Port of the API; 0 takes a free one.
     port: int
+    #: Port of the dashboard; 0 takes a free one.
+    dashboard_port: int
+    #: Folder of certificates and keys; ``None`` for one beside the objects.
+    keys: Path | None
     #: Where the kubeconfig is written.
     kubeconfig: Path
     #: ``included`` or ``external``.
@@ -70,6 +77,19 @@ class UpOptions:
     "--port", default=0, type=options.WholeRange(0, 65535), metavar="N", help="Port [a free one]."
 )
 @click.option(
+    "--dashboard-port",
+    default=0,
+    type=options.WholeRange(0, 65535),
+    metavar="N",
+    help="Port of the dashboard [a free one].",
+)
+@click.option(
+    "--keys",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Certificates and keys [PATH.keys of sqlite:PATH; else a temporary folder].",
+)
+@click.option(
     "--kubeconfig",
     default="stretto.kubeconfig",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -101,49 +121,47 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     """Serve the Kubernetes API on this machine, with simulated nodes, in one process.
 
     kubectl, client libraries and operators work as with a cluster; pods start, run and end on
-    simulated nodes. The server listens on the loopback address and accepts only the token in the
-    kubeconfig that it writes. Ctrl-C stops it; objects in a SQLite store stay.
+    simulated nodes. The server listens on the loopback address with TLS. The kubeconfig that it
+    writes has its certificate authority and the token of an administrator. Ctrl-C stops it;
+    objects in a SQLite store stay.
     """
     from stretto.base.clock import PacedClock, WallClock
     from stretto.base.rng import Rng
-    from stretto.base.tokens import new_token, unique_seed
-    from stretto.web.api.authn.users import TokenTable, User
-    from stretto.web.api.server import ApiServer, ApiSettings
-    from stretto.web.application import api_routes, application
-    from stretto.web.local.access import write_kubeconfig
-    from stretto.web.local.cluster import LocalClusterProcess, LocalParts
-    from stretto.web.local.pages import BASE, dashboard_routes
-    from stretto.web.local.serving import LocalServer
-    from stretto.web.serving import listening
+    from stretto.base.tokens import unique_seed
+    from stretto.web.local.cluster import LocalParts
+    from stretto.web.local.keys import open_keys
+    from stretto.web.local.process import LocalOptions, serve_local
 
     clock = PacedClock(WallClock(), opts.speed) if opts.speed != 1.0 else WallClock()
     rng = Rng(unique_seed())
-    nodes = _nodes(opts)
-    listener = listening("127.0.0.1", opts.port)
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    store = _store(opts.store, clock, rng)
-    try:
-        token = new_token()
-        admin = User("admin", "admin", ("system:masters",))
-        server = ApiServer(
-            store, ApiSettings(clock, rng.child("api"), TokenTable({token: admin}), admin)
+    parts = LocalParts(
+        _nodes(opts),
+        controllers=opts.controllers == "included",
+        plane=_plane(common, opts) if opts.scheduler == "included" else None,
+    )
+    with _keys_folder(opts) as folder:
+        local = LocalOptions(
+            parts, open_keys(folder), opts.kubeconfig, opts.port, opts.dashboard_port, opts.speed
         )
-        parts = LocalParts(
-            nodes,
-            controllers=opts.controllers == "included",
-            plane=_plane(common, opts) if opts.scheduler == "included" else None,
-        )
-        cluster = LocalClusterProcess(server, store, clock, parts)
-        write_kubeconfig(opts.kubeconfig, address, token)
-        pages = [] if cluster.plane is None else dashboard_routes(cluster.plane, token)
-        app = application([*pages, *api_routes(server.handle)])
-        page = f"{address}{BASE}/?token={token}" if pages else ""
-        process = LocalServer(app, cluster, opts.speed)
-        process.run(listener, lambda: _announce(common, opts, address, page))
-        cluster.close()
-    finally:
-        store.close()
+        store = _store(opts.store, clock, rng)
+        try:
+            serve_local(store, clock, rng, local, lambda *found: _announce(common, opts, *found))
+        finally:
+            store.close()
     common.console.note("stopped")
+
+
+@contextmanager
+def _keys_folder(opts: UpOptions) -> Iterator[Path]:
+    """The folder of certificates and keys."""
+    kind, _, path = opts.store.partition(":")
+    if opts.keys is not None:
+        yield opts.keys
+    elif kind == "sqlite":
+        yield Path(f"{path}.keys")
+    else:
+        with TemporaryDirectory(prefix="stretto-") as made:
+            yield Path(made)
 
 
 def _announce(common: CommandContext, opts: UpOptions, address: str, page: str) -> None:
@@ -160,14 +178,10 @@ def _nodes(opts: UpOptions) -> list[bytes]:
     Raises:
         InputError: the shape is malformed.
     """
-    from stretto.inputs.neutral.shapes import nodes_like
+    from stretto.inputs.neutral.shapes import nodes_of_shape
     from stretto.inputs.objects.objects import node_body
 
-    if ":" in opts.like:
-        raise InputError("--like", opts.like, "one shape without a count", "use --nodes N")
-    if not opts.nodes:
-        return []
-    return [node_body(each) for each in nodes_like(f"{opts.like}:{opts.nodes}", where="--like")]
+    return [node_body(each) for each in nodes_of_shape(opts.like, opts.nodes, "--like")]
 
 
 def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":

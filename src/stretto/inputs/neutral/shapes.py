@@ -16,6 +16,8 @@ MAX_NODES: Final = 1_000_000
 """Maximum number of nodes of a scenario: fifty times the largest cluster of the design."""
 LIKE_EXAMPLE: Final = "a shape and a count such as 64cpu-256gib:200 or 96cpu-768gib-8gpu-G2:10"
 """Form of ``--nodes-like``."""
+SHAPE_EXAMPLE: Final = "one shape such as 64cpu-256gib or 96cpu-768gib-8gpu-G2"
+"""Form of a shape without a count."""
 FILTER_EXAMPLE: Final = "keys and values such as model=G2,gpu=8"
 """Form of ``--node-filter``."""
 
@@ -45,8 +47,19 @@ def nodes_like(text: str, prefix: str = "node", where: str = "nodes-like") -> tu
     total = sum(count for _, count in shapes)
     if not 0 < total <= MAX_NODES:
         raise InputError(where, text, f"1..{MAX_NODES:,} nodes in all")
-    nodes = [shape for shape, count in shapes for _ in range(count)]
-    width = max(4, len(str(total - 1)))
+    return _named([shape for shape, count in shapes for _ in range(count)], prefix)
+
+
+def nodes_of_shape(text: str, count: int, where: str) -> tuple[FleetNode, ...]:
+    """Some nodes of one shape such as ``64cpu-256gib``."""
+    if ":" in text or "," in text or _LIKE.fullmatch(text.strip()) is None:
+        raise InputError(where, text, SHAPE_EXAMPLE)
+    shape, _ = _shape(text, where)
+    return _named([shape] * count, "node")
+
+
+def _named(nodes: Sequence[FleetNode], prefix: str) -> tuple[FleetNode, ...]:
+    width = max(4, len(str(len(nodes) - 1)))
     return tuple(
         FleetNode(
             f"{prefix}-{i:0{width}d}", node.cpu_milli, node.memory_mib, node.gpus, node.gpu_model

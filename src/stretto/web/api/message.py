@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
+from stretto.web.api.authn.users import User
+
 JSON: Final = "application/json"
 """The media type of most bodies."""
 
@@ -22,6 +24,8 @@ class ApiRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: Body.
     body: bytes = b""
+    #: The user of the client's certificate; ``None`` without one.
+    peer: User | None = None
 
     @cached_property
     def path(self) -> str:

@@ -12,7 +12,7 @@ from stretto.stores.store import Store
 from stretto.web.api import failures
 from stretto.web.api.admission.plugins import MUTATING, VALIDATING
 from stretto.web.api.authn.requests import authenticated_user, impersonated
-from stretto.web.api.authn.users import ANONYMOUS, TokenTable, User
+from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.authz.escalation import no_escalation
 from stretto.web.api.authz.requests import authorize, authorize_page
 from stretto.web.api.authz.roles import after_role
@@ -45,8 +45,6 @@ class ApiSettings:
     rng: Rng
     #: Who sends requests; ``None``: every request is that of an administrator.
     tokens: TokenTable | None = None
-    #: The user of requests without credentials.
-    anonymous: User = ANONYMOUS
     #: Whether pods need a ServiceAccount.
     uses_accounts: bool = False
 
@@ -138,8 +136,7 @@ class ApiServer:
     def _user(self, request: ApiRequest) -> User:
         if self._settings.tokens is None:
             return User("admin", "admin", ("system:masters", "system:authenticated"))
-        user = authenticated_user(request, self._state.authenticate)
-        return self._settings.anonymous if user is ANONYMOUS else user
+        return authenticated_user(request, self._state.authenticate)
 
     def _token_user(self, token: str) -> User | None:
         tokens = self._settings.tokens

@@ -1,34 +1,76 @@
-"""Access to a local server: a token, and a kubeconfig that contains it."""
+"""Access to a local server: an entry in a kubeconfig."""
 
+import base64
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from stretto.api.edit.yaml_text import dump_document
+from stretto.api.edit.yaml_text import dump_document, load_documents
 from stretto.base.errors import InputError
 
 NAME: Final = "stretto"
 """Name of cluster, user and context in the kubeconfig."""
 
+Json = dict[str, Any]
 
-def write_kubeconfig(path: Path, server: str, token: str) -> None:
-    """Write a kubeconfig that only its owner can read.
+
+@dataclass(frozen=True)
+class ServerAccess:
+    """How a client reaches a server."""
+
+    #: URL.
+    server: str
+    #: Bearer token.
+    token: str
+    #: PEM certificate of the server's authority; empty for plain HTTP.
+    authority: bytes = b""
+
+
+def write_kubeconfig(path: Path, access: ServerAccess) -> None:
+    """Add a server to a kubeconfig and select it; only the owner can read the file then.
+
+    Entries with other names stay.
 
     Raises:
-        InputError: the path cannot be written.
+        InputError: the path cannot be written, or is no kubeconfig.
     """
-    document: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": NAME, "cluster": {"server": server}}],
-        "users": [{"name": NAME, "user": {"token": token}}],
-        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
-        "current-context": NAME,
+    cluster: Json = {"server": access.server}
+    if access.authority:
+        cluster["certificate-authority-data"] = base64.b64encode(access.authority).decode()
+    entries: dict[str, Json] = {
+        "clusters": {"name": NAME, "cluster": cluster},
+        "users": {"name": NAME, "user": {"token": access.token}},
+        "contexts": {"name": NAME, "context": {"cluster": NAME, "user": NAME}},
     }
     try:
+        document = _existing(path)
+        for key, entry in entries.items():
+            others = [each for each in document.get(key) or () if each.get("name") != NAME]
+            document[key] = [*others, entry]
+        document["current-context"] = NAME
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w") as file:
+        written = path.with_name(f".{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write(dump_document(document))
+        written.replace(path)
     except OSError as error:
         raise InputError("--kubeconfig", str(path), f"a file to write: {error}") from error
+
+
+def _existing(path: Path) -> Json:
+    """The kubeconfig at a path; a new one if there is none.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        text = b""
+    found = next((each for _, each in load_documents(text, str(path))), None)
+    if found is None:
+        return {"apiVersion": "v1", "kind": "Config"}
+    if not isinstance(found, dict) or found.get("kind") != "Config":
+        raise InputError("--kubeconfig", str(path), "a kubeconfig or a new file")
+    return found

@@ -1,58 +1,74 @@
-"""The process of a local cluster: an HTTP server and the steps of its parts in one event loop."""
+"""The process of a local cluster: HTTP servers and the steps of its parts in one event loop."""
 
 import asyncio
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
 from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from stretto.serving.configuration import TlsFiles, server_config
 from stretto.web.local.cluster import LocalClusterProcess
 
 _SHORTEST: Final = 0.001
 
 
-class LocalServer:
-    """Serves an application and moves a cluster until it is stopped."""
+@dataclass(frozen=True)
+class Site:
+    """An application and where it is served."""
 
-    def __init__(self, app: ASGIApp, cluster: LocalClusterProcess, speed: float = 1.0) -> None:
-        """Serve an application.
+    #: The application.
+    app: ASGIApp
+    #: A listening socket.
+    listener: socket.socket
+    #: Certificate and key; ``None`` for plain HTTP.
+    tls: TlsFiles | None = None
+
+
+class LocalServer:
+    """Serves applications and moves a cluster until it is stopped."""
+
+    def __init__(
+        self, sites: Sequence[Site], cluster: LocalClusterProcess, speed: float = 1.0
+    ) -> None:
+        """Serve some sites.
 
         Args:
-            app: the pages and the API.
+            sites: what is served; signals stop the first one, and all others with it.
             cluster: what moves besides.
             speed: cluster seconds per second, for waiting.
         """
-        config = uvicorn.Config(
-            app,
-            log_level="error",
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            server_header=False,
-            date_header=True,
-            timeout_keep_alive=60,
-            h11_max_incomplete_event_size=64 << 10,
-        )
-        self._server = uvicorn.Server(config)
+        first, *others = sites
+        self._main = _UntilSignal(server_config(first.app, first.tls))
+        self._others = [_Beside(server_config(each.app, each.tls)) for each in others]
+        self._sites = sites
         self._cluster = cluster
         self._speed = speed
 
-    def run(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    def run(self, on_ready: Callable[[], None]) -> None:
         """Serve until a signal arrives."""
-        asyncio.run(self._run(listener, on_ready))
+        with asyncio.Runner(loop_factory=self._main.config.get_loop_factory()) as runner:
+            runner.run(self._run(on_ready))
 
     def stop(self) -> None:
         """End ``run`` soon."""
-        self._server.should_exit = True
+        for each in (self._main, *self._others):
+            each.should_exit = True
 
-    async def _run(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    async def _run(self, on_ready: Callable[[], None]) -> None:
         mover = asyncio.create_task(self._move())
-        serving = asyncio.create_task(self._server.serve(sockets=[listener]))
+        main, *others = [
+            asyncio.create_task(server.serve(sockets=[site.listener]))
+            for server, site in zip((self._main, *self._others), self._sites, strict=True)
+        ]
         on_ready()
-        await serving
+        await main
+        self.stop()
+        await asyncio.gather(*others)
         mover.cancel()
         with suppress(asyncio.CancelledError):
             await mover
@@ -69,3 +85,22 @@ class LocalServer:
             wait = self._cluster.next_due() / self._speed
             with suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), max(_SHORTEST, wait))
+
+
+class _UntilSignal(uvicorn.Server):
+    """A server that a signal ends, as is usual; a second one does not wait for open streams."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End soon."""
+        del sig, frame
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+class _Beside(uvicorn.Server):
+    """A server that leaves signals to another one."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield

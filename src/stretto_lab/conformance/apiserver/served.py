@@ -8,14 +8,14 @@ from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
+from stretto.serving.sockets import listening
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.web.api.message import Answer, ApiRequest
 from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.application import api_routes, application
-from stretto.web.local.access import write_kubeconfig
+from stretto.web.local.access import ServerAccess, write_kubeconfig
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
-from stretto.web.local.serving import LocalServer
-from stretto.web.serving import listening
+from stretto.web.local.serving import LocalServer, Site
 
 _READY_SECONDS: Final = 5.0
 _SCHEDULERS: Final = ("default-scheduler",)
@@ -39,15 +39,15 @@ class ServedCluster:
             plane = plane_config(load_profile("default"), _SCHEDULERS, 1, "numpy", None)
         parts = LocalParts(controllers=full, plane=plane)
         cluster = LocalClusterProcess(self._server, store, clock, parts)
-        self._process = LocalServer(application(api_routes(self.handle)), cluster)
         listener = listening("127.0.0.1", 0)
+        site = Site(application(api_routes(self.handle)), listener)
+        self._process = LocalServer([site], cluster)
         #: The port.
         self.port: int = listener.getsockname()[1]
-        write_kubeconfig(kubeconfig, f"http://127.0.0.1:{self.port}", "token")
+        access = ServerAccess(f"http://127.0.0.1:{self.port}", "token")
+        write_kubeconfig(kubeconfig, access)
         ready = threading.Event()
-        self._thread = threading.Thread(
-            target=self._process.run, args=(listener, ready.set), daemon=True
-        )
+        self._thread = threading.Thread(target=self._process.run, args=(ready.set,), daemon=True)
         self._thread.start()
         ready.wait(_READY_SECONDS)
 

@@ -14,6 +14,8 @@ from stretto.offers.master.server.app import MasterApp
 from stretto.offers.master.server.credentials import Authenticator, Credential
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.server.limits import RateLimiter, RequestLimits
+from stretto.serving.configuration import TlsFiles, server_config
+from stretto.serving.sockets import listening
 
 
 class ServerSettings(msgspec.Struct, frozen=True):
@@ -59,22 +61,12 @@ async def serve(host: MasterHost, settings: ServerSettings, clock: Clock) -> Non
     settings.check()
     rates = RateLimiter(settings.limits, clock.monotonic)
     app = MasterApp(host, Authenticator(settings.credentials), settings.limits, rates)
-    config = uvicorn.Config(
-        app,
-        host=settings.ip,
-        port=settings.port,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        lifespan="off",
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=2,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.key,
-    )
+    certificate = settings.certificate
+    tls = None if certificate is None else TlsFiles(certificate, settings.key)
+    listener = listening(settings.ip, settings.port)
     timers = asyncio.get_running_loop().create_task(host.run_timers())
     try:
-        await uvicorn.Server(config).serve()
+        await uvicorn.Server(server_config(app, tls)).serve(sockets=[listener])
     finally:
         timers.cancel()
         with suppress(asyncio.CancelledError):

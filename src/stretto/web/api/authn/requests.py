@@ -10,6 +10,7 @@ from stretto.web.api.authn.users import (
     AUTHENTICATED,
     UNAUTHENTICATED,
     User,
+    authenticated,
 )
 from stretto.web.api.authz.requests import denied
 from stretto.web.api.authz.rules import AccessRequest, access_of
@@ -22,11 +23,13 @@ _ACCOUNT: Final = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
 
 
 def authenticated_user(request: ApiRequest, authenticate: Callable[[str], User | None]) -> User:
-    """The user of the credentials of a request.
+    """The user of the credentials of a request: of its certificate, else of its token.
 
     Raises:
         ApiError: the token is not known.
     """
+    if request.peer is not None:
+        return authenticated(request.peer)
     header = request.header("authorization").strip()
     scheme, _, token = header.partition(" ")
     token = token.strip()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,18 @@ MASTERS: Final = "system:masters"
 """Group that may do everything."""
 ANONYMOUS: Final = User("system:anonymous", "", (UNAUTHENTICATED,))
 """The user of a request without credentials."""
+
+
+def certificate_user(decoded: Mapping[str, Any]) -> User | None:
+    """The user that a client certificate names: its CN, and each O as a group.
+
+    Args:
+        decoded: the certificate as ``ssl.SSLSocket.getpeercert`` returns it.
+    """
+    pairs = [pair for name in decoded.get("subject", ()) for pair in name]
+    name = next((value for key, value in pairs if key == "commonName"), "")
+    groups = tuple(value for key, value in pairs if key == "organizationName")
+    return User(name, "", groups) if name else None
 
 
 class TokenTable:

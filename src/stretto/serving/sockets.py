@@ -1,4 +1,4 @@
-"""Serves an ASGI application on the loopback address until it is interrupted."""
+"""Listening sockets, and an application on one of them until it is interrupted."""
 
 import socket
 from typing import Final
@@ -7,12 +7,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from stretto.base.errors import InputError
+from stretto.serving.configuration import server_config
 
 LOOPBACK: Final = "127.0.0.1"
 """The address served: other machines reach it through an authenticated proxy or a tunnel."""
 _BACKLOG: Final = 1024
-_GRACE_S: Final = 1
-"""Seconds that open streams get to end."""
 
 
 def listening(address: str, port: int) -> socket.socket:
@@ -36,11 +35,4 @@ def listening(address: str, port: int) -> socket.socket:
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Serve an application until the process is interrupted."""
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=_GRACE_S,
-        lifespan="off",
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+    uvicorn.Server(server_config(app)).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""X.509 certificates for control planes and tests that live for one run."""
+"""X.509 certificates and keys as files, for servers, their clients and tests."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from stretto.base.clock import WallClock
 
 DAYS: Final = 30
-"""Days for which a certificate is valid; no run lasts longer."""
+"""Days for which a certificate is valid unless stated; no run of a test lasts longer."""
 _RSA_BITS: Final = 2048
 _SKEW: Final = timedelta(minutes=5)
 
@@ -49,7 +49,7 @@ class CertificateSubject(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     #: Organisations (O): the groups of a Kubernetes user.
     groups: tuple[str, ...] = ()
-    #: CertificateSubject alternative names: host names and IP addresses.
+    #: Subject alternative names: host names and IP addresses.
     hosts: tuple[str, ...] = ()
     #: Extended key usage; ``None`` states none.
     use: Use | None = None
@@ -89,6 +89,11 @@ def write_pair(
     certificate = builder.sign(signing_key, hashes.SHA256())
     files.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     _write_key(files.key, key)
+
+
+def write_key(path: Path) -> None:
+    """Write a P-256 key as PEM."""
+    _write_key(path, ec.generate_private_key(ec.SECP256R1()))
 
 
 def write_rsa_key(path: Path) -> None:

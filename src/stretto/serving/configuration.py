@@ -1,0 +1,110 @@
+"""The one configuration of uvicorn, and the protocol of its connections."""
+
+import asyncio
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+PEER: Final = "stretto.peer"
+"""Key of the client's certificate in the ``extensions`` of a scope, as ``ssl`` decodes it."""
+_HEAD_S: Final = 30.0
+"""Seconds in which a client must complete the headers of a request."""
+_KEEP_ALIVE_S: Final = 75
+"""Seconds that an idle connection stays open; longer than the pools of usual clients keep one."""
+_GRACE_S: Final = 1
+"""Seconds that open streams get to end."""
+_HEAD: Final = 1 << 20
+"""Bytes of the line and the headers of a request, as in Go."""
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files of a server."""
+
+    #: Certificate chain.
+    cert: Path
+    #: Key of the certificate; ``None`` if the file of the chain has it.
+    key: Path | None
+    #: Certificate that signs those of clients; ``None`` asks clients for none.
+    clients: Path | None = None
+
+
+def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
+    """How an application is served: quiet, over HTTP/1.1, with limits for slow clients.
+
+    Args:
+        app: the application.
+        tls: certificate and key; ``None`` for plain HTTP.
+    """
+    config = uvicorn.Config(
+        app,
+        http=_Connection,
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    if tls is not None:
+        config.ssl_certfile, config.ssl_keyfile = tls.cert, tls.key
+        config.ssl_ca_certs = tls.clients
+        config.ssl_cert_reqs = ssl.CERT_NONE if tls.clients is None else ssl.CERT_OPTIONAL
+    return config
+
+
+class _Connection(HttpToolsProtocol):
+    """A connection that states the client's certificate and limits the heads of requests."""
+
+    _peer: dict[object, object] | None = None
+    _timer: asyncio.TimerHandle | None = None
+    """Ends the connection; set while the headers of a request are awaited or incomplete."""
+    _head: int = 0
+    """Bytes since the request began."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has connected."""
+        super().connection_made(transport)
+        secured = transport.get_extra_info("ssl_object")
+        self._peer = None if secured is None else secured.getpeercert()
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have arrived."""
+        self._head += len(data)
+        super().data_received(data)
+        if self._timer is not None and self._head > _HEAD:
+            self.send_400_response("The headers of the request are too large.")
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._await_head()
+        if self._peer:
+            self.scope["extensions"] = {PEER: self._peer}
+
+    def on_headers_complete(self) -> None:
+        """The headers of a request are complete."""
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has left."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._stop_timer()
+        self._head = 0
+        self._timer = self.loop.call_later(_HEAD_S, self.transport.abort)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,103 @@
+"""The keys of a local server: its authority, its certificate, the token of its administrator."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from stretto.base.errors import InputError
+from stretto.base.tokens import new_token
+from stretto.serving.certificates import CertificateSubject, Use, write_key, write_pair
+from stretto.serving.configuration import TlsFiles
+
+_AUTHORITY_DAYS: Final = 3650
+_SERVING_DAYS: Final = 365
+"""Days of the serving certificate, which every start replaces."""
+_HOSTS: Final = (
+    "127.0.0.1",
+    "::1",
+    "localhost",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+"""Names by which clients reach the server."""
+
+
+@dataclass(frozen=True)
+class PemPair:
+    """The files of a certificate and its key."""
+
+    #: PEM certificate.
+    cert: Path
+    #: PEM key.
+    key: Path
+
+
+@dataclass(frozen=True)
+class ServerKeys:
+    """A folder, for its owner only, with the keys of a server."""
+
+    #: The folder.
+    folder: Path
+    #: Token of the administrator.
+    token: str
+
+    @property
+    def authority(self) -> PemPair:
+        """What signs the certificates of the server and of clients."""
+        return _pair(self.folder, "ca")
+
+    @property
+    def serving(self) -> PemPair:
+        """The certificate of the server."""
+        return _pair(self.folder, "server")
+
+    @property
+    def accounts(self) -> Path:
+        """The key that signs tokens of ServiceAccounts."""
+        return self.folder / "accounts.key"
+
+    @property
+    def tls(self) -> TlsFiles:
+        """How the server proves its name and knows clients."""
+        return TlsFiles(self.serving.cert, self.serving.key, self.authority.cert)
+
+
+def open_keys(folder: Path) -> ServerKeys:
+    """The keys in a folder; what is missing is made.
+
+    Raises:
+        InputError: the folder cannot be written, or a file in it is damaged.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keys = ServerKeys(folder, _token(folder / "token"))
+        if not (keys.authority.cert.exists() and keys.authority.key.exists()):
+            subject = CertificateSubject(name="stretto", is_authority=True, days=_AUTHORITY_DAYS)
+            write_pair(keys.authority, subject)
+        served = CertificateSubject(
+            name="stretto-api", hosts=_HOSTS, use=Use.SERVER, days=_SERVING_DAYS
+        )
+        write_pair(keys.serving, served, keys.authority)
+        if not keys.accounts.exists():
+            write_key(keys.accounts)
+    except (OSError, ValueError) as error:
+        expected = f"a folder for keys: {error}"
+        raise InputError("--keys", str(folder), expected, "delete it to get new keys") from error
+    return keys
+
+
+def _pair(folder: Path, name: str) -> PemPair:
+    return PemPair(folder / f"{name}.crt", folder / f"{name}.key")
+
+
+def _token(path: Path) -> str:
+    with suppress(FileNotFoundError):
+        found = path.read_text().strip()
+        if found:
+            return found
+    made = new_token()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(made)
+    return made

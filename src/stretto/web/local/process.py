@@ -1,0 +1,75 @@
+"""A local cluster from a store: API, dashboard, nodes, controllers and scheduler as one process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.serving.sockets import LOOPBACK, listening
+from stretto.stores.store import Store
+from stretto.web.api.authn.users import MASTERS, TokenTable, User
+from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.application import api_routes, application
+from stretto.web.local.access import ServerAccess, write_kubeconfig
+from stretto.web.local.cluster import LocalClusterProcess, LocalParts
+from stretto.web.local.keys import ServerKeys
+from stretto.web.local.pages import dashboard_site
+from stretto.web.local.serving import LocalServer, Site
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """What a local cluster consists of and where it is served."""
+
+    #: Parts besides the API.
+    parts: LocalParts
+    #: Certificates, keys and the token of the administrator.
+    keys: ServerKeys
+    #: The kubeconfig to write.
+    kubeconfig: Path
+    #: Port of the API; 0 takes a free one.
+    port: int = 0
+    #: Port of the dashboard; 0 takes a free one.
+    dashboard_port: int = 0
+    #: Cluster seconds per second.
+    speed: float = 1.0
+
+
+def serve_local(
+    store: Store,
+    clock: Clock,
+    rng: Rng,
+    options: LocalOptions,
+    on_ready: Callable[[str, str], None],
+) -> None:
+    """Serve a cluster until a signal arrives.
+
+    Args:
+        store: the objects.
+        clock: times of the cluster.
+        rng: names and identities.
+        options: what is served and where.
+        on_ready: called with the address of the API, and with the one of the dashboard, which is
+            empty without a scheduler.
+
+    Raises:
+        InputError: a port is in use, or the kubeconfig cannot be written.
+    """
+    keys = options.keys
+    admin = User("kubernetes-admin", "", (MASTERS,))
+    tokens = TokenTable({keys.token: admin})
+    with listening(LOOPBACK, options.port) as listener:
+        server = ApiServer(store, ApiSettings(clock, rng.child("api"), tokens))
+        cluster = LocalClusterProcess(server, store, clock, options.parts)
+        address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
+        authority = keys.authority.cert.read_bytes()
+        write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
+        sites = [Site(application(api_routes(server.handle)), listener, keys.tls)]
+        page = ""
+        if cluster.plane is not None:
+            site, page = dashboard_site(cluster.plane, options.dashboard_port)
+            sites.append(site)
+        process = LocalServer(sites, cluster, options.speed)
+        process.run(lambda: on_ready(address, page))
+        cluster.close()

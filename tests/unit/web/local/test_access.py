@@ -1,0 +1,52 @@
+"""Keys and kubeconfig of a local server."""
+
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stretto.base.errors import InputError
+from stretto.web.local.access import ServerAccess, write_kubeconfig
+from stretto.web.local.keys import open_keys
+
+ACCESS = ServerAccess("https://127.0.0.1:6443", "secret", b"PEM")
+
+
+def test_keys_are_kept_between_starts(tmp_path: Path) -> None:
+    first = open_keys(tmp_path / "keys")
+    authority = first.authority.cert.read_bytes()
+    again = open_keys(tmp_path / "keys")
+    assert (again.token, again.authority.cert.read_bytes()) == (first.token, authority)
+
+
+def test_only_the_owner_reads_keys(tmp_path: Path) -> None:
+    keys = open_keys(tmp_path / "keys")
+    assert stat.S_IMODE(keys.folder.stat().st_mode) == 0o700
+    private = [keys.authority.key, keys.serving.key, keys.accounts, keys.folder / "token"]
+    assert {stat.S_IMODE(each.stat().st_mode) for each in private} == {0o600}
+
+
+def test_a_damaged_key_is_named(tmp_path: Path) -> None:
+    open_keys(tmp_path / "keys").authority.key.write_text("nonsense")
+    with pytest.raises(InputError, match="--keys"):
+        open_keys(tmp_path / "keys")
+
+
+def test_a_kubeconfig_keeps_other_clusters_and_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("kind: Config\nclusters:\n- name: other\n  cluster: {server: https://x}\n")
+    write_kubeconfig(path, ACCESS)
+    write_kubeconfig(path, ACCESS)
+    document = yaml.safe_load(path.read_text())
+    assert [each["name"] for each in document["clusters"]] == ["other", "stretto"]
+    assert document["current-context"] == "stretto"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_is_no_kubeconfig_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("- a list")
+    with pytest.raises(InputError, match="--kubeconfig"):
+        write_kubeconfig(path, ACCESS)
+    assert path.read_text() == "- a list"
