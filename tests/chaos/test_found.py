@@ -211,3 +211,12 @@ def test_a_later_pod_that_fits_at_once_waits_for_the_minimum_of_its_gang() -> No
     rig.submit(pinned("m2", "n2"))
     rig.settle(3.0)
     assert rig.placements() == {"slow": "n1", "m0": "", "m1": "", "m2": ""}
+
+
+def test_no_node_is_claimed_where_a_pod_that_stays_holds_the_host_port_of_a_victim() -> None:
+    rig = Rig(make_node("n1", cpu="4"), profile="kube-parity")
+    rig.submit(make_pod("weak", node="n1", ports=(80,)))
+    rig.submit(make_pod("peer", node="n1", priority=5, ports=(80,)))
+    rig.submit(make_pod("wants", priority=5, ports=(80,)))
+    rig.settle(30.0)
+    assert (rig.node_of("wants"), +rig.plane.evictor.counts) == ("", {})

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from stretto.base.clock import WallClock
@@ -48,6 +49,15 @@ def test_no_law_is_broken(first: int) -> None:
 def test_no_law_is_broken_by_longer_runs(first: int) -> None:
     broken = {s: r.breaches for s in range(first, first + 50) if (r := run_seed(s, 400)).breaches}
     assert broken == {}
+
+
+def test_capacity_that_a_gang_releases_at_its_deadline_is_no_missed_cure() -> None:
+    seed, crash = 32000237, "crash dispatcher.absorbed"
+    faults = [Fault(108, "world", 0), Fault(249, crash, 0)]
+    setup = msgspec.structs.replace(draw(seed), tier="numpy")
+    result = run_seed(seed, 400, only=faults, setup=setup)
+    assert result.breaches == ()
+    assert result.checked["8 evictions that were gang evicted whole"] == 1
 
 
 @pytest.mark.parametrize("seed", [0, 5, 11])

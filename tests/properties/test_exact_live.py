@@ -1,8 +1,10 @@
 """A plane under kube-parity decides like the library on a fresh snapshot after any history."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from stretto.api import codec
 from stretto.api.types.pod import Pod
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import NODE, POD
+from stretto.state.work.claims import ConflictCause
 from stretto.stores.store import Deletion
 from stretto.testing import make_node
 from stretto_lab.conformance.kube_cases import fields
@@ -69,8 +72,11 @@ SPECS: list[dict[str, Any]] = [
 class World:
     """A plane and random changes of what it sees."""
 
+    specs: Sequence[dict[str, Any]] = SPECS
+    nodes = 3
+
     def __init__(
-        self, data: st.DataObject, priorities: tuple[int, ...] = (0,), **more: Any
+        self, data: st.DataObject | None, priorities: tuple[int, ...] = (0,), **more: Any
     ) -> None:
         self.data = data
         self.priorities = priorities
@@ -78,16 +84,17 @@ class World:
         self.count = 0
         for item in furniture():
             self.plane.define(item)
-        for number in range(3):
+        for number in range(self.nodes):
             self.add_node(number)
         self.plane.settle()
 
     def draw(self, *choices: Any) -> Any:
+        assert self.data is not None
         return self.data.draw(st.sampled_from(choices))
 
     def new_pod(self) -> Pod:
         self.count += 1
-        constraints = dict(self.draw(*SPECS))
+        constraints = dict(self.draw(*self.specs))
         space = self.draw("default", "default", "other")
         labels = {"color": self.draw(*COLORS)}
         rank = {"priority": self.draw(*self.priorities)}
@@ -247,3 +254,41 @@ def test_only_permitted_pods_evict_others(data: st.DataObject, shards: int) -> N
     wanted = fields(world.plane.library().decide(probe, thorough=True))
     assert fields(world.plane.live(probe)) == wanted
     assert world.plane.breaches() == []
+
+
+class Crowd(World):
+    """Two nodes on which other clients bound pods against the rules, some of them kept alive."""
+
+    nodes = 2
+    specs = (
+        {"ports": [{"containerPort": 80, "hostPort": 80}]},
+        affinity("podAntiAffinity", peers("blue", HOST)),
+        spread("red", HOST),
+        claims("alone"),
+    )
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        super().__init__(None, priorities=(0, 5))
+        for node in ("n0", "n1") * 3:
+            body, held = self.new_pod(), self.draw((), ("example.com/held",))
+            spec = msgspec.structs.replace(body.spec, node_name=node)
+            meta = msgspec.structs.replace(body.metadata, finalizers=held)
+            self.plane.define(msgspec.structs.replace(body, spec=spec, metadata=meta))
+
+    def draw(self, *choices: Any) -> Any:
+        return choices[self.rng.integers(len(choices))]
+
+    def refused(self) -> int:
+        counts = self.plane.plane.evictor.counts
+        return sum(counts[cause.value] for cause in ConflictCause)
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(st.integers(0, 1 << 32))
+def test_the_judge_admits_every_preemption_that_the_search_finds(seed: int) -> None:
+    world = Crowd(seed)
+    for _ in range(6):
+        world.draw(world.submit, world.submit, world.delete)()
+        world.plane.settle(BACK_OFF)
+    assert (world.refused(), world.plane.breaches()) == (0, [])

@@ -29,6 +29,18 @@ class ParityProfileRules(Protocol):
         """Whether every rule admits pods (row, slot) together once some others are gone."""
         ...
 
+    def sync(self) -> None:
+        """Read the current cluster."""
+
+    def hold_after_eviction(
+        self, claims: Sequence[tuple[int, int]], evicted: Collection[int]
+    ) -> bool:
+        """Whether every rule admits claims (row, slot) together once their victims are gone.
+
+        Pods that are being evicted already leave the slots of the claims too.
+        """
+        ...
+
 
 class ParityJudge(PlanJudge):
     """Judges plans by the rules that made them."""
@@ -90,7 +102,8 @@ class ParityPreemptionJudge(PreemptionJudge):
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether every rule admits a pod to a slot once all pods being evicted are gone."""
-        return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
+        self._law.sync()
+        return self._law.hold_after_eviction([(row, slot)], ())
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
         """Whether every rule admits pods to their nodes now, without some others."""
@@ -107,15 +120,15 @@ class ParityPreemptionJudge(PreemptionJudge):
         self, plan: Plan, claims: Iterable[int], wanted: UnitPreemption
     ) -> ConflictCause | None:
         """Whether every rule admits the pods once all pods being evicted are gone."""
-        evictions, slots = self._cluster.evictions, self._cluster.ledger.slots
-        claimed, going = list[tuple[int, int]](), {*wanted.victims, *wanted.displaced}
+        slots, claimed = self._cluster.ledger.slots, list[tuple[int, int]]()
         for i in claims:
             row, slot = int(plan.rows[i]), int(plan.slots[i])
             if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
                 return ConflictCause.NODE_DELETED
             claimed.append((row, slot))
-            going.update(evictions.on_slot(slot))
-        return None if self._law.hold(claimed, going) else ConflictCause.DOES_NOT_FIT
+        self._law.sync()
+        holds = self._law.hold_after_eviction(claimed, {*wanted.victims, *wanted.displaced})
+        return None if holds else ConflictCause.DOES_NOT_FIT
 
 
 def anywhere(_class: int, _slot: int) -> bool:

@@ -123,6 +123,10 @@ class ParitySnapshot:
         """Count a decided pod on its node."""
         self._place(pod, self.nodes.index[node], 1)
 
+    def reorder(self, node: str, pods: Iterable[SchedulingFacts]) -> None:
+        """Restore the order of the pods on a node, which decides ties between victims."""
+        self.pods_on[self.nodes.index[node]] = list(pods)
+
     def leave(self, pod: SchedulingFacts) -> None:
         """Remove a pod, if it exists."""
         node = self.node_of.get(pod.key)

@@ -112,25 +112,29 @@ class ClusterFollower:
 
     @contextmanager
     def without(self, rows: Iterable[int]) -> Iterator[None]:
-        """The snapshot without some pods, running or nominated."""
-        pods = self._cluster.pods
-        gone = []
+        """The snapshot without some pods, running or nominated; then with them as before."""
+        slots, index = self._cluster.pods.slot, self.snapshot.nodes.index
+        gone: list[tuple[SchedulingFacts, str, tuple[SchedulingFacts, ...] | None]] = []
         for row in rows:
             nominee = self._nominees.get(row)
             if nominee is not None:
                 self.snapshot.unnominate(nominee.facts, nominee.node)
-            facts = self._residents.get(int(pods.slot[row]), {}).get(row)
+            facts = self._residents.get(int(slots[row]), {}).get(row)
             if facts is not None:
+                name = self._cluster.nodes.names[slots[row]]
+                gone.append((facts, name, tuple(self.snapshot.pods_on[index[name]])))
                 self.snapshot.leave(facts)
-            gone.append((nominee, facts, int(pods.slot[row])))
+            if nominee is not None:
+                gone.append((nominee.facts, nominee.node, None))
         try:
             yield
         finally:
-            for nominee, facts, slot in gone:
-                if nominee is not None:
-                    self.snapshot.nominate(nominee.facts, nominee.node)
-                if facts is not None:
-                    self.snapshot.assume(facts, self._cluster.nodes.names[slot])
+            for facts, name, order in reversed(gone):
+                if order is None:
+                    self.snapshot.nominate(facts, name)
+                else:
+                    self.snapshot.assume(facts, name)
+                    self.snapshot.reorder(name, order)
 
     def _follow_objects(self) -> None:
         """Read objects and nodes that changed or were assumed to change."""

@@ -5,7 +5,7 @@ before the next is decided; an incomplete gang is undone completely. Rejected po
 share the result until the next assumption, because nothing else can change it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -88,16 +88,35 @@ class ParityRuntime:
             going: rows of the evicted pods.
         """
         self.sync()
-        claimed = list(claims)
-        with self.follower.without({*going, *(row for row, _ in claimed)}):
+        return self._hold(list(claims), going)
+
+    def hold_after_eviction(
+        self, claims: Sequence[tuple[int, int]], evicted: Collection[int]
+    ) -> bool:
+        """Whether every filter allows claims once their victims are gone, on the last ``sync``.
+
+        The search for victims and the binder's judge both decide by this method. Pods that are
+        being evicted already leave the slots of the claims too. Promises count.
+
+        Args:
+            claims: (row, slot) of each; those before it count as placed.
+            evicted: rows of the victims and of the claims that they displace.
+        """
+        on_slot = self._cluster.evictions.on_slot
+        return self._hold(claims, {*evicted, *(r for _, slot in claims for r in on_slot(slot))})
+
+    def _hold(self, claims: Sequence[tuple[int, int]], going: Collection[int]) -> bool:
+        """``hold`` on the last ``sync``, with the promises made since."""
+        mark = self.follower.promises
+        with self.follower.without({*going, *(row for row, _ in claims)}):
             try:
-                for row, slot in claimed:
+                for row, slot in claims:
                     if not self._is_allowed(row, slot):
                         return False
-                    if len(claimed) > 1:
+                    if len(claims) > 1:
                         self.follower.promise(row, slot, is_there=True)
             finally:
-                self.follower.withdraw_promise(0)
+                self.follower.withdraw_promise(mark)
         return True
 
     def _is_allowed(self, row: int, slot: int) -> bool:

@@ -4,10 +4,12 @@ Every node with a resolvable rejection gets a dry run, for any rejecting rule. A
 victims are deleted directly where budgets are best effort, with the fewest violations; where
 budgets are hard, nodes that would violate one are excluded. A node is promised to one preemptor per
 cycle and nominated for it from then on.
+
+Upstream's dry run admits some pods that the filters then refuse, for example where two pods hold
+one host port. Therefore the check of the binder's judge confirms each result.
 """
 
 from collections.abc import Collection, Sequence
-from itertools import chain
 from math import inf
 
 import msgspec
@@ -50,8 +52,8 @@ class ParityVictimFinder:
         self._budgets = budgets
         self._clock = clock
         self._busy: list[int] = []
-        #: Victims of each promise of this cycle.
-        self._going: list[tuple[int, ...]] = []
+        #: Row and candidate of each promise of this cycle.
+        self._taken: list[tuple[int, VictimCandidate]] = []
         self._lost: dict[TemplateKey, VictimSearchResult] = {}
         self._kept: set[int] = set()
         #: What guarantees leave of the current search, and the rows that they keep on each slot.
@@ -59,7 +61,8 @@ class ParityVictimFinder:
         self._protected: dict[int, Collection[int]] = {}
         self._now = 0.0
         self._protection_ends = inf
-        self._is_gang = False
+        #: Whether the current unit is a gang, and the number of promises before it.
+        self._is_gang, self._unit_starts = False, 0
 
     def begin(self, plan: Plan) -> None:
         """Start a cycle, whose plain claims are those of ``plan``."""
@@ -71,7 +74,8 @@ class ParityVictimFinder:
             for each, n in zip(self._budgets.budgets, left, strict=True)
         }
         self._runtime.follower.scheduler.limit(allowed, self._is_reprieved)
-        self._going.clear()
+        self._runtime.follower.withdraw_promise(0)
+        self._taken.clear()
         self._busy = plan.slots.tolist()
         self._lost.clear()
         self._kept.clear()
@@ -84,7 +88,7 @@ class ParityVictimFinder:
     def domains(self, unit: object, rows: Sequence[int], needed: int) -> Sequence[None]:
         """One domain: kube-parity places units anywhere."""
         del unit, rows
-        self._is_gang = needed > 1
+        self._is_gang, self._unit_starts = needed > 1, len(self._taken)
         return (None,)
 
     def restrict_to(self, unit: object, row: int, domain: object, promised: Sequence[int]) -> None:
@@ -99,7 +103,7 @@ class ParityVictimFinder:
         template = facts.template_key() if self._protection is None else None
         if template is not None and template in self._lost:
             return self._lost[template]
-        found = self._search(facts)
+        found = self._search(row, facts)
         if template is not None and found.candidate is None:
             self._lost[template] = found
         return found
@@ -119,7 +123,7 @@ class ParityVictimFinder:
         """
         self._busy.append(candidate.slot)
         self._runtime.follower.promise(row, candidate.slot, is_there=self._is_gang)
-        self._going.append(candidate.victims)
+        self._taken.append((row, candidate))
         self._budgets.spend(candidate.victims)
         self.terms.leave(candidate.victims)
         self._lost.clear()
@@ -133,12 +137,22 @@ class ParityVictimFinder:
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """Always true: the binder checks every rule."""
-        return True
+        """Whether every rule admits a pod to a node once the victims are gone."""
+        mates = self._taken[self._unit_starts :] if self._is_gang else []
+        evicted = {each for _, mate in mates for each in mate.evicted_pods}
+        evicted.update(candidate.evicted_pods)
+        return self._runtime.hold_after_eviction([(row, candidate.slot)], evicted)
 
     def stand(self, mark: int) -> bool:
-        """Always true: each search counts the earlier candidates."""
-        return True
+        """Whether every rule admits the claims since a mark once all their victims are gone."""
+        follower, taken = self._runtime.follower, self._taken[mark:]
+        claims = [(row, each.slot) for row, each in taken]
+        evicted = {row for _, each in taken for row in each.evicted_pods}
+        follower.withdraw_promise(mark)
+        holds = self._runtime.hold_after_eviction(claims, evicted)
+        for row, slot in claims:
+            follower.promise(row, slot, is_there=self._is_gang)
+        return holds
 
     def spare(self, rows: Collection[int]) -> None:
         """Exclude pods from eviction for the rest of the cycle."""
@@ -167,28 +181,38 @@ class ParityVictimFinder:
         undone = follower.promises - mark
         del self._busy[len(self._busy) - undone :]
         for _ in range(undone):
-            victims = self._going.pop()
-            self._budgets.spend(victims, -1)
-            self.terms.come_back(victims)
+            _, candidate = self._taken.pop()
+            self._budgets.spend(candidate.victims, -1)
+            self.terms.come_back(candidate.victims)
         follower.withdraw_promise(mark)
         self._lost.clear()
 
-    def _search(self, facts: SchedulingFacts) -> VictimSearchResult:
+    def _search(self, row: int, facts: SchedulingFacts) -> VictimSearchResult:
         decision = self._runtime.follower.scheduler.decide_facts(facts)
         if len(decision.feasible):
             return self._free(decision)
+        by_name = self._cluster.nodes.by_name
+        choices = self._permitted(decision)
+        quiet = [each for each in choices if by_name[each.node] not in self._busy]
+        is_busy = len(quiet) < len(choices)
+        while quiet:
+            chosen = equally_good(quiet)[0]
+            candidate = self._candidate(facts, chosen)
+            if self.allows(row, candidate):
+                return VictimSearchResult(candidate)
+            quiet.remove(chosen)
+        return VictimSearchResult(None, is_busy, decision.message)
+
+    def _permitted(self, decision: Decision) -> list[Choice]:
+        """The choices of upstream's search that budgets and guarantees permit."""
         tried = decision.preemption
         choices = list(tried.candidates) if tried is not None else []
         if self.rules.hard_budgets:
             choices = [each for each in choices if self._has_budget(self._evicted_rows(each))]
-        by_name = self._cluster.nodes.by_name
         if self._protection is not None and self._protection.is_everywhere:
-            slots = self._protection.slots
+            by_name, slots = self._cluster.nodes.by_name, self._protection.slots
             choices = [each for each in choices if slots[by_name[each.node]]]
-        quiet = [each for each in choices if by_name[each.node] not in self._busy]
-        if not quiet:
-            return VictimSearchResult(None, bool(choices), decision.message)
-        return VictimSearchResult(self._candidate(facts, equally_good(quiet)[0]))
+        return choices
 
     def _free(self, decision: Decision) -> VictimSearchResult:
         """The candidate for a pod of a gang that fits without evictions."""
@@ -212,7 +236,7 @@ class ParityVictimFinder:
 
     def _evicted_rows(self, chosen: Choice) -> tuple[int, ...]:
         """Rows of a choice's victims, without pods that are already evicted or promised."""
-        pods, going = self._cluster.pods, set(chain.from_iterable(self._going))
+        pods, going = self._cluster.pods, {r for _, e in self._taken for r in e.victims}
         rows = [row for each in chosen.victims if (row := self._row(each)) is not None]
         return tuple(
             r for r in rows if pods.eviction_state[r] == EvictionState.NONE and r not in going

@@ -5,12 +5,14 @@ pods, so counting how many fit needs no search. Gangs that other clients changed
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Final
 
 from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.evictions import EvictionCause
 from stretto_lab.chaos.draws.affinity import allows_together
 from stretto_lab.chaos.draws.pods import WHOLE, NodeShapeDraw, PodRequest, admits, overruns
 from stretto_lab.chaos.laws.truth import TruePod, TrueState
@@ -24,6 +26,8 @@ RESTING: Final = {
     UnitState.BACKOFF,
 }
 """States of a unit in an idle plane."""
+RELEASES: Final = (EvictionCause.GANG, EvictionCause.OVER_COMMITTED, EvictionCause.RESCHEDULE)
+"""Causes of evictions at a time of their own, not by the search of a pending unit."""
 
 
 def check_rest(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
@@ -35,6 +39,11 @@ def check_rest(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[Invari
         *check_all(plane.cluster),
         *_all_placed(plane, world, truth),
     ]
+
+
+def releases(checked: Mapping[str, int]) -> int:
+    """Number of evictions so far, by the counts of the laws, that no pending unit searched."""
+    return sum(checked.get(f"8 evictions that were {each.value}", 0) for each in RELEASES)
 
 
 # ------------------------------------------------------------ the model is the truth
