@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stretto.api.types.federation.objects import PropagationStatus
-from stretto.federation.controllers.members import MemberWriter
+from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.rollouts.course import NO_COURSE, FleetRollouts
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.sync import SyncController
@@ -42,15 +42,15 @@ def placements_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def objects_of_others_are_adopted(patch: pytest.MonkeyPatch) -> None:
-    def take(self: Any, type_: Any, federated: Any, cluster: Any, *more: Any) -> Any:
+    def take(self: Any, item: Any, cluster: Any, *more: Any) -> Any:
         member = self._fleet.member(cluster.record.name)
         if member is not None:
-            for each in member.follow_synced(type_.kind):
+            for each in member.follow_synced(item.type.kind):
                 if each.record.name == "own":
                     from stretto.reconcile import writes
 
                     writes.patch(member.store, each, {"spec": {"replicas": 3}})
-        return ENSURE(self, type_, federated, cluster, *more)
+        return ENSURE(self, item, cluster, *more)
 
     patch.setattr(MemberWriter, "ensure", take)
 
@@ -67,9 +67,9 @@ def clusters_are_never_left(patch: pytest.MonkeyPatch) -> None:
 
 
 def placed_objects_are_deleted(patch: pytest.MonkeyPatch) -> None:
-    def gone(self: Any, type_: Any, federated: Any, cluster: Any, *more: Any) -> Any:
-        ENSURE(self, type_, federated, cluster, *more)
-        self.remove(type_, federated, cluster)
+    def gone(self: Any, item: Any, cluster: Any, course: Any, now: float) -> Any:
+        ENSURE(self, item, cluster, course, now)
+        self.remove(item, cluster, now)
         return PropagationStatus.OK
 
     patch.setattr(MemberWriter, "ensure", gone)

@@ -1,12 +1,17 @@
 """A federation put together: a loop over the host and its members, with all controllers."""
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
 from stretto.base.clock import Clock
+from stretto.federation.connection.calls import InlineCalls, PooledCalls
 from stretto.federation.connection.protocol import MemberConnector
 from stretto.federation.controllers.aggregate import AggregationController
 from stretto.federation.controllers.automigration import AutoMigrationController
 from stretto.federation.controllers.autoscale import AutoscaleController
 from stretto.federation.controllers.clusters.health import HealthController
-from stretto.federation.controllers.clusters.links import MemberLinks
+from stretto.federation.controllers.clusters.links import MemberAccess, MemberLinks
 from stretto.federation.controllers.clusters.membership import MembershipController
 from stretto.federation.controllers.failover import FailoverController
 from stretto.federation.controllers.federate import FederateController
@@ -14,6 +19,8 @@ from stretto.federation.controllers.feedback import FeedbackController
 from stretto.federation.controllers.follow import FollowController
 from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
+from stretto.federation.controllers.propagation.deliveries import MemberDeliveries
+from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.services.exports import ExportController
@@ -21,9 +28,53 @@ from stretto.federation.controllers.services.imports import ImportController
 from stretto.federation.controllers.sync import SyncController
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.settings import FederationSettings
+from stretto.federation.shares import WHOLE, ControllerShare, ShardedController
 from stretto.reconcile.loop import ReconcileLoop
+from stretto.reconcile.reconciler import Reconciler
 from stretto.stores.store import Store
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
+
+OBSERVERS: Final = (MembershipController, HealthController)
+"""Controllers that every process runs: they connect members, and write only for their share."""
+CONTROLLERS: Final = tuple(
+    each.name
+    for each in (
+        MembershipController,
+        HealthController,
+        FederateController,
+        NamespaceController,
+        AutoscaleController,
+        ScheduleController,
+        FollowController,
+        OverrideController,
+        ExportController,
+        ImportController,
+        SyncController,
+        AutoMigrationController,
+        FeedbackController,
+        AggregationController,
+        FailoverController,
+    )
+)
+"""The names of all controllers, in the order in which a change is offered to them."""
+
+
+@dataclass(frozen=True)
+class FederationParts:
+    """What a federation is made of beside its host and its members."""
+
+    #: Sends the calls of scheduling profiles with webhooks.
+    webhooks: WebhookClient = NO_WEBHOOKS
+    #: Threads for joining and leaving; 0 for members that answer at once.
+    threads: int = 0
+    #: Called on any thread when the loop has something to do.
+    wake: Callable[[], None] = lambda: None
+    #: The part of the work.
+    share: ControllerShare = WHOLE
+
+
+DEFAULT_PARTS: Final = FederationParts()
+"""Members answer at once, and no webhook does."""
 
 
 class Federation:
@@ -35,7 +86,7 @@ class Federation:
         clock: Clock,
         settings: FederationSettings,
         connector: MemberConnector,
-        webhooks: WebhookClient = NO_WEBHOOKS,
+        parts: FederationParts = DEFAULT_PARTS,
     ) -> None:
         """A federation whose members join by their FederatedClusters.
 
@@ -44,36 +95,53 @@ class Federation:
             clock: time of delays, health and migrations.
             settings: behaviour of the controllers.
             connector: opens connections to members.
-            webhooks: sends the calls of scheduling profiles with webhooks.
+            parts: what it is made of besides.
         """
         #: The loop that runs the controllers.
-        self.loop = ReconcileLoop(clock)
+        self.loop = ReconcileLoop(clock, wake=parts.wake)
         #: The host and the members.
         self.fleet = ClusterFleet(self.loop.add_store(HOST, host), settings)
-        self._links = MemberLinks(self.fleet, connector, self.loop)
-        self.loop.add_controllers(
-            [
-                MembershipController(self.fleet, clock, self._links),
-                HealthController(self.fleet, clock, self._links),
-                FederateController(self.fleet),
-                NamespaceController(self.fleet),
-                AutoscaleController(self.fleet, clock),
-                ScheduleController(self.fleet, clock, webhooks),
-                FollowController(self.fleet),
-                OverrideController(self.fleet, clock),
-                ExportController(self.fleet),
-                ImportController(self.fleet),
-                SyncController(self.fleet, FleetRollouts(self.fleet, clock)),
-                AutoMigrationController(self.fleet, clock),
-                FeedbackController(self.fleet),
-                AggregationController(self.fleet, clock),
-            ]
-        )
-        if settings.failover is not None:
-            self.loop.add_controllers([FailoverController(self.fleet, settings.failover)])
+        #: The writes to members that are in flight.
+        self.deliveries = MemberDeliveries(lambda key: self.loop.post(SyncController.name, key))
+        self._links = MemberLinks(self.fleet, connector, self.loop, self.deliveries.forget)
+        self._pool = PooledCalls(parts.threads, self.loop.post) if parts.threads else None
+        access = MemberAccess(self._links, self._pool or InlineCalls())
+        share = parts.share
+        for controller in self._controllers(clock, access, parts):
+            if isinstance(controller, OBSERVERS):
+                self.loop.add_controllers([controller])
+            elif share.runs(controller.name):
+                is_whole = share.shards == 1
+                own = controller if is_whole else ShardedController(controller, share.owns)
+                self.loop.add_controllers([own])
 
     def close(self) -> None:
         """Close the connections to all members and stop reading the host."""
+        if self._pool is not None:
+            self._pool.close()
         for cluster in self.fleet.clusters:
             self._links.close(cluster.record.name)
         self.loop.remove_store(HOST)
+
+    def _controllers(
+        self, clock: Clock, access: MemberAccess, parts: FederationParts
+    ) -> Iterator[Reconciler]:
+        """All controllers, in the order in which a change is offered to them."""
+        fleet, settings = self.fleet, self.fleet.settings
+        yield MembershipController(fleet, clock, access, parts.share)
+        yield HealthController(fleet, clock, access.links, parts.share)
+        yield FederateController(fleet)
+        yield NamespaceController(fleet)
+        yield AutoscaleController(fleet, clock)
+        yield ScheduleController(fleet, clock, parts.webhooks)
+        yield FollowController(fleet)
+        yield OverrideController(fleet, clock)
+        yield ExportController(fleet)
+        yield ImportController(fleet)
+        writer = MemberWriter(fleet, self.deliveries)
+        yield SyncController(fleet, FleetRollouts(fleet, clock), writer)
+        yield AutoMigrationController(fleet, clock)
+        yield FeedbackController(fleet)
+        yield AggregationController(fleet, clock)
+        if settings.failover is not None:
+            yield FailoverController(fleet, settings.failover)

@@ -6,10 +6,11 @@ from typing import Final
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.api.wire.kinds import Kind
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, NotAllowedError, UnreachableError
 from stretto.federation.settings import FederationSettings
 from stretto.federation.types import FederatedType, FederatedTypes, read_type
 from stretto.reconcile.cache import ObjectCache, StoreCache, StoredObject
+from stretto.stores.later_lists import NotListedError
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -86,6 +87,20 @@ class ClusterFleet:
         """The caches of a member; ``None`` if it is not connected."""
         return self._members.get(name)
 
+    def listed(self, name: str, kind: Kind) -> ObjectCache | None:
+        """The objects of a kind in a member; ``None`` where they are not known.
+
+        They are not known if the member is not connected, has not been listed yet, or does not
+        allow to read the kind.
+        """
+        member = self._members.get(name)
+        if member is None:
+            return None
+        try:
+            return member.follow_synced(kind)
+        except (NotListedError, NotAllowedError, UnreachableError):
+            return None
+
     def connected(self) -> Iterator[tuple[str, StoreCache]]:
         """The connected members, by name."""
         for name in sorted(self._members):
@@ -108,6 +123,10 @@ class ClusterFleet:
             self._silent.discard(name)
         else:
             self._silent.add(name)
+
+    def is_silent(self, name: str) -> bool:
+        """Whether a member did not answer the last time."""
+        return name in self._silent
 
     def is_writable(self, cluster: StoredObject) -> bool:
         """Whether objects can be written to a cluster now."""

@@ -13,6 +13,9 @@ import msgspec
 
 from stretto.api.codec import decode_as
 from stretto.api.wire.kinds import Kind
+from stretto.base.errors import NotAllowedError
+from stretto.reconcile.own_writes import OwnWrites
+from stretto.stores.later_lists import NotListedError
 from stretto.stores.reflector import Reflector
 from stretto.stores.render import render
 from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
@@ -26,6 +29,8 @@ Name = tuple[str, str]
 IndexKey = Callable[["StoredObject"], Iterable[str]]
 """The keys of an index under which an object is found."""
 
+REFUSED_FOR: Final = 30.0
+"""Seconds before a kind that the store does not allow to read is read again."""
 _S = TypeVar("_S")
 _NOTHING: Final[dict[Name, "StoredObject"]] = {}
 
@@ -178,6 +183,9 @@ class ObjectCache:
                 if old is not None and old.record.uid == record.uid:
                     self._replace(name, old, None)
                 continue
+            is_same = old is not None and old.record.uid == record.uid
+            if is_same and old is not None and old.record.version >= record.version:
+                continue  # a write of ours was noted before the watch reported it
             self._records[record.uid] = record
             if old is not None and old.record.uid != record.uid:
                 self._records.pop(old.record.uid, None)
@@ -243,13 +251,14 @@ class StoreCache:
         """
         #: Name of the store in changes.
         self.name = name
-        #: Where the objects live.
-        self.store = store
+        #: Where the objects live; the caches show what is written here at once.
+        self.store = OwnWrites(store, self.note) if store.capabilities.answers_later else store
         self._publish = publish
         self._caches: dict[Kind, ObjectCache] = {}
         self._reflectors: dict[Kind, Reflector] = {}
         self._numbers: dict[Kind, int] = {}
         self._waiting: set[Kind] = set()
+        self._refused: dict[Kind, tuple[float, str]] = {}
         self._end = store.subscribe(self._mark)
 
     def follow(self, kind: Kind) -> ObjectCache:
@@ -263,7 +272,13 @@ class StoreCache:
         return cache
 
     def follow_synced(self, kind: Kind) -> ObjectCache:
-        """The cache of a kind, complete as of now."""
+        """The cache of a kind, complete as of now.
+
+        Raises:
+            NotListedError: its list has begun and has not arrived yet.
+            NotAllowedError: the permission to read it is missing.
+            UnreachableError: the store does not answer.
+        """
         cache = self.follow(kind)
         reflector = self._reflectors[kind]
         if not reflector.synced:
@@ -282,14 +297,32 @@ class StoreCache:
         """The kinds that are followed."""
         return tuple(self._caches)
 
+    @property
+    def refused(self) -> dict[Kind, str]:
+        """The kinds that the store does not allow to read, with its answer."""
+        return {kind: text for kind, (_, text) in self._refused.items()}
+
+    def note(self, record: Record) -> None:
+        """Show an object as it is after a write, before the watch reports it."""
+        reflector = self._reflectors.get(record.kind)
+        if reflector is None or not reflector.synced or record.version <= reflector.version:
+            return  # not read yet, or the watch has already reported it
+        self._caches[record.kind].apply([WatchEvent(EventType.MODIFIED, record)], 0.0)
+
     def poll(self, now: float) -> int:
-        """Read all changes of all kinds; returns their number."""
+        """Read all changes of all kinds; returns their number.
+
+        Raises:
+            UnreachableError: the store does not answer.
+        """
         waiting = sorted(self._waiting, key=self._numbers.__getitem__)
         return sum(self._poll(kind, now) for kind in waiting)
 
     def _poll(self, kind: Kind, now: float) -> int:
         """Read all changes of one kind; it waits no longer unless it has more to read."""
         reflector, read = self._reflectors.get(kind), 0
+        if self._refused.get(kind, (now, ""))[0] > now:
+            return 0
         self._waiting.discard(kind)  # before the poll: a change that arrives now adds it again
         try:
             while reflector is not None and reflector.is_due(now):
@@ -297,6 +330,11 @@ class StoreCache:
                 read += found
                 if not found:
                     break
+            self._refused.pop(kind, None)
+        except NotListedError:
+            pass  # it is read when its list has arrived
+        except NotAllowedError as error:  # the other kinds go on
+            self._refused[kind] = now + REFUSED_FOR, str(error)
         finally:
             if reflector is not None and (reflector.is_due(now) or reflector.list_at < inf):
                 self._waiting.add(kind)

@@ -5,7 +5,8 @@ key of one controller that fails is retried alone with exponential back-off.
 """
 
 import logging
-from collections.abc import Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ from stretto.base.errors import StrettoError, UnreachableError
 from stretto.reconcile.cache import Change, StoreCache
 from stretto.reconcile.queue import DelayQueue
 from stretto.reconcile.reconciler import Later, Reconciler, RetryError
+from stretto.stores.later_lists import NotListedError
 from stretto.stores.store import Store
 
 _LOG: Final = logging.getLogger(__name__)
@@ -22,7 +24,8 @@ _LOG: Final = logging.getLogger(__name__)
 QUIET_ROUNDS: Final = 10_000
 """Reconciliations in one step at the same time before the loop reports that it does not settle."""
 
-
+LISTED_WITHIN: Final = 0.25
+"""Seconds before a key that needs a list is tried again."""
 SILENCE: Final = 10.0
 """Seconds before a store that did not answer is read again: one must not delay the others."""
 
@@ -43,16 +46,25 @@ class RetryDelays(msgspec.Struct, frozen=True):
 class ReconcileLoop:
     """Runs controllers over the caches of one or more stores."""
 
-    def __init__(self, clock: Clock, backoff: RetryDelays = RetryDelays()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        clock: Clock,
+        backoff: RetryDelays = RetryDelays(),  # noqa: B008
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
         """A loop without stores and controllers.
 
         Args:
             clock: monotonic time for delays.
             backoff: delays of failed keys.
+            wake: called on any thread when a step has something to do.
         """
         self._clock = clock
         self._backoff = backoff
+        self._wake = wake
+        self._posted: deque[tuple[str, Hashable]] = deque()
         self._caches: dict[str, StoreCache] = {}
+        self._ends: dict[str, Callable[[], None]] = {}
         self._controllers: list[Reconciler] = []
         self._queues: list[DelayQueue[Hashable]] = []
         self._failures: dict[tuple[int, Hashable], int] = {}
@@ -66,6 +78,7 @@ class ReconcileLoop:
     def add_store(self, name: str, store: Store) -> StoreCache:
         """Read a store; controllers see its changes under its name."""
         cache = self._caches[name] = StoreCache(name, store, self._changes.append)
+        self._ends[name] = store.subscribe(lambda _: self._wake())
         return cache
 
     def remove_store(self, name: str) -> None:
@@ -73,6 +86,7 @@ class ReconcileLoop:
         cache = self._caches.pop(name, None)
         self._silent.pop(name, None)
         if cache is not None:
+            self._ends.pop(name)()
             cache.close()
 
     def add_controllers(self, controllers: Sequence[Reconciler]) -> None:
@@ -87,6 +101,11 @@ class ReconcileLoop:
         for controller, queue in zip(self._controllers, self._queues, strict=True):
             if controller.name == name:
                 queue.add(key, at)
+
+    def post(self, name: str, key: Hashable) -> None:
+        """As ``make_due`` without a delay, from any thread."""
+        self._posted.append((name, key))
+        self._wake()
 
     # ---------------------------------------------------------------- running
 
@@ -127,6 +146,8 @@ class ReconcileLoop:
         """Read all stores and make affected keys due."""
         for name, cache in tuple(self._caches.items()):
             self._poll(name, cache, now)
+        while self._posted:
+            self.make_due(*self._posted.popleft())
         while self._changes:
             changes, self._changes[:] = tuple(self._changes), ()
             for change in changes:
@@ -165,6 +186,7 @@ class ReconcileLoop:
         except Exception as error:  # noqa: BLE001 - a malformed object must not stop the others
             failures = self._failures[place] = self._failures.get(place, 0) + 1
             after = error.after if isinstance(error, RetryError) else None
+            after = LISTED_WITHIN if isinstance(error, NotListedError) else after
             delay = self._backoff.delay(failures) if after is None else after
             self.errors[name, key] = str(error)
             unexpected = not isinstance(error, RetryError | StrettoError)

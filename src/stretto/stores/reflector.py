@@ -224,14 +224,15 @@ class RecordMirror:
 def difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[WatchEvent]]:
     """A list as batches of changes: deletions first, then new and newer objects by version.
 
-    Stores list by name; queues order by age, which versions reflect.
+    Stores list by name; queues order by age, which versions reflect. A known record that is newer
+    than the list was written after it.
     """
     if known:
         present = {record.uid for record in listing.records}
         gone = [
             WatchEvent(EventType.DELETED, record)
             for uid, record in known.items()
-            if uid not in present
+            if uid not in present and record.version <= listing.version
         ]
         if gone:
             yield gone

@@ -8,7 +8,7 @@ import pytest
 
 from stretto.api.types.federation.policies import FederatedClusterSpec
 from stretto.base.errors import InputError
-from stretto.federation.connection.kube import SecretAccess
+from stretto.federation.connection.access import SecretAccess
 from stretto.federation.connection.protocol import ClusterCredentials
 from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
 from stretto.stores.kube.survey import ServerSurvey, ServerSurveys

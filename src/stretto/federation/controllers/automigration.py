@@ -75,12 +75,11 @@ class AutoMigrationController:
 
     def _of_pod(self, change: Change) -> Iterator[FederatedKey]:
         """The federated object of the Deployment whose ReplicaSet owns a pod."""
-        member = self._fleet.member(change.source)
+        sets = self._fleet.listed(change.source, REPLICA_SET)
         type_ = self._fleet.types.of("apps", "Deployment")
-        if member is None or type_ is None:
+        if sets is None or type_ is None:
             return
-        replica_set = first_owner(change.object)
-        owner = member.follow_synced(REPLICA_SET).get(change.object.record.namespace, replica_set)
+        owner = sets.get(change.object.record.namespace, first_owner(change.object))
         if owner is not None:
             name = federated_name(first_owner(owner), type_.name)
             yield FederatedKey(type_.name, owner.record.namespace, name)

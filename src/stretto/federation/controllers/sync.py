@@ -1,6 +1,7 @@
 """Writes federated objects to member clusters, repairs drift, and cleans up."""
 
 from collections.abc import Hashable, Iterable
+from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation import names
@@ -12,7 +13,7 @@ from stretto.federation.controllers.keys import (
     key_of,
     key_of_member,
 )
-from stretto.federation.controllers.members import MemberWriter
+from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending, placements
@@ -21,7 +22,8 @@ from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later
 
-"""States that need no further attempt."""
+ANSWERED_WITHIN: Final = 1.0
+"""Seconds for which a report waits for the answers of members."""
 
 
 class SyncController:
@@ -29,11 +31,17 @@ class SyncController:
 
     name = "sync"
 
-    def __init__(self, fleet: ClusterFleet, rollouts: FleetRollouts) -> None:
-        """For the federated objects of a fleet; Deployments roll as ``rollouts`` plans."""
+    def __init__(self, fleet: ClusterFleet, rollouts: FleetRollouts, writer: MemberWriter) -> None:
+        """For the federated objects of a fleet.
+
+        Args:
+            fleet: the fleet.
+            rollouts: plans how Deployments roll.
+            writer: writes to members.
+        """
         self._fleet = fleet
         self._rollouts = rollouts
-        self._writer = MemberWriter(fleet)
+        self._writer = writer
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated object itself, of a member's object, or all of a cluster."""
@@ -51,7 +59,7 @@ class SyncController:
             return None
         type_, federated = item
         if federated.is_terminating:
-            return self._end(item)
+            return self._end(item, now)
         is_held = pending.pending(federated.annotations) and not placements.is_host_only(federated)
         if is_held or self._is_dry_run(federated):
             return None
@@ -64,7 +72,10 @@ class SyncController:
         if course.note is not None:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
             writes.patch(self._fleet.host.store, federated, note)
-        states = self._spread(item, course)
+        states = self._spread(item, course, now)
+        sent = self._writer.unanswered_since(item, list(states))
+        if sent is not None and now - sent < ANSWERED_WITHIN:
+            return ANSWERED_WITHIN
         self._report(federated, states, self._writer.problems(federated))
         if all(state is Status.OK for state in states.values()):
             return self._fleet.settings.drift_delay if course.is_open else None
@@ -85,19 +96,17 @@ class SyncController:
             return False
         return not (federated.metadata.get("finalizers") or ())
 
-    def _spread(self, item: FederatedItem, course: RolloutCourse) -> dict[str, Status]:
+    def _spread(self, item: FederatedItem, course: RolloutCourse, now: float) -> dict[str, Status]:
         """Write to each cluster of the placement, and remove elsewhere; the state of each."""
-        type_, federated = item
+        federated = item.federated
         placed = placements.placement(federated.spec)
         wanted = set() if placements.is_host_only(federated) else placed | course.leaving
         states: dict[str, Status] = {}
         for cluster in self._fleet.clusters:
             name = cluster.record.name
             if name in wanted:
-                states[name] = self._writer.ensure(
-                    type_, federated, cluster, course.objects.get(name)
-                )
-            elif (left := self._writer.remove(type_, federated, cluster)) is not None:
+                states[name] = self._writer.ensure(item, cluster, course.objects.get(name), now)
+            elif (left := self._writer.remove(item, cluster, now)) is not None:
                 states[name] = left
         return states
 
@@ -122,13 +131,13 @@ class SyncController:
             status["conditions"] = [condition, *others]
             writes.patch_status(self._fleet.host.store, federated, status)
 
-    def _end(self, item: FederatedItem) -> float | None:
-        """Remove the object from all members, then let the federated object go."""
-        type_, federated = item
+    def _end(self, item: FederatedItem, now: float) -> float | None:
+        """Remove the object from all members, then release the federated object."""
+        federated = item.federated
         states = {
             cluster.record.name: state
             for cluster in self._fleet.clusters
-            if (state := self._writer.remove(type_, federated, cluster)) is not None
+            if (state := self._writer.remove(item, cluster, now)) is not None
         }
         if states:
             return self._fleet.settings.deletion_retry

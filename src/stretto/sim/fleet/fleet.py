@@ -7,7 +7,7 @@ from typing import Final
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.federation.assembly import Federation
+from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.connection.protocol import MemberConnector
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.connector import EmbeddedConnector
@@ -118,7 +118,8 @@ class EmbeddedFleet:
     # ---------------------------------------------------------------- inside
 
     def _started(self) -> Federation:
-        return Federation(self.host, self.clock, self._settings, self.connector, self._webhooks)
+        parts = FederationParts(self._webhooks)
+        return Federation(self.host, self.clock, self._settings, self.connector, parts)
 
     def _next_due(self) -> float:
         """Monotonic time of the next work; infinity if there is none."""

@@ -174,6 +174,10 @@ class KubeStore:
         """
         return self._loop.run(self._reads.list(kind, selection))
 
+    def begin_list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Future[Listing]:
+        """Begin a list; the future raises what ``list`` would raise."""
+        return self._loop.start(self._reads.list(kind, selection))
+
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
         """Changes of the selected objects of a kind after version ``since``.
 

@@ -310,6 +310,8 @@ class PropagationStatus(StrEnum):
     ALREADY_EXISTS = "AlreadyExists"
     MANAGED_LABEL_FALSE = "ManagedLabelFalse"
     CLIENT_RETRIEVAL_FAILED = "ClientRetrievalFailed"
+    UPDATE_TIMED_OUT = "UpdateTimedOut"
+    LABEL_REMOVAL_TIMED_OUT = "LabelRemovalTimedOut"
 
 
 class ClusterStatus(Wire, frozen=True):

@@ -6,7 +6,7 @@ from stretto.base.clock import Clock, parse_timestamp
 from stretto.base.errors import StrettoError
 from stretto.federation import names
 from stretto.federation.controllers.clusters import leaving
-from stretto.federation.controllers.clusters.links import MemberLinks
+from stretto.federation.controllers.clusters.links import MemberAccess
 from stretto.federation.controllers.clusters.report import ClusterReport
 from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.federation.objects.membership import conditions
@@ -22,11 +22,12 @@ FINALIZERS: Final = (names.CLUSTER_FINALIZER, names.CASCADE)
 class ClusterDeparture:
     """Takes clusters out of the federation, one step at a time."""
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock, links: MemberLinks) -> None:
+    def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
         """For the clusters of a fleet; the timeout is that of the wall clock."""
         self._fleet = fleet
         self._clock = clock
-        self._links = links
+        self._access = access
+        self._links = access.links
         self._report = ClusterReport(fleet, clock)
 
     def leave(self, cluster: StoredObject) -> float | None:
@@ -38,11 +39,15 @@ class ClusterDeparture:
         finalizers = cluster.metadata.get("finalizers") or ()
         try:
             if names.CASCADE in finalizers:
-                if self._has_managed(cluster):
+                left = self._managed_left(cluster)
+                if left is None:
+                    return None
+                if left:
                     return self._fleet.settings.leave_retry
                 self._free(cluster, names.CASCADE)
             elif names.CLUSTER_FINALIZER in finalizers:
-                self._release(cluster)
+                if not self._is_released(cluster):
+                    return None
                 self._links.close(cluster.record.name)
                 self._free(cluster, names.CLUSTER_FINALIZER)
         except (RetryError, StrettoError) as error:
@@ -55,32 +60,45 @@ class ClusterDeparture:
             raise
         return None
 
-    def _has_managed(self, cluster: StoredObject) -> bool:
-        """Delete the managed objects where the owner of the cluster wants it; whether any is left.
+    def _managed_left(self, cluster: StoredObject) -> int | None:
+        """Delete the managed objects where the owner of the cluster wants it.
+
+        Returns:
+            The number of objects that are still there; ``None`` while deletions are sent.
 
         Raises:
             RetryError: the member refuses a deletion.
             UnreachableError: the member does not answer.
         """
         if cluster.annotations.get(names.CASCADE) is None or not is_joined(cluster):
-            return False
+            return 0
         self._links.open(cluster)
         member = self._fleet.member(cluster.record.name)
-        return member is not None and leaving.delete_managed(self._fleet, member) > 0
+        if member is None:
+            return 0
+        found = leaving.managed(self._fleet, member)
+        return self._access.answer(cluster, "delete", lambda: leaving.delete(member.store, found))
 
-    def _release(self, cluster: StoredObject) -> None:
-        """Remove what joining has written, in the secret and in the member."""
+    def _is_released(self, cluster: StoredObject) -> bool:
+        """Remove what joining has written, in the secret and in the member; false while it runs."""
         secret = self._links.secret(cluster)
         fields = with_account_token(secret, None) if secret is not None else None
         connection = self._links.connection(cluster.record.name)
         if is_joined(cluster) and connection is not None:
-            space = self._fleet.settings.namespace
-            leaving.release_namespace(connection.store, space, cluster)
+            space, store = self._fleet.settings.namespace, connection.store
+
+            def release() -> bool:
+                leaving.release_namespace(store, space, cluster)
+                return True
+
+            if self._access.answer(cluster, "release", release) is None:
+                return False
         if secret is not None and fields is not None:
             writes.update(self._fleet.host.store, secret, fields)
+        return True
 
     def _give_up(self, cluster: StoredObject) -> None:
-        """Let a cluster go whose member does not answer; what it runs stays there."""
+        """Release a cluster whose member does not answer; what it runs stays there."""
         self._links.close(cluster.record.name)
         finalizers = cluster.metadata.get("finalizers") or ()
         kept = [each for each in finalizers if each not in FINALIZERS]

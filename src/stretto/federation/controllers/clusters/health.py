@@ -14,6 +14,7 @@ from stretto.federation.fleet import HOST, ClusterFleet, is_joined
 from stretto.federation.objects.membership import conditions
 from stretto.federation.objects.membership.capacity import MemberCapacity
 from stretto.federation.objects.membership.health import HealthTrend, shown_answer
+from stretto.federation.shares import ControllerShare
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
@@ -26,8 +27,18 @@ class HealthController:
 
     name = "health"
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock, links: MemberLinks) -> None:
-        """For the clusters of a fleet."""
+    def __init__(
+        self, fleet: ClusterFleet, clock: Clock, links: MemberLinks, share: ControllerShare
+    ) -> None:
+        """For the clusters of a fleet.
+
+        Args:
+            fleet: the fleet.
+            clock: its wall time is that of the conditions.
+            links: the connections to members.
+            share: clusters of other processes are only asked; their status is not written.
+        """
+        self._share = share
         self._fleet = fleet
         self._clock = clock
         self._links = links
@@ -70,6 +81,8 @@ class HealthController:
         threshold = self._fleet.settings.health_threshold
         trend = self._trends[name] = trend.with_answer(probe.answer, now, threshold)
         self._fleet.note_answer(name, answers=probe.answer is MemberAnswer.HEALTHY)
+        if not self._share.has(self.name, name):
+            return
         changed: Fields = {}
         if trend.shown is probe.answer:
             time = timestamp(int(self._clock.now()))

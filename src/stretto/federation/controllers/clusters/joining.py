@@ -8,7 +8,7 @@ import base64
 from typing import Final
 
 from stretto.api.wire.kinds import NAMESPACE, Kind
-from stretto.base.errors import NotAllowedError
+from stretto.base.errors import NotAllowedError, StrettoError
 from stretto.federation import names
 from stretto.federation.objects.membership.kinds import (
     CLUSTER_ROLE,
@@ -26,7 +26,7 @@ TOKEN_DELAY: Final = 1.0
 """Seconds between looks for the token, which a controller of the member fills in."""
 
 
-class UnjoinableError(Exception):
+class UnjoinableError(StrettoError):
     """The member belongs to another cluster object."""
 
 

@@ -12,24 +12,31 @@ from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.stores.store import Store
 
 
-def delete_managed(fleet: ClusterFleet, member: StoreCache) -> int:
-    """Delete the managed objects of a member, except those that outlive the federation.
+def managed(fleet: ClusterFleet, member: StoreCache) -> list[StoredObject]:
+    """The managed objects of a member, except those that outlive the federation.
+
+    Namespaces that are being deleted do not count: a controller of the member ends them.
+
+    Raises:
+        NotListedError: the objects of a kind are not known yet.
+    """
+    found = _managed(fleet, member)
+    return [each for each in found if not (each.is_terminating and each.record.kind == NAMESPACE)]
+
+
+def delete(store: Store, objects: list[StoredObject]) -> int:
+    """Delete the objects that are not being deleted yet.
 
     Returns:
-        The number of objects that are still there. Namespaces that are being deleted do not count:
-        a controller of the member ends them.
+        The number of objects that are still there, as far as was known before.
 
     Raises:
         RetryError: the member refused a deletion.
     """
-    left = 0
-    for item in _managed(fleet, member):
+    for item in objects:
         if not item.is_terminating:
-            writes.delete(member.store, item)
-        elif item.record.kind == NAMESPACE:
-            continue
-        left += 1
-    return left
+            writes.delete(store, item)
+    return len(objects)
 
 
 def release_namespace(store: Store, namespace: str, cluster: StoredObject) -> None:

@@ -1,12 +1,13 @@
 """The open connections to members, by the name of their cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from stretto.api.types.federation.policies import FederatedCluster, FederatedClusterSpec
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import InputError
+from stretto.federation.connection.calls import CallPlace, MemberCalls
 from stretto.federation.connection.protocol import (
     ClusterCredentials,
     MemberConnection,
@@ -18,6 +19,8 @@ from stretto.federation.objects.membership.kinds import SECRET
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.stores.store import Store
+
+T = TypeVar("T")
 
 
 class StoreReader(Protocol):
@@ -45,7 +48,11 @@ class MemberLinks:
     """Opens, renews and closes connections; the fleet follows each open one."""
 
     def __init__(
-        self, fleet: ClusterFleet, connector: MemberConnector, reader: StoreReader
+        self,
+        fleet: ClusterFleet,
+        connector: MemberConnector,
+        reader: StoreReader,
+        closed: Callable[[str], None] = lambda _: None,
     ) -> None:
         """No connection yet.
 
@@ -53,10 +60,12 @@ class MemberLinks:
             fleet: the fleet.
             connector: opens connections.
             reader: reads the stores of members.
+            closed: called with the name of a cluster whose connection is closed.
         """
         self._fleet = fleet
         self._connector = connector
         self._reader = reader
+        self._closed = closed
         self._links: dict[str, _Link] = {}
         self._secrets = fleet.host.follow(SECRET)
 
@@ -93,18 +102,18 @@ class MemberLinks:
             raise InputError("spec.secretRef.name", where, expected, "create it, or name another")
         return read_credentials(secret)
 
-    def bootstrap(self, cluster: StoredObject) -> MemberConnection:
-        """A new connection with the credentials that join; the caller closes it.
+    def bootstrap(self, cluster: StoredObject) -> Callable[[], MemberConnection]:
+        """Opens a new connection with the credentials that join; the caller closes it.
 
         Raises:
-            InputError: the address or the credentials cannot be used.
-            UnreachableError: the member does not answer.
+            InputError: the credentials cannot be used.
         """
         found = self.credentials(cluster)
         joining = ClusterCredentials(
             found.where, found.authority, found.certificate, found.key, found.bootstrap_token
         )
-        return self._connector.connect(cluster.record.name, _spec(cluster), joining)
+        name, spec = cluster.record.name, _spec(cluster)
+        return lambda: self._connector.connect(name, spec, joining)
 
     def open(self, cluster: StoredObject) -> None:
         """Open the connection of a joined cluster; again if its address or secret has changed.
@@ -131,6 +140,7 @@ class MemberLinks:
         if link is not None:
             self._fleet.disconnect(name)
             self._reader.remove_store(name)
+            self._closed(name)
             link.connection.close()
 
     def clusters_of(self, secret: StoredObject) -> Iterator[str]:
@@ -140,6 +150,30 @@ class MemberLinks:
         for each in self._fleet.clusters:
             if (each.spec.get("secretRef") or {}).get("name") == secret.record.name:
                 yield each.record.name
+
+
+class MemberAccess(NamedTuple):
+    """How controllers reach members."""
+
+    #: The open connections.
+    links: MemberLinks
+    #: Runs sequences of calls to members.
+    calls: MemberCalls
+
+    def answer(self, cluster: StoredObject, purpose: str, work: Callable[[], T]) -> T | None:
+        """The result of calls to a member; ``None`` while they run.
+
+        Args:
+            cluster: the cluster; its membership is due again when the calls have ended.
+            purpose: what the calls do, in one word.
+            work: the calls.
+
+        Raises:
+            RetryError, StrettoError: they failed.
+        """
+        place = CallPlace("membership", cluster.record.name, cluster.record.uid, purpose)
+        ended = self.calls.answer(place, work)
+        return ended.result() if ended is not None else None
 
 
 def _spec(cluster: StoredObject) -> FederatedClusterSpec:

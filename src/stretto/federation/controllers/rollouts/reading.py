@@ -58,7 +58,7 @@ class MemberDeployments:
                     continue  # overrides break the object there; nothing is written
             item = self._member(name, federated, revision, wanted)
             if item is not None:
-                reachable = is_ready(cluster) and self._fleet.member(name) is not None
+                reachable = is_ready(cluster) and self._fleet.listed(name, DEPLOYMENT) is not None
                 state = replace(item.member, reachable=reachable)
                 found[name] = replace(item, member=state)
         return found
@@ -68,6 +68,8 @@ class MemberDeployments:
     ) -> MemberDeployment | None:
         """The Deployment in one cluster; ``None`` where it is neither."""
         cache = self._fleet.member(name)
+        if self._fleet.is_silent(name) and self._fleet.listed(name, DEPLOYMENT) is None:
+            cache = None  # it has not answered since it was connected
         place = federated.record.namespace, federated.spec["template"]["metadata"]["name"]
         present = cache.follow_synced(DEPLOYMENT).get(*place) if cache is not None else None
         if present is not None and present.labels.get(names.MANAGED) != "true":

@@ -94,15 +94,17 @@ class ExportController:
     ) -> Iterator[tuple[str, Fields | None]]:
         """EndpointSlices for the host by name; ``None`` for one that stays as it is."""
         for cluster in filter(is_joined, self._fleet.clusters):
-            name, member = cluster.record.name, self._fleet.member(cluster.record.name)
-            if member is None or not is_ready(cluster):
+            name = cluster.record.name
+            exported = self._fleet.listed(name, exports.kind)
+            found = self._fleet.listed(name, slices.kind)
+            if exported is None or found is None or not is_ready(cluster):
                 kept = (x for x, y in present.items() if y.labels[names.SOURCE_CLUSTER] == name)
                 yield from ((each, None) for each in kept)
                 continue
-            export = member.follow_synced(exports.kind).get(*key)
+            export = exported.get(*key)
             if export is None or export.is_terminating:
                 continue
-            for each in member.follow_synced(slices.kind).in_namespace(key.namespace):
+            for each in found.in_namespace(key.namespace):
                 if services.service_of(each) == key.name and not each.is_terminating:
                     yield services.imported_name(name, each), services.imported(name, each)
 

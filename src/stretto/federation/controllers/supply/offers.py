@@ -55,11 +55,10 @@ class FleetSupply:
 
     def _models(self, cluster: str) -> dict[str, int]:
         """Allocatable CPU by model; empty without a matrix that needs it."""
-        member = self._fleet.member(cluster)
-        if self._fleet.settings.performance is None or member is None:
+        if self._fleet.settings.performance is None:
             return {}
         found: dict[str, int] = {}
-        for node in member.follow_synced(NODE):
+        for node in self._fleet.listed(cluster, NODE) or ():
             model = node.labels.get(names.CPU_MODEL, "")
             cpu = amounts(node.status.get("allocatable") or {}, "allocatable").get("cpu", 0)
             found[model] = found.get(model, 0) + cpu
@@ -67,15 +66,17 @@ class FleetSupply:
 
     def _free_nodes(self, cluster: str) -> tuple[Mapping[str, int], ...]:
         """Free amounts of every node that takes pods; empty where only the sums count."""
-        member = self._fleet.member(cluster)
-        if self._fleet.settings.capacity is not CapacitySource.NODES or member is None:
+        if self._fleet.settings.capacity is not CapacitySource.NODES:
+            return ()
+        nodes, pods = self._fleet.listed(cluster, NODE), self._fleet.listed(cluster, POD)
+        if nodes is None or pods is None:
             return ()
         free: dict[str, dict[str, int]] = {}
-        for node in member.follow_synced(NODE):
+        for node in nodes:
             if not node.spec.get("unschedulable"):
                 given = node.status.get("allocatable") or {}
                 free[node.record.name] = dict(amounts(given, "allocatable"))
-        for pod in member.follow_synced(POD):
+        for pod in pods:
             left = free.get(pod.record.node)
             if left is not None and pod.status.get("phase") not in _ENDED:
                 for name, count in request_of({"kind": "Pod", "spec": pod.spec}).items():

@@ -135,13 +135,12 @@ class PromiseLedger:
         return before
 
     def _pods(self, item: FederatedItem, cluster: str, unknown: int) -> int:
-        """Pods of an object that exist in a cluster; ``unknown`` if it is not connected."""
-        member = self._fleet.member(cluster)
+        """Pods of an object that exist in a cluster; ``unknown`` if they cannot be read."""
         template = item.federated.spec["template"]["metadata"]
-        if member is None:
+        cache = self._fleet.listed(cluster, item.type.kind)
+        if cache is None:
             return unknown
-        place = item.federated.record.namespace, template["name"]
-        found = member.follow_synced(item.type.kind).get(*place)
+        found = cache.get(item.federated.record.namespace, template["name"])
         return int(found.status.get("replicas") or 0) if found is not None else 0
 
     def _add(self, cluster: str, request: Amounts, replicas: int) -> None:

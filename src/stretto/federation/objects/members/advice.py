@@ -14,11 +14,16 @@ _ADVICE: Final = {
         "kubeadmiral.io/conflict-resolution and kubeadmiral.io/clusters-to-adopt"
     ),
     Status.APPLY_OVERRIDES_FAILED: "its overrides do not apply: correct the override policy",
-    Status.PENDING_CREATE: "an object of that name is being deleted: wait, or check its finalizers",
+    Status.PENDING_CREATE: (
+        "the cluster has not created it yet; if an object of that name is being deleted there, "
+        "check its finalizers"
+    ),
     Status.CREATION_FAILED: "the cluster refuses the object",
     Status.UPDATE_FAILED: "the cluster refuses the change",
     Status.DELETION_FAILED: "the cluster refuses the deletion",
     Status.LABEL_REMOVAL_FAILED: "the cluster refuses to release the object",
+    Status.UPDATE_TIMED_OUT: "the cluster has not answered the update yet",
+    Status.LABEL_REMOVAL_TIMED_OUT: "the cluster has not answered the release yet",
     Status.WAITING_FOR_REMOVAL: "the object is being deleted there",
 }
 """Texts by state."""

@@ -57,6 +57,16 @@ def is_malformed(kind: Kind, wanted: Fields) -> bool:
     return False
 
 
+def has_metadata(wanted: Fields, present: StoredObject) -> bool:
+    """Whether a member's object has all wanted labels and annotations.
+
+    Their changes count in no generation.
+    """
+    metadata = wanted["metadata"]
+    labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    return labels.items() <= present.labels.items() and notes.items() <= present.annotations.items()
+
+
 def merged(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields:
     """The wanted object with what the member's object keeps.
 

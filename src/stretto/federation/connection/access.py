@@ -1,0 +1,67 @@
+"""Logs in to members with what the secrets of their clusters hold."""
+
+import ssl
+from typing import Final
+
+from stretto.api.types.federation.policies import FederatedClusterSpec
+from stretto.base.errors import InputError
+from stretto.federation.connection.identity import check_identity
+from stretto.federation.connection.protocol import ClusterCredentials
+from stretto.stores.kube.login.access import DEFAULT_NAMESPACE, Login
+from stretto.stores.kube.login.trust import trusting_context
+
+_SCHEMES: Final = ("https://", "http://127.0.0.1", "http://localhost")
+
+
+class SecretAccess:
+    """Logs in to a member with what its secret holds."""
+
+    def __init__(self, spec: FederatedClusterSpec, credentials: ClusterCredentials) -> None:
+        """The token of the service account if there is one, else what joins.
+
+        Raises:
+            InputError: the address or the credentials cannot be used.
+        """
+        server = spec.api_endpoint.rstrip("/")
+        if not server.startswith(_SCHEMES):
+            expected = "an address such as https://host:6443"
+            raise InputError("spec.apiEndpoint", server or None, expected)
+        check_identity(credentials)
+        token = credentials.account_token or credentials.bootstrap_token
+        self._login = Login(
+            server,
+            _context(spec, credentials, shows_certificate=not token),
+            f"Bearer {token}" if token else "",
+            shown=f"the credentials in secret {credentials.where}",
+        )
+
+    @property
+    def namespace(self) -> str:
+        """The default namespace."""
+        return DEFAULT_NAMESPACE
+
+    async def login(self, *, renew: bool = False) -> Login:
+        """The login; a changed secret opens another connection."""
+        del renew
+        return self._login
+
+
+def _context(
+    spec: FederatedClusterSpec, credentials: ClusterCredentials, *, shows_certificate: bool
+) -> ssl.SSLContext | None:
+    """The TLS context; ``None`` for plain HTTP on this machine.
+
+    Raises:
+        InputError: the authority, the certificate or its key cannot be used.
+    """
+    if not spec.api_endpoint.startswith("https:"):
+        return None
+    certificate = credentials.certificate if shows_certificate else b""
+    try:
+        return trusting_context(
+            credentials.authority, certificate, credentials.key, is_blind=spec.insecure
+        )
+    except (OSError, ValueError) as error:
+        where = f"secret {credentials.where}: certificates"
+        hint = "take them from a kubeconfig of the member; a key must not be locked"
+        raise InputError(where, None, f"PEM that OpenSSL reads: {error}", hint) from error

@@ -1,0 +1,115 @@
+"""A FederatedCluster joins: it is claimed in the member, and its account gets its rights."""
+
+from contextlib import closing
+
+from stretto.base.clock import Clock, parse_timestamp
+from stretto.base.errors import StrettoError
+from stretto.federation.controllers.clusters import joining
+from stretto.federation.controllers.clusters.links import MemberAccess
+from stretto.federation.controllers.clusters.report import ClusterReport
+from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects.membership import conditions
+from stretto.federation.objects.membership.rights import rules
+from stretto.reconcile.cache import Fields, StoredObject
+from stretto.reconcile.reconciler import RetryError
+
+
+class ClusterArrival:
+    """Takes clusters into the federation; what a member is sent runs beside the loop."""
+
+    def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
+        """For the clusters of a fleet; the timeout is that of the wall clock."""
+        self._fleet = fleet
+        self._clock = clock
+        self._access = access
+        self._links = access.links
+        self._report = ClusterReport(fleet, clock)
+        self._granted: dict[str, list[Fields]] = {}
+
+    def join(self, cluster: StoredObject, before: Fields | None) -> None:
+        """Attempt to join; the next reconciliation reads the result.
+
+        Raises:
+            RetryError: the attempt failed; another one follows.
+        """
+        try:
+            token = self._claimed(cluster)
+            if token is None:
+                return
+        except joining.UnjoinableError:
+            self._report.write(cluster, conditions.UNJOINABLE)
+            return
+        except (RetryError, StrettoError) as error:
+            self._failed(cluster, before, str(error))
+            raise
+        self._links.keep_token(cluster, token)
+        self._report.write(cluster, conditions.JOINED, joinPerformed=True)
+
+    def _claimed(self, cluster: StoredObject) -> str | None:
+        """Write to the member what joining needs.
+
+        Returns:
+            The token of the service account, empty if none is wanted; ``None`` while it runs.
+        """
+        space = self._fleet.settings.namespace
+        wants_account = bool(cluster.spec.get("useServiceAccount"))
+        wanted = rules(self._fleet.types, space) if wants_account else []
+
+        connect = self._links.bootstrap(cluster)
+
+        def claim() -> str:
+            with closing(connect()) as connection:
+                namespace = joining.claim_namespace(connection.store, space, cluster)
+                if not wants_account:
+                    return ""
+                return joining.create_account(connection.store, namespace, wanted)
+
+        token = self._access.answer(cluster, "join", claim)
+        if token:
+            self._granted[cluster.record.name] = wanted
+        return token
+
+    def _failed(self, cluster: StoredObject, before: Fields | None, message: str) -> None:
+        """Report a failed attempt; the last one after the timeout."""
+        since = (before or {}).get("lastTransitionTime")
+        age = self._clock.now() - parse_timestamp(since) if since else 0.0
+        if age > self._fleet.settings.join_timeout:
+            self._report.write(cluster, conditions.join_timed_out(message))
+        else:
+            self._report.write(cluster, conditions.join_failed(message))
+
+    def grant(self, cluster: StoredObject) -> None:
+        """Bring the rights of the service account up to date after a change of the kinds.
+
+        Raises:
+            RetryError, StrettoError: the member refuses them, or does not answer.
+        """
+        if not cluster.spec.get("useServiceAccount") or not cluster.spec.get("secretRef"):
+            return
+        space = self._fleet.settings.namespace
+        wanted = rules(self._fleet.types, space)
+        name = cluster.record.name
+        if self._granted.get(name) == wanted:
+            return
+        member = self._links.connection(name)
+
+        connect = self._links.bootstrap(cluster)
+
+        def grant() -> bool:
+            if member is not None and joining.has_rights(member.store, wanted):
+                return True
+            with closing(connect()) as connection:
+                namespace = joining.claim_namespace(connection.store, space, cluster)
+                joining.grant(connection.store, namespace, wanted)
+            return True
+
+        try:
+            if self._access.answer(cluster, "grant", grant):
+                self._granted[name] = wanted
+        except joining.UnjoinableError as error:
+            text = f"namespace {space} of the member belongs to another cluster"
+            raise RetryError(text) from error
+
+    def forget(self, name: str) -> None:
+        """A cluster is gone."""
+        self._granted.pop(name, None)

@@ -1,0 +1,1 @@
+"""Objects in members: the writes, their answers, and what they mean."""

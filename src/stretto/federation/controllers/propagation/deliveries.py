@@ -1,0 +1,176 @@
+"""Writes to members: each is sent once, and its answer is read when it has arrived.
+
+No controller waits for a member. A write that is not answered yet is in flight, and the object is
+looked at again when the answer is there. A member therefore delays only its own writes, of which a
+bounded number is in flight.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from stretto.api.types.federation.objects import PropagationStatus as Status
+from stretto.base.errors import StrettoError
+from stretto.federation.controllers.keys import FederatedKey
+from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.stores.store import Replies, Reply, StatusReason, Write, WriteOutcome, WriteVerb
+
+MOST_IN_FLIGHT: Final = 256
+"""Writes in flight to one member; further objects wait for their turn."""
+
+Announce = Callable[[FederatedKey], None]
+"""Called on any thread with an object whose write is answered."""
+
+
+class DeliveryPlace(NamedTuple):
+    """One object in one cluster."""
+
+    #: Name of the cluster.
+    cluster: str
+    #: The federated object.
+    key: FederatedKey
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One write to a member, and what its answers mean."""
+
+    #: One object.
+    write: Write
+    #: What it does to which object, for messages.
+    what: str
+    #: State of the object while the write is in flight.
+    meanwhile: Status
+    #: State after success; ``None`` if the object is gone.
+    done: Status | None
+    #: State after a refusal.
+    failed: Status
+    #: What to do about a refusal.
+    hint: str = ""
+    #: Digest of the input, remembered with the written version.
+    input: str = ""
+
+    @property
+    def deletes(self) -> bool:
+        """Whether it deletes the object."""
+        return self.write.verb is WriteVerb.DELETE
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryResult:
+    """The answer to a write."""
+
+    #: The write.
+    delivery: Delivery
+    #: State of the object.
+    status: Status | None
+    #: What the member answered if it refused, and what to do; empty after success.
+    problem: str = ""
+    #: The object after a success; ``None`` if the member did not return it.
+    written: StoredObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A write in flight."""
+
+    delivery: Delivery
+    future: Future[Replies]
+    since: float
+
+
+class MemberDeliveries:
+    """The writes in flight, at most one for each object in each cluster."""
+
+    def __init__(self, announce: Announce, most: int = MOST_IN_FLIGHT) -> None:
+        """Nothing in flight.
+
+        Args:
+            announce: receives the objects whose writes are answered.
+            most: writes in flight to one member.
+        """
+        #: Answers by cluster, verb and outcome.
+        self.answers: Counter[tuple[str, str, str]] = Counter()
+        self._announce = announce
+        self._most = most
+        self._sent: dict[DeliveryPlace, _Sent] = {}
+        self._counts: Counter[str] = Counter()
+
+    def in_flight(self, cluster: str) -> int:
+        """Number of writes in flight to a member."""
+        return self._counts[cluster]
+
+    def meanwhile(self, place: DeliveryPlace) -> Status | None:
+        """The state of an object whose write is not answered yet; ``None`` without one."""
+        sent = self._sent.get(place)
+        return sent.delivery.meanwhile if sent is not None and not sent.future.done() else None
+
+    def since(self, key: FederatedKey, clusters: list[str]) -> float | None:
+        """Monotonic time of the oldest unanswered write of an object; ``None`` without one."""
+        found = (self._sent.get(DeliveryPlace(each, key)) for each in clusters)
+        return min((each.since for each in found if each and not each.future.done()), default=None)
+
+    def answer(self, place: DeliveryPlace, member: StoreCache) -> DeliveryResult | None:
+        """The answer to the last write; ``None`` without one. It is given once."""
+        sent = self._sent.get(place)
+        if sent is None or not sent.future.done():
+            return None
+        del self._sent[place]
+        self._counts[place.cluster] -= 1
+        return self._result(sent, place.cluster, member)
+
+    def forget(self, cluster: str) -> None:
+        """The connection to a member is closed: its answers do not matter any more."""
+        for place in [each for each in self._sent if each.cluster == cluster]:
+            del self._sent[place]
+        del self._counts[cluster]
+
+    def send(
+        self, place: DeliveryPlace, member: StoreCache, delivery: Delivery, now: float
+    ) -> DeliveryResult:
+        """Send a write; its answer if it is there at once, else the state meanwhile."""
+        waiting = DeliveryResult(delivery, delivery.meanwhile)
+        if self._counts[place.cluster] >= self._most:
+            return waiting
+        try:
+            future = member.store.begin(delivery.write)
+        except (StrettoError, RuntimeError) as error:  # the connection is closed
+            future = Future()
+            future.set_result([_unanswered(str(error))])
+        self._sent[place] = _Sent(delivery, future, now)
+        self._counts[place.cluster] += 1
+        if future.done():
+            return self.answer(place, member) or waiting
+        future.add_done_callback(lambda _: self._announce(place.key))
+        return waiting
+
+    def _result(self, sent: _Sent, cluster: str, member: StoreCache) -> DeliveryResult:
+        """What an answer means; the cache of the member shows a success at once."""
+        delivery, reply = sent.delivery, _reply(sent.future)
+        self.answers[cluster, delivery.write.verb.value, reply.outcome.value] += 1
+        gone = delivery.deletes and reply.code is StatusReason.NOT_FOUND
+        if reply.outcome is WriteOutcome.OK or gone:
+            record = reply.record if not delivery.deletes else None
+            if record is not None:
+                member.note(record)
+            written = StoredObject(record, member.name) if record is not None else None
+            return DeliveryResult(delivery, delivery.done, written=written)
+        if delivery.write.verb is WriteVerb.CREATE and reply.code is StatusReason.ALREADY_EXISTS:
+            return DeliveryResult(delivery, Status.ALREADY_EXISTS)
+        text = f"{delivery.what}: {reply.message or reply.code.value}"
+        text = f"{text}; {delivery.hint}" if delivery.hint else text
+        return DeliveryResult(delivery, delivery.failed, text)
+
+
+def _reply(future: Future[Replies]) -> Reply:
+    """The answer to a single write; an error counts as no answer."""
+    try:
+        return future.result()[0]
+    except (StrettoError, CancelledError, OSError) as error:
+        return _unanswered(str(error) or "the connection was closed")
+
+
+def _unanswered(message: str) -> Reply:
+    return Reply(WriteOutcome.UNKNOWN, StatusReason.UNAVAILABLE, message)

@@ -1,0 +1,196 @@
+"""One federated object in one member: created, adopted, updated, released or deleted."""
+
+from stretto.api.types.federation.objects import PropagationStatus as Status
+from stretto.base.errors import InputError
+from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.controllers.propagation import requests
+from stretto.federation.controllers.propagation.deliveries import (
+    Delivery,
+    DeliveryPlace,
+    DeliveryResult,
+    MemberDeliveries,
+)
+from stretto.federation.fleet import ClusterFleet, is_joined
+from stretto.federation.objects import placements
+from stretto.federation.objects.members import adoption
+from stretto.federation.objects.members.orphans import is_leftover, is_orphaned
+from stretto.federation.objects.members.versions import digest, version_of
+from stretto.federation.objects.members.wanted import check, desired, has_metadata, merged
+from stretto.reconcile.cache import Fields, ObjectCache, StoreCache, StoredObject
+
+
+class MemberWriter:
+    """Writes to members; it remembers the versions that it wrote."""
+
+    def __init__(self, fleet: ClusterFleet, deliveries: MemberDeliveries) -> None:
+        """For the members of a fleet; writes are sent by ``deliveries``."""
+        self._fleet = fleet
+        self._deliveries = deliveries
+        self._written: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._problems: dict[str, dict[str, str]] = {}
+
+    def problems(self, federated: StoredObject) -> dict[str, str]:
+        """What clusters answered to the last writes of an object that they refused, by cluster."""
+        return self._problems.get(federated.record.uid, {})
+
+    def unanswered_since(self, item: FederatedItem, clusters: list[str]) -> float | None:
+        """Monotonic time of the oldest write of an object in flight; ``None`` without one."""
+        return self._deliveries.since(item.key, clusters)
+
+    def forget(self, federated: StoredObject) -> None:
+        """A federated object is gone."""
+        self._problems.pop(federated.record.uid, None)
+
+    # ---------------------------------------------------------------- placed
+
+    def ensure(
+        self, item: FederatedItem, cluster: StoredObject, course: Fields | None, now: float
+    ) -> Status:
+        """Create or update the object in a cluster of its placement.
+
+        Args:
+            item: the federated object.
+            cluster: the cluster.
+            course: the object that a rollout wants there now; ``None`` for that of source and
+                overrides.
+            now: monotonic time in seconds.
+        """
+        type_, federated = item
+        name = cluster.record.name
+        place = DeliveryPlace(name, item.key)
+        if (meanwhile := self._deliveries.meanwhile(place)) is not None:
+            return meanwhile
+        self.problems(federated).pop(name, None)
+        if cluster.is_terminating:
+            return Status.CLUSTER_TERMINATING
+        member, cache = self._fleet.member(name), self._fleet.listed(name, type_.kind)
+        if member is None or cache is None or not self._fleet.is_writable(cluster):
+            return Status.CLUSTER_NOT_READY
+        if (answer := self._deliveries.answer(place, member)) is not None:
+            state = self._settled(federated, member, answer)
+            if answer.problem or state is Status.ALREADY_EXISTS:
+                return state or Status.OK
+        try:
+            patches = placements.patches_for(federated.spec, name, type_)
+            wanted = course or desired(federated.spec["template"], patches)
+        except InputError as error:
+            hint = "correct the override policy"
+            return self._failed(federated, name, Status.APPLY_OVERRIDES_FAILED, f"{error}; {hint}")
+        broken = _type_error(item, wanted) if patches else ""
+        present = _present(cache, item)
+        if present is None and broken:
+            return self._failed(federated, name, Status.CREATION_FAILED, broken)
+        if present is None:
+            return self._send(item, member, requests.creation(type_, wanted), now) or Status.OK
+        refusal = adoption.hindrance(present, federated, name)
+        if refusal is not None:
+            return refusal
+        if broken:
+            return self._failed(federated, name, Status.UPDATE_FAILED, broken)
+        return self._update(item, member, (adoption.adopting(wanted, present), present), now)
+
+    def _update(
+        self, item: FederatedItem, member: StoreCache, pair: tuple[Fields, StoredObject], now: float
+    ) -> Status:
+        """Replace the object unless it is as it was last written, from the same input."""
+        wanted, present = pair
+        place = member.name, present.record.uid, item.type.name
+        input_ = digest(wanted)
+        is_known = self._written.get(place) == (input_, version_of(present))
+        if is_known and has_metadata(wanted, present):
+            return Status.OK
+        replicas = item.type.paths.replicas_spec if adoption.keeps_replicas(item.federated) else ""
+        after = merged(wanted, present, replicas)
+        if after == present.fields:
+            self._written[place] = input_, version_of(present)
+            return Status.OK
+        delivery = requests.change(present, after, Status.UPDATE_FAILED, input_)
+        return self._send(item, member, delivery, now) or Status.OK
+
+    # ---------------------------------------------------------------- not placed
+
+    def remove(self, item: FederatedItem, cluster: StoredObject, now: float) -> Status | None:
+        """Delete or release the object in a cluster; ``None`` once it is gone or being deleted.
+
+        Args:
+            item: the federated object.
+            cluster: the cluster.
+            now: monotonic time in seconds.
+        """
+        type_, federated = item
+        name = cluster.record.name
+        place = DeliveryPlace(name, item.key)
+        if (meanwhile := self._deliveries.meanwhile(place)) is not None:
+            return meanwhile
+        member, cache = self._fleet.member(name), self._fleet.listed(name, type_.kind)
+        if member is None or cache is None:
+            may_hold = federated.is_terminating and is_joined(cluster) and _was_in(federated, name)
+            return Status.CLUSTER_NOT_READY if may_hold else None
+        if (answer := self._deliveries.answer(place, member)) is not None:
+            state = self._settled(federated, member, answer)
+            if answer.problem or answer.delivery.deletes:
+                return state
+        present = _present(cache, item)
+        if present is None or present.is_terminating or not adoption.is_managed(present):
+            return None
+        if adoption.is_other(present, federated):
+            return None
+        if not federated.is_terminating and is_leftover(federated, present, cluster):
+            return None
+        if not self._fleet.is_writable(cluster):
+            return Status.CLUSTER_NOT_READY
+        is_released = federated.is_terminating and is_orphaned(federated, present)
+        delivery = requests.release(present) if is_released else requests.deletion(present)
+        return self._send(item, member, delivery, now)
+
+    # ---------------------------------------------------------------- answers
+
+    def _send(
+        self, item: FederatedItem, member: StoreCache, delivery: Delivery, now: float
+    ) -> Status | None:
+        """Send a write; the state of the object meanwhile, or after an answer that is there."""
+        place = DeliveryPlace(member.name, item.key)
+        answer = self._deliveries.send(place, member, delivery, now)
+        return self._settled(item.federated, member, answer)
+
+    def _settled(
+        self, federated: StoredObject, member: StoreCache, answer: DeliveryResult
+    ) -> Status | None:
+        """Note what a member has answered; the state of the object."""
+        if answer.problem:
+            self._problems.setdefault(federated.record.uid, {})[member.name] = answer.problem
+        if answer.written is not None and answer.delivery.input:
+            type_ = self._fleet.type_of(federated)
+            assert type_ is not None
+            written = answer.written
+            place = member.name, written.record.uid, type_.name
+            self._written[place] = answer.delivery.input, version_of(written)
+        return answer.status
+
+    def _failed(self, federated: StoredObject, cluster: str, status: Status, text: str) -> Status:
+        """A state, with its reason."""
+        self._problems.setdefault(federated.record.uid, {})[cluster] = text
+        return status
+
+
+def _was_in(federated: StoredObject, cluster: str) -> bool:
+    """Whether a cluster holds, or may hold, an object."""
+    shown = federated.status.get("clusters") or ()
+    is_shown = any(each.get("cluster") == cluster for each in shown)
+    return is_shown or cluster in placements.placement(federated.spec)
+
+
+def _type_error(item: FederatedItem, wanted: Fields) -> str:
+    """What is wrong with the type of a field that overrides have changed; empty if nothing is."""
+    try:
+        check(item.type.kind, wanted)
+    except InputError as error:
+        return f"{error}; correct the override policy"
+    return ""
+
+
+def _present(cache: ObjectCache, item: FederatedItem) -> StoredObject | None:
+    """The member's object of that name."""
+    metadata = item.federated.spec["template"]["metadata"]
+    namespace = metadata.get("namespace", "") if item.type.kind.namespaced else ""
+    return cache.get(namespace, metadata["name"])

@@ -1,0 +1,63 @@
+"""Which objects of a member belong to a federated object, and which may be adopted."""
+
+import json
+import re
+from typing import Final
+
+from stretto.api.types.federation.objects import PropagationStatus as Status
+from stretto.federation import names
+from stretto.federation.objects.members.orphans import setting
+from stretto.reconcile.cache import Fields, StoredObject
+
+_TRUE: Final = "true"
+_ADOPT: Final = "adopt"
+
+
+def is_managed(present: StoredObject) -> bool:
+    """Whether the federation manages an object."""
+    return present.labels.get(names.MANAGED) == _TRUE
+
+
+def is_other(present: StoredObject, federated: StoredObject) -> bool:
+    """Whether only one of both belongs to an imported Service of the same name."""
+    mark = names.DERIVED_SERVICE
+    return (mark in present.annotations) != (mark in federated.annotations)
+
+
+def keeps_replicas(federated: StoredObject) -> bool:
+    """Whether members decide about the replicas of an object."""
+    return federated.annotations.get(names.RETAIN_REPLICAS) == _TRUE
+
+
+def hindrance(present: StoredObject, federated: StoredObject, cluster: str) -> Status | None:
+    """Why an object that exists is not updated; ``None`` if nothing forbids it."""
+    if present.is_terminating:
+        return Status.PENDING_CREATE
+    if is_managed(present):
+        return Status.ALREADY_EXISTS if is_other(present, federated) else None
+    may_adopt = _may_adopt(federated, cluster) and not present.labels.get(names.MANAGED)
+    return None if may_adopt else Status.ALREADY_EXISTS
+
+
+def adopting(wanted: Fields, present: StoredObject) -> Fields:
+    """The wanted object, with the mark of an adoption where none was managed before."""
+    if is_managed(present):
+        return wanted
+    metadata = wanted["metadata"]
+    notes = {**metadata["annotations"], names.ADOPTED: _TRUE}
+    return {**wanted, "metadata": {**metadata, "annotations": notes}}
+
+
+def _may_adopt(federated: StoredObject, cluster: str) -> bool:
+    """Whether an object that exists in a cluster may be taken over."""
+    notes = federated.annotations
+    if setting(notes, names.NAMESPACE_CONFLICT, names.CONFLICT) != _ADOPT:
+        return False
+    text = setting(notes, names.NAMESPACE_ADOPT, names.ADOPT_FROM)
+    try:
+        chosen = json.loads(text or "{}")
+        pattern = chosen.get("regexp") or ""
+        by_pattern = bool(pattern) and re.fullmatch(pattern, cluster) is not None
+        return cluster in (chosen.get("clusters") or ()) or by_pattern
+    except (AttributeError, TypeError, ValueError, re.error):
+        return False
