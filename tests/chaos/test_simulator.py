@@ -25,7 +25,7 @@ pytestmark = pytest.mark.chaos
 STEPS = 80
 BUNCH = 10
 #: Seeds whose first steps meet every fault, as they are drawn today: they are tried first.
-EVENTFUL = (19, 1, 16, 45, 33, 36, 5, 10, 11, 18, 30)
+EVENTFUL = (92, 78, 70, 109, 31, 33, 52, 79, 36)
 #: Without the compiled kernels, which take seconds to load in a child.
 HASH = """
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ print(run_seed(3, 60, setup=replace(draw(3), tier="numpy")).trace)
 """
 
 
-@pytest.mark.parametrize("first", range(0, 200, BUNCH))
+@pytest.mark.parametrize("first", range(0, 120, BUNCH))
 def test_no_law_is_broken(first: int) -> None:
     broken = {
         s: r.breaches for s in range(first, first + BUNCH) if (r := run_seed(s, STEPS)).breaches

@@ -52,7 +52,7 @@ def test_crowded_jobs_start_when_a_plain_queue_starts_them(seed: int, policy: st
     agree(some_jobs(seed), 9, policy)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 11, 13])
+@pytest.mark.parametrize("seed", [1, 13])
 def test_crowded_jobs_start_when_conservative_backfill_starts_them(seed: int) -> None:
     agree(some_jobs(seed, shortest=1), 9, "conservative")
 
