@@ -43,12 +43,12 @@ class DividedWorkload(msgspec.Struct, frozen=True):
 
     def shares(self, total: int) -> dict[str, float]:
         """Exact shares of the total, as far as the limits allow it."""
-        bounds = ShareBounds(
-            tuple(each.weight for each in self.clusters),
-            tuple(each.minimum for each in self.clusters),
-            tuple(each.most() for each in self.clusters),
+        bounds = ShareBounds.of(
+            [each.weight for each in self.clusters],
+            [each.minimum for each in self.clusters],
+            [each.most() for each in self.clusters],
         )
-        total = min(max(total, sum(bounds.least)), sum(bounds.most))
+        total = min(max(total, int(bounds.least.sum())), int(bounds.most.sum()))
         exact = Shares(bounds).exact(total)
         return {each.name: float(n) for each, n in zip(self.clusters, exact, strict=True)}
 

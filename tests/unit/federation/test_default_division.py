@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from stretto.api.types.federation.policies import ReplicasStrategy
 from stretto.federation.planner.supply.generations import PerformanceMatrix
 from stretto.federation.scheduling.division import default_division
 from stretto.federation.scheduling.fleet import MemberCluster
+from stretto.federation.scheduling.kubeadmiral import ReplicaDivision
+from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload, ReplicaLimits
 
 CPU = {"cpu": 1000}
@@ -24,8 +28,14 @@ def cluster(name: str, free: int, *, promised: int = 0, model: str = "") -> Memb
     )
 
 
+def division(
+    workload: FederatedWorkload, *clusters: MemberCluster, matrix: PerformanceMatrix | None = None
+) -> ReplicaDivision:
+    return default_division(matrix)(workload, SupplyTable(clusters), np.arange(len(clusters)))
+
+
 def divided(workload: FederatedWorkload, *clusters: MemberCluster) -> Mapping[str, int | None]:
-    return default_division()(workload, clusters).replicas
+    return division(workload, *clusters).replicas
 
 
 def test_weights_follow_what_is_free_and_not_promised() -> None:
@@ -41,13 +51,13 @@ def test_replicas_that_run_stay_in_a_full_cluster() -> None:
 
 def test_replicas_that_fit_nowhere_wait_and_are_reported() -> None:
     workload = FederatedWorkload("web", 20, request=CPU)
-    found = default_division()(workload, (cluster("a", 8), cluster("b", 8)))
+    found = division(workload, cluster("a", 8), cluster("b", 8))
     assert sum(found.waiting.values()) == 4
 
 
 def test_replicas_that_no_cluster_may_run_are_unplaced() -> None:
     limits = ReplicaLimits(maximum={"a": 3}, weights={"a": 1})
-    found = default_division()(FederatedWorkload("web", 5, limits=limits), (cluster("a", 8),))
+    found = division(FederatedWorkload("web", 5, limits=limits), cluster("a", 8))
     assert (found.replicas, found.unplaced) == ({"a": 3}, 2)
 
 
@@ -57,7 +67,7 @@ def test_a_slow_generation_gets_more_replicas_for_the_same_work() -> None:
         "s", 8, service="search", limits=ReplicaLimits(weights={"a": 1, "b": 1})
     )
     fleet = cluster("a", 10, model="old"), cluster("b", 10, model="new")
-    assert default_division(matrix)(workload, fleet).replicas == {"a": 8, "b": 4}
+    assert division(workload, *fleet, matrix=matrix).replicas == {"a": 8, "b": 4}
 
 
 def test_packing_fills_the_first_cluster() -> None:

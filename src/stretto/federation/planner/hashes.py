@@ -4,11 +4,19 @@ FNV-1 multiplies before it mixes in a byte, FNV-1a afterwards
 (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv).
 """
 
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 _OFFSET: Final = 0x811C9DC5
 _PRIME: Final = 0x01000193
 _MASK: Final = 0xFFFFFFFF
+_FEW: Final = 16
+"""Texts that are hashed one by one: columns cost more."""
+
+HashColumn: TypeAlias = NDArray[np.uint32]
+"""One hash for each text."""
 
 
 def fnv1(text: str) -> int:
@@ -21,7 +29,21 @@ def fnv1(text: str) -> int:
 
 def fnv1a(text: str) -> int:
     """FNV-1a of the UTF-8 bytes of ``text``: Karmada's hash of a workload's uid."""
-    found = _OFFSET
-    for byte in text.encode():
+    return _fnv1a(_OFFSET, text.encode())
+
+
+def fnv1a_each(hashes: HashColumn, text: str) -> HashColumn:
+    """FNV-1a of many texts with the same end, from the hashes of what precedes it."""
+    if len(hashes) > _FEW:
+        found, prime = hashes.copy(), np.uint32(_PRIME)
+        for byte in text.encode():
+            found ^= np.uint32(byte)
+            found *= prime
+        return found
+    return np.array([_fnv1a(each, text.encode()) for each in hashes.tolist()], np.uint32)
+
+
+def _fnv1a(found: int, text: bytes) -> int:
+    for byte in text:
         found = (found ^ byte) * _PRIME & _MASK
     return found

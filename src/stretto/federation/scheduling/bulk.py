@@ -5,7 +5,9 @@ the later ones. Workloads with equal policies share their filters.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from stretto.api.types.federation.policies import ReplicasStrategy
 from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
@@ -17,7 +19,20 @@ from stretto.federation.scheduling.kubeadmiral import (
     schedule,
 )
 from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
+from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidates:
+    """What the filters say about a workload that runs nowhere."""
+
+    #: Clusters that they accept.
+    names: tuple[str, ...]
+    #: Their positions.
+    at: Positions
+    #: The first filter that rejects each other cluster.
+    rejected: Mapping[str, str]
 
 
 class BulkPlanner:
@@ -36,54 +51,62 @@ class BulkPlanner:
         self._fleet = fleet
         self._divide = divide
         self._profile = profile
-        self._members = {each.name: each for each in fleet.members}
-        self._promised: dict[str, dict[str, int]] = {}
-        self._known: dict[Hashable, tuple[tuple[str, ...], Mapping[str, str]]] = {}
+        self._known: dict[Hashable, _Candidates] = {}
+        #: What the clusters offer.
+        self.supply = SupplyTable(fleet.members)
 
     def plan(self, workload: FederatedWorkload) -> FederatedPlacement:
         """Plan one workload; its new replicas are promises to later ones."""
-        found = self._planned(workload)
-        for name, count in found.replicas.items():
-            more = (count or 0) - (workload.current.get(name) or 0)
-            sums = self._promised.setdefault(name, {})
-            for resource, amount in workload.request.items():
-                sums[resource] = sums.get(resource, 0) + max(0, more) * amount
+        found = self.planned(workload)
+        more = {
+            name: count - has
+            for name, count in found.replicas.items()
+            if count is not None and count > (has := workload.current.get(name) or 0)
+        }
+        at = np.array([self.supply.position[name] for name in more], np.int64)
+        counts = np.array(list(more.values()), np.int64)
+        self.supply.promise(at, counts, workload.request)
         return found
+
+    def planned(self, workload: FederatedWorkload) -> FederatedPlacement:
+        """Plan one workload without any promise."""
+        found = self._candidates(workload)
+        # Filters read one cluster each, and accept more clusters only where the workload runs.
+        more = [each for each in workload.current if each in found.rejected]
+        ranks = workload.max_clusters is not None or workload.strategy is ReplicasStrategy.BINPACK
+        grouped = workload.alternatives or workload.spread
+        if workload.sticky or more or ranks or grouped:
+            at = [*found.at.tolist(), *(self.supply.position[name] for name in more)]
+            some = MemberFleet(tuple(self.supply.members[each] for each in at))
+            made = schedule(workload, some, self._profile, self._divide, self.supply)
+            return replace(made, filtered_by={**found.rejected, **made.filtered_by})
+        if not found.names:
+            return FederatedPlacement(PlacementVerdict.NO_CLUSTER_FITS, {}, found.rejected, {})
+        plan = self._divide(workload, self.supply, found.at)
+        return FederatedPlacement(
+            PlacementVerdict.PLACED,
+            plan.replicas,
+            found.rejected,
+            {},
+            found.names,
+            plan.waiting,
+            plan.unplaced,
+        )
 
     def changed(self, member: MemberCluster) -> None:
         """Replace a cluster whose capacity has changed; what its filters read is the same."""
-        self._members[member.name] = member
+        self.supply.changed(member)
 
-    def _planned(self, workload: FederatedWorkload) -> FederatedPlacement:
-        names, rejected = self._candidates(workload)
-        # Filters read one cluster each, and accept more clusters only where the workload runs.
-        more = [each for each in workload.current if each in self._members and each in rejected]
-        chosen = [self._member(name) for name in (*names, *more)]
-        ranks = workload.max_clusters is not None or workload.strategy is ReplicasStrategy.BINPACK
-        if workload.sticky or more or ranks:
-            return schedule(workload, MemberFleet(tuple(chosen)), self._profile, self._divide)
-        if not names:
-            return FederatedPlacement(PlacementVerdict.NO_CLUSTER_FITS, {}, rejected, {})
-        made = self._divide(workload, chosen)
-        return FederatedPlacement(
-            PlacementVerdict.PLACED, made.replicas, rejected, {}, names, made.waiting, made.unplaced
-        )
-
-    def _candidates(self, workload: FederatedWorkload) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    def _candidates(self, workload: FederatedWorkload) -> _Candidates:
         """Clusters that the filters accept for a workload that runs nowhere, and the others."""
         key = _policy(workload)
         found = self._known.get(key)
         if found is None:
             rejected = rejections(replace(workload, current={}), self._fleet, self._profile)
             names = tuple(name for name in self._fleet.names if name not in rejected)
-            found = self._known[key] = names, rejected
+            at = np.array([self.supply.position[name] for name in names], np.int64)
+            found = self._known[key] = _Candidates(names, at, rejected)
         return found
-
-    def _member(self, name: str) -> MemberCluster:
-        """A cluster with what is promised."""
-        promised = self._promised.get(name)
-        member = self._members[name]
-        return replace(member, promised=promised) if promised else member
 
 
 def _policy(workload: FederatedWorkload) -> Hashable:

@@ -8,23 +8,23 @@ wait in clusters that may run them; they are reported.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMode
-from stretto.federation.planner.division.demand import (
-    DivisionCluster,
-    DivisionDemand,
-    DivisionPlan,
-)
+from stretto.federation.planner.division.columns import DivisionColumns, column
+from stretto.federation.planner.division.demand import DivisionDemand, DivisionRules
 from stretto.federation.planner.division.packing import pack
-from stretto.federation.planner.division.plan import divide
-from stretto.federation.planner.supply.capacity import ClusterCapacity, fitting
+from stretto.federation.planner.division.plan import divide, divide_columns
+from stretto.federation.planner.division.shares import UNBOUNDED, Counts
+from stretto.federation.planner.supply.capacity import fitting
 from stretto.federation.planner.supply.generations import (
     PerformanceMatrix,
     in_replicas,
     in_work,
 )
-from stretto.federation.planner.supply.weights import dynamic_weights
-from stretto.federation.scheduling.fleet import MemberCluster
+from stretto.federation.planner.supply.weights import weighed_request, weights_of
 from stretto.federation.scheduling.kubeadmiral import ReplicaDivider, ReplicaDivision
+from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 
@@ -36,120 +36,149 @@ def default_division(matrix: PerformanceMatrix | None = None) -> ReplicaDivider:
         matrix: work of one CPU by service and model; None counts all CPUs alike.
     """
 
-    def division(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> ReplicaDivision:
+    def division(
+        workload: FederatedWorkload, supply: SupplyTable, at: Positions
+    ) -> ReplicaDivision:
+        names = [supply.members[each].name for each in at.tolist()]
         if workload.mode is SchedulingMode.DUPLICATE:
-            return ReplicaDivision({each.name: None for each in clusters})
-        if not clusters or workload.replicas <= 0:
-            return ReplicaDivision(
-                {each.name: 0 for each in clusters if each.name in workload.current}
-            )
-        plan = _planned(workload, clusters, matrix)
-        replicas = {name: count for name, count in plan.total().items() if count}
-        return ReplicaDivision(replicas, plan.pending, plan.unplaced)
+            return ReplicaDivision(dict.fromkeys(names))
+        if not names or workload.replicas <= 0:
+            return ReplicaDivision({name: 0 for name in names if name in workload.current})
+        columns = _columns(workload, supply, at, names)
+        binpacks = workload.strategy is ReplicasStrategy.BINPACK
+        work = _work(workload, supply, at, matrix)
+        if work or binpacks:
+            return _divided_one_by_one(workload, names, columns, work)
+        hashes = supply.hashes(at, workload.key)
+        order = np.lexsort((supply.order[at], hashes, -columns.current))
+        plan = divide_columns(_rules(workload), columns, order)
+        total = (plan.placed + plan.pending + plan.kept).tolist()
+        return ReplicaDivision(
+            _positive(names, total), _positive(names, plan.pending.tolist()), plan.unplaced
+        )
 
     return division
 
 
-def _planned(
-    workload: FederatedWorkload,
-    clusters: Sequence[MemberCluster],
-    matrix: PerformanceMatrix | None,
-) -> DivisionPlan:
-    binpacks = workload.strategy is ReplicasStrategy.BINPACK
-    weights = {} if binpacks else _weights(workload, clusters)
-    bounded = tuple(_bounded(workload, each, weights.get(each.name, 0)) for each in clusters)
-    work = _work(workload, clusters, matrix)
-    if work:
-        bounded = tuple(in_work(each, work[each.name]) for each in bounded)
-    current = {
-        name: _as_work(workload.replicas if count is None else count, work.get(name))
-        for name, count in workload.current.items()
-    }
+def _positive(names: Sequence[str], counts: Sequence[int]) -> dict[str, int]:
+    return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+
+def _rules(workload: FederatedWorkload) -> DivisionRules:
     limits = workload.limits
-    demand = DivisionDemand(
-        workload.replicas,
-        bounded,
-        current,
-        workload.key,
-        moves=0 if limits.avoid_disruption else None,
-        keep_unschedulable=limits.keep_unschedulable,
-    )
-    plan = pack(demand) if binpacks else divide(demand)
-    return in_replicas(plan, work) if work else plan
+    moves = 0 if limits.avoid_disruption else None
+    return DivisionRules(workload.replicas, moves, limits.keep_unschedulable)
 
 
-def _weights(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> Mapping[str, int]:
-    """Weights of the policy, else by free capacity without promises to others."""
+def _columns(
+    workload: FederatedWorkload, supply: SupplyTable, at: Positions, names: Sequence[str]
+) -> DivisionColumns:
+    """The clusters with all limits of the workload; with an untolerated taint none grows."""
+    limits, whole = workload.limits, workload.replicas
+    present = {name: whole if count is None else count for name, count in workload.current.items()}
+    current = _each(present, names, 0)
+    most = _each(limits.maximum, names, UNBOUNDED)
+    if limits.limited:
+        most = np.minimum(most, _each(limits.limited, names, UNBOUNDED))
+    for index, each in enumerate(at.tolist()) if supply.tainted else ():
+        taints = supply.members[each].taints
+        if untolerated(taints, workload.tolerations, (NO_SCHEDULE,)):
+            most[index] = min(int(most[index]), int(current[index]))
+    least = np.minimum(_each(limits.minimum, names, 0), most)
+    fits = most
+    if limits.estimated:
+        fits = np.minimum(fits, np.maximum(_each(limits.estimated, names, UNBOUNDED), 0))
+    more = _more(workload, supply, at)
+    if more is not None:
+        if present:
+            more += np.maximum(current - _each(workload.starting, names, 0), 0)
+        fits = np.minimum(fits, np.where(supply.reports[at], more, UNBOUNDED))
+    columns = DivisionColumns(_weights(workload, supply, at, names), least, most, fits, current)
+    if limits.weights or limits.minimum:
+        columns.check(names)
+    return columns
+
+
+def _each(values: Mapping[str, int], names: Sequence[str], absent: int) -> Counts:
+    """The number of each cluster."""
+    if not values:
+        return np.full(len(names), absent)
+    return column([values.get(name, absent) for name in names])
+
+
+def _weights(
+    workload: FederatedWorkload, supply: SupplyTable, at: Positions, names: Sequence[str]
+) -> Counts:
+    """Weights of the policy, else by free capacity without promises to others; none to pack."""
+    if workload.strategy is ReplicasStrategy.BINPACK:
+        return np.zeros(len(names), np.int64)
     if workload.limits.weights:
-        return workload.limits.weights
-    supply = [ClusterCapacity(each.name, each.allocatable, _free(each)) for each in clusters]
-    return dynamic_weights(supply, workload.request)
+        return _each(workload.limits.weights, names, 0)
+    request = weighed_request(workload.request)
+    free, total = supply.in_free(at, request), supply.in_total(at, request)
+    assert free is not None
+    assert total is not None
+    return column(weights_of(free.tolist(), total.tolist()))
 
 
-def _free(cluster: MemberCluster) -> dict[str, int]:
-    """Free amounts less what is promised to other workloads."""
-    promised = cluster.promised
-    return {name: count - promised.get(name, 0) for name, count in cluster.available.items()}
-
-
-def _bounded(workload: FederatedWorkload, cluster: MemberCluster, weight: int) -> DivisionCluster:
-    """A cluster with all limits of the workload; with an untolerated taint it does not grow."""
-    name, limits = cluster.name, workload.limits
-    has = workload.current.get(name, 0)
-    present = workload.replicas if has is None else has
-    most = [limits.maximum.get(name), limits.limited.get(name)]
-    if untolerated(cluster.taints, workload.tolerations, (NO_SCHEDULE,)):
-        most.append(present)
-    maximum = min((each for each in most if each is not None), default=None)
-    minimum = limits.minimum.get(name, 0)
-    if maximum is not None:
-        minimum = min(minimum, maximum)
-    fits = [_capacity(workload, cluster, present), limits.estimated.get(name)]
-    capacity = min((each for each in fits if each is not None), default=None)
-    return DivisionCluster(name, weight, minimum, maximum, capacity)
-
-
-def _capacity(workload: FederatedWorkload, cluster: MemberCluster, present: int) -> int | None:
-    """Replicas that the cluster holds: those that it reports, and those that fit beside them."""
-    if not cluster.allocatable:
-        return None
-    more = _more(workload, cluster)
-    if more is None:
-        return None
-    return max(0, present - workload.starting.get(cluster.name, 0)) + more
-
-
-def _more(workload: FederatedWorkload, cluster: MemberCluster) -> int | None:
+def _more(workload: FederatedWorkload, supply: SupplyTable, at: Positions) -> Counts | None:
     """Replicas that fit beside what runs and what is promised; None if they request nothing."""
-    sums = fitting(_free(cluster), workload.request)
-    if sums is None or not cluster.free_nodes:
-        return sums
-    on_nodes = sum(fitting(each, workload.request) or 0 for each in cluster.free_nodes)
-    promised = max(
-        (
-            -(-cluster.promised.get(name, 0) // count)
-            for name, count in workload.request.items()
-            if count
-        ),
-        default=0,
-    )
-    return min(sums, max(0, on_nodes - promised))
+    request = workload.request
+    found = supply.in_free(at, request)
+    if found is None or not supply.with_nodes:
+        return found
+    promised = [
+        -(-supply.promised(name)[at] // count) for name, count in request.items() if count > 0
+    ]
+    taken = np.maximum.reduce(promised)
+    for index, each in enumerate(at.tolist()):
+        nodes = supply.members[each].free_nodes
+        if nodes:
+            on_nodes = sum(fitting(amounts, request) or 0 for amounts in nodes)
+            found[index] = min(int(found[index]), max(0, on_nodes - int(taken[index])))
+    return found
 
 
 def _work(
     workload: FederatedWorkload,
-    clusters: Sequence[MemberCluster],
+    supply: SupplyTable,
+    at: Positions,
     matrix: PerformanceMatrix | None,
 ) -> dict[str, Fraction | None]:
     """Work of one CPU of each cluster; empty where all CPUs count alike."""
     if matrix is None or workload.service not in matrix.rows:
         return {}
+    members = [supply.members[each] for each in at.tolist()]
     return {
         each.name: matrix.performance(workload.service, each.cpu_models)
         if each.cpu_models
         else Fraction(1)
-        for each in clusters
+        for each in members
     }
+
+
+def _divided_one_by_one(
+    workload: FederatedWorkload,
+    names: Sequence[str],
+    columns: DivisionColumns,
+    work: Mapping[str, Fraction | None],
+) -> ReplicaDivision:
+    """A division that fills the clusters in order, or that is in units of work."""
+    clusters = columns.clusters(names)
+    if work:
+        clusters = tuple(in_work(each, work[each.name]) for each in clusters)
+    current = {
+        name: _as_work(workload.replicas if count is None else count, work.get(name))
+        for name, count in workload.current.items()
+    }
+    rules = _rules(workload)
+    demand = DivisionDemand(
+        rules.replicas, clusters, current, workload.key, rules.moves, rules.keep_unschedulable
+    )
+    plan = pack(demand) if workload.strategy is ReplicasStrategy.BINPACK else divide(demand)
+    plan = in_replicas(plan, work) if work else plan
+    replicas = {name: count for name, count in plan.total().items() if count}
+    return ReplicaDivision(replicas, plan.pending, plan.unplaced)
 
 
 def _as_work(count: int, work: Fraction | None) -> int:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from stretto.api.wire import selectors
 from stretto.base.errors import InputError
 from stretto.federation.scheduling.fleet import ClusterMask, MemberCluster, MemberFleet
@@ -22,31 +24,30 @@ _KATALYST: Final = frozenset(
 
 def serves_kind(_workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Clusters that serve the kind of the workload."""
-    return fleet.mask(each.serves_kind for each in fleet.members)
+    return fleet.serving
 
 
 def tolerated(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Clusters without untolerated taints; where it runs already, only NoExecute counts."""
-    return fleet.mask(
-        not untolerated(
-            each.taints,
-            workload.tolerations,
-            (NO_EXECUTE,) if each.name in workload.current else (NO_SCHEDULE, NO_EXECUTE),
-        )
-        for each in fleet.members
-    )
+    found = ~fleet.tainted
+    for at in np.flatnonzero(fleet.tainted).tolist():
+        each = fleet.members[at]
+        runs = each.name in workload.current
+        effects = (NO_EXECUTE,) if runs else (NO_SCHEDULE, NO_EXECUTE)
+        found[at] = not untolerated(each.taints, workload.tolerations, effects)
+    return found
 
 
 def placed(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Clusters of the placement list, or all if it is empty."""
-    return fleet.mask(
-        not workload.placement or each.name in workload.placement for each in fleet.members
-    )
+    return fleet.named(workload.placement) if workload.placement else fleet.all(True)
 
 
 def affine(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Clusters with the selected labels that match one of the required terms."""
     wanted = workload.cluster_selector.items()
+    if not wanted and workload.required is None:
+        return fleet.all(True)
     return fleet.mask(
         wanted <= each.labels.items() and _matches_one(workload.required, each)
         for each in fleet.members
@@ -82,27 +83,27 @@ def matches(term: ClusterTerm, member: MemberCluster) -> bool:
 
 def ready(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Ready clusters, and those where it runs already."""
-    return fleet.mask(each.ready or each.name in workload.current for each in fleet.members)
+    return fleet.ready | fleet.named(workload.current)
 
 
 def staying(_workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Clusters that do not leave the federation."""
-    return fleet.mask(not each.terminating for each in fleet.members)
+    return fleet.staying
 
 
 def not_evicted(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Clusters that no migration excludes."""
-    return fleet.mask(each.name not in workload.evicted for each in fleet.members)
+    return ~fleet.named(workload.evicted)
 
 
 def fits(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     """Clusters with headroom for one replica, and those where it runs already."""
-    runs = fleet.mask(each.name in workload.current for each in fleet.members)
+    runs = fleet.named(workload.current)
     request = workload.request
     scalars = [name for name in request if is_scalar(name)]
     if not scalars and not any(request.get(name) for name in (CPU, MEMORY, EPHEMERAL)):
-        return fleet.mask(True for _ in fleet.members)
-    headroom = fleet.mask(True for _ in fleet.members)
+        return fleet.all(True)
+    headroom = fleet.all(True)
     for name in (CPU, MEMORY, *(each for each in scalars if request[each] > 0)):
         headroom &= fleet.allocatable(name) >= request.get(name, 0) + fleet.used(name)
     return runs | headroom

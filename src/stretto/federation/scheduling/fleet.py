@@ -1,6 +1,6 @@
 """The clusters of a federation as rows and as columns."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -58,9 +58,49 @@ class MemberFleet:
         """Names, in order."""
         return tuple(each.name for each in self.members)
 
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Position by name."""
+        return {name: at for at, name in enumerate(self.names)}
+
+    @cached_property
+    def serving(self) -> ClusterMask:
+        """Clusters that serve the kind of the workload."""
+        return self.mask(each.serves_kind for each in self.members)
+
+    @cached_property
+    def ready(self) -> ClusterMask:
+        """Ready clusters."""
+        return self.mask(each.ready for each in self.members)
+
+    @cached_property
+    def staying(self) -> ClusterMask:
+        """Clusters that do not leave the federation."""
+        return self.mask(not each.terminating for each in self.members)
+
+    @cached_property
+    def tainted(self) -> ClusterMask:
+        """Clusters with taints."""
+        return self.mask(bool(each.taints) for each in self.members)
+
+    @cached_property
+    def _columns(self) -> dict[tuple[str, str], ClusterColumn]:
+        """Columns of amounts that have been built, by what they hold and by resource."""
+        return {}
+
     def mask(self, values: Iterable[bool]) -> ClusterMask:
         """A mask of one value for each cluster."""
         return np.fromiter(values, np.bool_, len(self.members))
+
+    def all(self, accepted: bool) -> ClusterMask:
+        """A mask of the same value for each cluster."""
+        return np.full(len(self.members), accepted)
+
+    def named(self, names: Collection[str]) -> ClusterMask:
+        """The clusters with one of these names."""
+        found = self.all(False)
+        found[[self.position[name] for name in names if name in self.position]] = True
+        return found
 
     def column(self, values: Iterable[int]) -> ClusterColumn:
         """A column of one value for each cluster."""
@@ -68,7 +108,11 @@ class MemberFleet:
 
     def allocatable(self, resource: str) -> ClusterColumn:
         """Amounts of ``resource`` that pods can request; 0 where it is absent."""
-        return self.column(each.allocatable.get(resource, 0) for each in self.members)
+        found = self._columns.get(("allocatable", resource))
+        if found is None:
+            found = self.column(each.allocatable.get(resource, 0) for each in self.members)
+            self._columns["allocatable", resource] = found
+        return found
 
     def used(self, resource: str) -> ClusterColumn:
         """Requested amounts of ``resource``.
@@ -76,10 +120,16 @@ class MemberFleet:
         They are the allocatable amount less the available one, and the whole allocatable amount
         where more is available than allocatable.
         """
-        return self.column(_used(each, resource) for each in self.members)
+        found = self._columns.get(("used", resource))
+        if found is None:
+            found = self.column(_used(each, resource) for each in self.members)
+            self._columns["used", resource] = found
+        return found
 
     def only(self, kept: ClusterMask) -> "MemberFleet":
         """The clusters of a mask, in the same order."""
+        if kept.all():
+            return self
         return MemberFleet(
             tuple(each for each, keep in zip(self.members, kept, strict=True) if keep)
         )

@@ -20,6 +20,7 @@ from stretto.federation.scheduling.fleet import ClusterColumn, MemberCluster, Me
 from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
 from stretto.federation.scheduling.resources import CPU, GPU
 from stretto.federation.scheduling.selectors import MAX_CLUSTER, RankedCluster, by_points
+from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 
@@ -74,8 +75,8 @@ class ReplicaDivision:
     unplaced: int = 0
 
 
-ReplicaDivider: TypeAlias = Callable[[FederatedWorkload, Sequence[MemberCluster]], ReplicaDivision]
-"""From a workload and the selected clusters to the replicas of each."""
+ReplicaDivider: TypeAlias = Callable[[FederatedWorkload, SupplyTable, Positions], ReplicaDivision]
+"""From a workload, all clusters and the positions of the selected ones to the replicas of each."""
 
 
 def schedule(
@@ -83,6 +84,7 @@ def schedule(
     fleet: MemberFleet,
     profile: ClusterProfile = DEFAULT,
     divide: ReplicaDivider | None = None,
+    supply: SupplyTable | None = None,
 ) -> FederatedPlacement:
     """Choose clusters for ``workload`` and divide its replicas.
 
@@ -91,6 +93,7 @@ def schedule(
         fleet: all clusters.
         profile: the plugins.
         divide: the division; ``None`` is KubeAdmiral's.
+        supply: what the clusters offer, with promises; ``None`` reads it from the fleet.
     """
     if workload.sticky and workload.current:
         return FederatedPlacement(PlacementVerdict.UNCHANGED, dict(workload.current), {}, {})
@@ -111,8 +114,9 @@ def schedule(
     if choice.unmet:
         return FederatedPlacement(PlacementVerdict.SPREAD_UNMET, {}, filtered_by, scores)
     selected = tuple(each.name for each in choice.ranking)
-    members = {each.name: each for each in feasible.members}
-    division = (divide or kubeadmiral_division)(workload, [members[name] for name in selected])
+    supply = supply or SupplyTable(fleet.members)
+    at = np.array([supply.position[name] for name in selected], np.int64)
+    division = (divide or kubeadmiral_division)(workload, supply, at)
     return FederatedPlacement(
         PlacementVerdict.PLACED,
         division.replicas,
@@ -131,8 +135,9 @@ def rejections(
     found: dict[str, str] = {}
     for name in profile.filters:
         kept = profile.plugins.filters[name](workload, fleet)
-        found |= {fleet.names[index]: name for index in np.flatnonzero(~kept).tolist()}
-        fleet = fleet.only(kept)
+        if not kept.all():
+            found |= {fleet.names[index]: name for index in np.flatnonzero(~kept).tolist()}
+            fleet = fleet.only(kept)
     return found
 
 
@@ -163,9 +168,10 @@ def _selected(
 
 
 def kubeadmiral_division(
-    workload: FederatedWorkload, clusters: Sequence[MemberCluster]
+    workload: FederatedWorkload, supply: SupplyTable, at: Positions
 ) -> ReplicaDivision:
     """Divide as KubeAdmiral does: clusters that get no replicas are left out."""
+    clusters = [supply.members[each] for each in at.tolist()]
     if workload.mode is SchedulingMode.DUPLICATE:
         return ReplicaDivision({each.name: None for each in clusters})
     if not clusters or workload.replicas <= 0:

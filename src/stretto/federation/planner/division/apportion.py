@@ -8,25 +8,24 @@ new methods for congressional apportionment, 1979), here for shares with bounds.
 """
 
 import heapq
-from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from stretto.federation.planner.division.sequence import sequence_counts
-from stretto.federation.planner.division.shares import ShareBounds, Shares
+from stretto.federation.planner.division.shares import Counts, ShareBounds, Shares
 
 LOOKAHEAD: Final = 256
 """Totals for which a preferred cluster is examined, at least; four for each cluster if that is
 more. A cluster whose next replica is due later waits until no other can take the turn, which is
 always allowed."""
 
-_Turn: TypeAlias = tuple[int, int, int, int]
-"""Webster's criterion, tie, cluster, due total: the smallest is preferred."""
+_Turn: TypeAlias = tuple[int, int, int]
+"""Webster's criterion, cluster, due total: the smallest is preferred."""
 
 
-def apportion(total: int, bounds: ShareBounds, ties: Sequence[int]) -> list[int]:
-    """Replicas of each cluster.
+def apportion(total: int, bounds: ShareBounds) -> Counts:
+    """Replicas of each cluster; at equal criteria the cluster that is listed first precedes.
 
     They sum to ``total``, or to the sum of the upper bounds if that is less; clusters without a
     weight get their lower bound. If the lower bounds exceed the total, they are the weights, and
@@ -35,33 +34,25 @@ def apportion(total: int, bounds: ShareBounds, ties: Sequence[int]) -> list[int]
     Args:
         total: The replicas.
         bounds: Weights and bounds.
-        ties: A different number for each cluster; the smaller one precedes at equal criteria.
     """
-    if sum(bounds.least) > total:
-        none = (0,) * len(ties)
-        return apportion(total, ShareBounds(bounds.least, none, bounds.least), ties)
-    counts = list(bounds.least)
-    growing = [at for at, weight in enumerate(bounds.weights) if weight]
-    if growing:
-        part = ShareBounds(
-            *(
-                tuple(column[at] for at in growing)
-                for column in (bounds.weights, bounds.least, bounds.most)
-            )
-        )
-        rest = total - sum(bounds.least) + sum(part.least)
-        for at, count in zip(
-            growing, _counts(part, [ties[at] for at in growing], rest), strict=True
-        ):
-            counts[at] = count
+    surplus = total - int(bounds.least.sum())
+    if surplus < 0:
+        none = np.zeros_like(bounds.least)
+        return apportion(total, ShareBounds(bounds.least, none, bounds.least))
+    growing = (bounds.weights > 0) & (bounds.most > bounds.least)
+    if not surplus or not growing.any():
+        return bounds.least
+    part = bounds.only(growing)
+    counts = bounds.least.copy()
+    counts[growing] = _counts(part, surplus + int(part.least.sum()))
     return counts
 
 
-def _counts(bounds: ShareBounds, ties: Sequence[int], total: int) -> list[int]:
-    """Replicas of clusters with a weight: at once where that is exact, else by the walk."""
-    total = min(total, sum(bounds.most))
-    at_once = sequence_counts(bounds, ties, total, _lookahead(len(ties)))
-    return _Rounding(bounds, ties, total).counts() if at_once is None else at_once
+def _counts(bounds: ShareBounds, total: int) -> Counts:
+    """Replicas of clusters that grow: at once where that is exact, else by the walk."""
+    total = min(total, int(bounds.most.sum()))
+    at_once = sequence_counts(bounds, total, _lookahead(len(bounds.weights)))
+    return _Rounding(bounds, total).counts() if at_once is None else at_once
 
 
 def _lookahead(clusters: int) -> int:
@@ -71,44 +62,44 @@ def _lookahead(clusters: int) -> int:
 class _Rounding:
     """One walk over the totals, from the last one at which all shares are integers."""
 
-    def __init__(self, bounds: ShareBounds, ties: Sequence[int], total: int) -> None:
-        self._bounds = bounds
-        self._ties = ties
+    def __init__(self, bounds: ShareBounds, total: int) -> None:
+        self._weights: list[int] = bounds.weights.tolist()
+        self._most: list[int] = bounds.most.tolist()
         self._total = total
         self._shares = Shares(bounds)
-        begin, counts = self._shares.whole(total) or (sum(bounds.least), bounds.least)
+        begin, counts = self._shares.whole(total) or (int(bounds.least.sum()), bounds.least)
         self._counts = np.array(counts, np.int64)
         self._begin = begin + 1
-        self._lookahead = _lookahead(len(ties))
+        self._lookahead = _lookahead(len(self._weights))
         self._slack = self._shares.slack(self._begin, self._begin, self._counts)
-        self._shift = 2 * max(bounds.weights).bit_length() + 2
+        self._shift = 2 * max(self._weights).bit_length() + 2
         self._opening: list[tuple[int, int]] = []
         self._ready: list[_Turn] = []
-        for cluster in range(len(ties)):
+        for cluster in range(len(self._weights)):
             self._open(cluster)
 
-    def counts(self) -> list[int]:
+    def counts(self) -> Counts:
         """Replicas of each cluster at the total."""
         for turn in range(self._begin, self._total + 1):
             self._extend(turn)
             while self._opening and self._opening[0][0] <= turn:
                 self._admit(heapq.heappop(self._opening)[1])
             self._give(turn, self._next(turn))
-        return [int(count) for count in self._counts]
+        return self._counts
 
     def _open(self, cluster: int) -> None:
         count = int(self._counts[cluster])
-        if count < self._bounds.most[cluster]:
+        if count < self._most[cluster]:
             heapq.heappush(self._opening, (self._shares.opens(cluster, count), cluster))
 
     def _admit(self, cluster: int) -> None:
         """The cluster may take a turn from now on without exceeding its quota."""
         count = int(self._counts[cluster])
-        weight = self._bounds.weights[cluster]
+        weight = self._weights[cluster]
         # Two fractions with such denominators differ by more than the bits cut off here.
         criterion = ((2 * count + 1) << self._shift) // weight
         due = self._shares.due(cluster, count + 1)
-        heapq.heappush(self._ready, (criterion, self._ties[cluster], cluster, due))
+        heapq.heappush(self._ready, (criterion, cluster, due))
 
     def _extend(self, turn: int) -> None:
         """Know the slack of all totals that the look-ahead reads."""
@@ -124,12 +115,12 @@ class _Rounding:
         chosen: _Turn | None = None
         while self._ready and chosen is None:
             first = heapq.heappop(self._ready)
-            if self._allows(turn, first[3]):
+            if self._allows(turn, first[2]):
                 chosen = first
             else:
                 passed.append(first)
         if chosen is None:
-            chosen = min(passed, key=lambda each: (each[3], *each))
+            chosen = min(passed, key=lambda each: (each[2], *each))
             passed.remove(chosen)
         for each in passed:
             heapq.heappush(self._ready, each)
@@ -142,7 +133,7 @@ class _Rounding:
         return not len(between) or bool(between.min() > 0)
 
     def _give(self, turn: int, chosen: _Turn) -> None:
-        _, _, cluster, due = chosen
+        _, cluster, due = chosen
         self._slack[turn - self._begin : max(0, due - self._begin)] -= 1
         self._counts[cluster] += 1
         self._open(cluster)

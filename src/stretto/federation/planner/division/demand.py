@@ -42,6 +42,18 @@ class DivisionCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class DivisionRules:
+    """What is divided, without its clusters; the fields are those of ``DivisionDemand``."""
+
+    #: Replicas of the workload.
+    replicas: int
+    #: Replicas that may be moved to come nearer to the exact division; None is no limit.
+    moves: int | None = 0
+    #: Whether replicas beyond the capacity of their cluster are also kept there.
+    keep_unschedulable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DivisionDemand:
     """Replicas to divide."""
 
@@ -69,6 +81,11 @@ class DivisionDemand:
             if each.name in seen:
                 raise InputError("clusters", each.name, "each cluster once")
             seen.add(each.name)
+
+    @property
+    def rules(self) -> DivisionRules:
+        """What is divided, without the clusters."""
+        return DivisionRules(self.replicas, self.moves, self.keep_unschedulable)
 
 
 @dataclass(frozen=True, slots=True)

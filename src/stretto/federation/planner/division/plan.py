@@ -7,16 +7,16 @@ division. Each further move brings it one replica nearer on both sides, so a pla
 distance from the exact division with the fewest possible moves.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+import numpy as np
 
 from stretto.federation.planner.division.apportion import apportion
+from stretto.federation.planner.division.columns import ColumnPlan, DivisionColumns
 from stretto.federation.planner.division.demand import (
-    DivisionCluster,
     DivisionDemand,
     DivisionPlan,
+    DivisionRules,
 )
-from stretto.federation.planner.division.shares import ShareBounds
+from stretto.federation.planner.division.shares import Counts, ShareBounds
 from stretto.federation.planner.hashes import fnv1a
 
 
@@ -26,93 +26,100 @@ def divide(demand: DivisionDemand) -> DivisionPlan:
     At equal shares, a cluster with more present replicas precedes, then one with the smaller hash
     of its name and the workload's.
     """
-
-    def tie(each: DivisionCluster) -> tuple[int, int, str]:
-        return -demand.current.get(each.name, 0), fnv1a(each.name + demand.key), each.name
-
-    ordered = sorted(demand.clusters, key=tie)
-    work = _OurDivision(replace(demand, clusters=tuple(ordered)))
-    placed = work.placed()
-    pending = work.pending(placed)
-    kept = work.kept(placed, pending)
-    names = [each.name for each in ordered]
+    named = sorted(demand.clusters, key=lambda each: each.name)
+    columns = DivisionColumns.of(named, demand.current)
+    hashes = np.array([fnv1a(each.name + demand.key) for each in named], np.int64)
+    order = np.lexsort((hashes, -columns.current))
+    plan = divide_columns(demand.rules, columns, order)
+    names = [each.name for each in named]
     return DivisionPlan(
-        dict(sorted(zip(names, placed, strict=True))),
-        {name: count for name, count in sorted(zip(names, pending, strict=True)) if count},
-        {name: count for name, count in sorted(zip(names, kept, strict=True)) if count},
-        demand.replicas - sum(placed) - sum(pending),
+        dict(zip(names, plan.placed.tolist(), strict=True)),
+        {name: count for name, count in zip(names, plan.pending.tolist(), strict=True) if count},
+        {name: count for name, count in zip(names, plan.kept.tolist(), strict=True) if count},
+        plan.unplaced,
     )
 
 
+def divide_columns(rules: DivisionRules, columns: DivisionColumns, order: Counts) -> ColumnPlan:
+    """Divide replicas over clusters.
+
+    Args:
+        rules: what is divided.
+        columns: the clusters.
+        order: positions of the clusters; at equal shares the first one precedes.
+    """
+    work = _OurDivision(rules, columns.only(order))
+    placed = work.placed()
+    rest = rules.replicas - int(placed.sum())
+    pending = work.pending(placed, rest)
+    kept = work.kept(placed, pending)
+    back = order.argsort()
+    unplaced = rest - int(pending.sum()) if rest else 0
+    return ColumnPlan(placed[back], pending[back], kept[back], unplaced)
+
+
 class _OurDivision:
-    """One division; clusters are in the order of ties, and all lists have this order."""
+    """One division; clusters are in the order of ties, and all columns have this order."""
 
-    def __init__(self, demand: DivisionDemand) -> None:
-        self._demand = demand
-        self._weights = tuple(each.weight for each in demand.clusters)
-        self._fits = [each.fits() for each in demand.clusters]
-        self._most = [each.most() for each in demand.clusters]
-        self._least = [each.minimum for each in demand.clusters]
-        current = [max(0, demand.current.get(each.name, 0)) for each in demand.clusters]
-        self._current = list(map(min, current, self._fits))
+    def __init__(self, rules: DivisionRules, columns: DivisionColumns) -> None:
+        self._rules = rules
+        self._weights = columns.weights
+        self._fits = columns.fits
+        self._most = columns.most
+        self._least = columns.least
+        self._current = np.minimum(np.maximum(columns.current, 0), columns.fits)
 
-    def placed(self) -> list[int]:
+    def placed(self) -> Counts:
         """Replicas within the capacities."""
-        least = list(map(min, self._least, self._fits))
-        exact = self._exact(self._demand.replicas, least, self._fits)
+        least = np.minimum(self._least, self._fits)
+        exact = self._exact(self._rules.replicas, least, self._fits)
         return self._moved(self._nearest(exact, least), exact)
 
-    def pending(self, placed: Sequence[int]) -> list[int]:
-        """Replicas that fit nowhere, within the maximums: minimums first, then by weight."""
-        rest = self._demand.replicas - sum(placed)
-        least = [max(0, a - b) for a, b in zip(self._least, placed, strict=True)]
-        headroom = [a - b for a, b in zip(self._most, placed, strict=True)]
-        return self._exact(rest, least, headroom) if rest else [0] * len(headroom)
+    def pending(self, placed: Counts, rest: int) -> Counts:
+        """The rest that fits nowhere, within the maximums: minimums first, then by weight."""
+        if not rest:
+            return np.zeros_like(placed)
+        least = np.maximum(self._least - placed, 0)
+        return self._exact(rest, least, self._most - placed)
 
-    def kept(self, placed: Sequence[int], pending: Sequence[int]) -> list[int]:
+    def kept(self, placed: Counts, pending: Counts) -> Counts:
         """Replicas beyond the capacities that the exact division without them has."""
-        if not self._demand.keep_unschedulable:
-            return [0] * len(placed)
-        wanted = self._exact(self._demand.replicas, self._least, self._most)
-        return [
-            max(0, want - max(has, fits) - waits)
-            for want, has, fits, waits in zip(wanted, placed, self._fits, pending, strict=True)
-        ]
+        if not self._rules.keep_unschedulable:
+            return np.zeros_like(placed)
+        wanted = self._exact(self._rules.replicas, self._least, self._most)
+        kept: Counts = np.maximum(wanted - np.maximum(placed, self._fits) - pending, 0)
+        return kept
 
-    def _exact(self, total: int, least: Sequence[int], most: Sequence[int]) -> list[int]:
-        bounds = ShareBounds(self._weights, tuple(least), tuple(most))
-        return apportion(total, bounds, range(len(self._weights)))
+    def _exact(self, total: int, least: Counts, most: Counts) -> Counts:
+        return apportion(total, ShareBounds(self._weights, least, most))
 
-    def _nearest(self, exact: Sequence[int], least: Sequence[int]) -> list[int]:
+    def _nearest(self, exact: Counts, least: Counts) -> Counts:
         """Of the plans with the fewest changes, one nearest to the exact division."""
-        start = list(map(max, self._current, least))
-        if all(has <= wants for has, wants in zip(start, exact, strict=True)):
-            return list(exact)
-        if sum(start) > sum(exact):
-            return self._between(list(map(min, start, exact)), start, sum(exact))
-        return self._between(start, list(map(max, start, exact)), sum(exact))
+        start = np.maximum(self._current, least)
+        if (start <= exact).all():
+            return exact
+        total = int(exact.sum())
+        if int(start.sum()) > total:
+            return self._between(np.minimum(start, exact), start, total)
+        return self._between(start, np.maximum(start, exact), total)
 
-    def _between(self, least: Sequence[int], most: Sequence[int], total: int) -> list[int]:
+    def _between(self, least: Counts, most: Counts, total: int) -> Counts:
         """The exact division within bounds; clusters without a weight take what is left."""
         found = self._exact(total, least, most)
-        rest = total - sum(found)
+        rest = total - int(found.sum())
         if not rest:
             return found
-        headroom = tuple(a - b for a, b in zip(most, found, strict=True))
-        more = apportion(
-            rest, ShareBounds(headroom, (0,) * len(headroom), headroom), range(len(headroom))
-        )
-        return [a + b for a, b in zip(found, more, strict=True)]
+        headroom = most - found
+        return found + apportion(rest, ShareBounds(headroom, np.zeros_like(headroom), headroom))
 
-    def _moved(self, plan: list[int], exact: Sequence[int]) -> list[int]:
+    def _moved(self, plan: Counts, exact: Counts) -> Counts:
         """``plan`` after the allowed moves towards the exact division."""
-        missing = sum(max(0, a - b) for a, b in zip(exact, plan, strict=True))
-        moves = self._demand.moves
-        if moves is None or moves >= missing:
-            return list(exact)
+        moves = self._rules.moves
         if not moves:
-            return plan
-        lower, upper = list(map(min, plan, exact)), list(map(max, plan, exact))
-        shed = self._between(lower, plan, sum(plan) - moves)
-        gained = self._between(plan, upper, sum(plan) + moves)
-        return [a + b - c for a, b, c in zip(shed, gained, plan, strict=True)]
+            return exact if moves is None else plan
+        if moves >= int(np.maximum(exact - plan, 0).sum()):
+            return exact
+        lower, upper, total = np.minimum(plan, exact), np.maximum(plan, exact), int(plan.sum())
+        shed = self._between(lower, plan, total - moves)
+        gained = self._between(plan, upper, total + moves)
+        return shed + gained - plan

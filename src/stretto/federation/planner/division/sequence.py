@@ -1,60 +1,117 @@
 """The walk of ``apportion`` all at once, where Webster's method keeps every quota by itself.
 
-Without lower bounds, and as long as no upper bound is met, the walk gives each replica to the
-cluster that Webster's method prefers, unless that breaks a quota now or makes one unreachable. If
-Webster's sequence keeps all quotas up to the last total at which a taken turn is due, it is its own
-proof that they stay reachable; then the walk never deviates from it.
+The walk gives each replica to the cluster that Webster's method prefers, unless that breaks a quota
+now or makes one unreachable. A cluster's turn for its next replica opens at the first total at
+which its share exceeds what it has, and is due at the first total at which its share reaches one
+replica more. If Webster's sequence takes every turn between these totals, up to the last total at
+which a taken turn is due, it is its own proof that all quotas stay reachable; then the walk never
+deviates from it.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from stretto.federation.planner.division.shares import ShareBounds
+from stretto.federation.planner.division.lines import ShareLine, bent_line, straight_line
+from stretto.federation.planner.division.shares import Counts, ShareBounds
 
 _BITS: Final = 62
 """Bits of a criterion that fit in an integer column."""
-_CELLS: Final = 1 << 20
-"""Totals times clusters beyond which the walk costs less memory."""
+_EXACT: Final = 51
+"""Bits of a product whose factors have quotients that floating-point numbers tell apart."""
+_TURNS: Final = 1 << 20
+"""Totals beyond which the walk costs less memory."""
+_MARGIN: Final = 16
+"""Totals beyond the wanted one that are examined at first, in addition to two for each cluster."""
 
 
-def sequence_counts(
-    bounds: ShareBounds, ties: Sequence[int], total: int, lookahead: int
-) -> list[int] | None:
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Turns of all clusters, in Webster's order."""
+
+    #: Cluster of each turn.
+    cluster: Counts
+    #: First total at which each turn is open.
+    opens: Counts
+    #: Total at which each turn is due.
+    due: Counts
+
+
+def sequence_counts(bounds: ShareBounds, total: int, lookahead: int) -> Counts | None:
     """Replicas of each cluster at the total; None if the walk has to decide.
 
     Args:
-        bounds: Positive weights, and bounds.
-        ties: A different number for each cluster; the smaller one precedes at equal criteria.
-        total: The replicas, at most the sum of the upper bounds.
+        bounds: Positive weights, and bounds of which the lower ones are less than the upper ones.
+            At equal criteria the cluster that is listed first precedes.
+        total: The replicas, within the sums of the bounds.
         lookahead: Totals for which the walk examines a preferred cluster.
     """
-    if any(bounds.least) or not total:
+    weights, size, horizon = bounds.weights, len(bounds.weights), total + lookahead + 1
+    heaviest = int(weights.max())
+    bits = (2 * horizon).bit_length() + 2 * heaviest.bit_length() + 2
+    if bits > _BITS or horizon > _TURNS or size * horizon * heaviest >= 1 << _EXACT:
         return None
-    whole, lightest = sum(bounds.weights), min(bounds.weights)
-    beyond = -(-whole // lightest) + 1
-    horizon = total + beyond
-    shift = 2 * max(bounds.weights).bit_length() + 2
-    fits = (2 * horizon + 1).bit_length() + shift <= _BITS
-    if not fits or beyond > lookahead or horizon * len(ties) > _CELLS:
+    # No share exceeds the total, so that larger bounds have no influence up to the horizon.
+    most = np.minimum(bounds.most, horizon)
+    first = int(bounds.least.sum())
+    least, begin = (bounds.least, first) if first else _begin(weights, most, total)
+    rest = total - begin
+    if not rest:
+        return least
+    end = total + 2 * size + _MARGIN
+    while True:
+        line = None if first else straight_line(weights, least, most, end)
+        turns = _turns(line or bent_line(weights, least, most, end), heaviest)
+        due = turns.due[:rest]
+        if len(due) < rest or int((due - np.arange(begin, total)).max()) > lookahead + 1:
+            return None
+        last = max(total, int(due.max()))
+        if last <= end:
+            break
+        end = last
+    if not _proves(turns, begin, last):
         return None
-    weights = np.array(bounds.weights, np.int64)
-    reached = -(-horizon * weights // whole)
-    if (reached > np.array(bounds.most, np.int64)).any():
-        return None
-    turns = reached + 1
-    cluster = np.repeat(np.arange(len(ties)), turns)
-    number = np.arange(len(cluster)) - np.repeat(np.cumsum(turns) - turns, turns)
-    criterion = ((2 * number + 1) << shift) // weights[cluster]
-    order = np.lexsort((np.array(ties, np.int64)[cluster], criterion))[:horizon]
-    given = np.zeros((horizon, len(ties)), np.int64)
-    given[np.arange(horizon), cluster[order]] = 1
-    counts = given.cumsum(axis=0)
-    shares = np.arange(1, horizon + 1, dtype=np.int64)[:, None] * weights
-    lower = shares // whole
-    upper = -(-shares // whole)
-    if ((counts < lower) | (counts > upper)).any():
-        return None
-    found: list[int] = counts[total - 1].tolist()
-    return found
+    counts: Counts = least + np.bincount(turns.cluster[:rest], minlength=size)
+    return counts
+
+
+def _begin(weights: Counts, most: Counts, total: int) -> tuple[Counts, int]:
+    """Shares without lower bounds from which the walk may start, and their total.
+
+    They are the shares at the last total before an upper bound is met at which all are integers;
+    every rounding that keeps the quotas equals them.
+    """
+    unit = weights // np.gcd.reduce(weights)
+    period = int(unit.sum())
+    shares: Counts = unit * (total // period)
+    if total >= period and (shares > most).any():
+        shares = np.zeros_like(shares)
+        return shares, 0
+    return shares, total // period * period
+
+
+def _turns(line: ShareLine, heaviest: int) -> _Turns:
+    """All turns that open until the end of a line, in Webster's order."""
+    turns = line.last - line.least
+    ends = turns.cumsum()
+    cluster = np.arange(len(turns)).repeat(turns)
+    weight = line.weights[cluster]
+    # The replica of each turn, counted from the first of its cluster.
+    count = np.arange(1, len(cluster) + 1) - (ends - line.last)[cluster]
+    # Two fractions with such denominators differ by more than the bits cut off here.
+    criterion = ((2 * count - 1) << (2 * heaviest.bit_length() + 2)) // weight
+    order = criterion.argsort(kind="stable")
+    due, opens = line.due(count, weight), line.opens(count, weight)
+    return _Turns(cluster[order], opens[order], due[order])
+
+
+def _proves(turns: _Turns, begin: int, last: int) -> bool:
+    """Whether each turn up to a total is taken while it is open, and none is left that is due."""
+    taken = last - begin
+    opens, due = turns.opens[:taken], turns.due[:taken]
+    if len(due) < taken:
+        return False
+    ranks = np.arange(begin + 1, last + 1)
+    in_time = ((opens <= ranks) & (ranks <= due)).all()
+    return bool(in_time and (turns.due[taken:] > last).all())

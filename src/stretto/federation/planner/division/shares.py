@@ -7,6 +7,7 @@ is linear in t, so that shares are exact with integers alone.
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -25,21 +26,32 @@ Counts: TypeAlias = NDArray[np.int64]
 """One int64 for each cluster."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ShareBounds:
     """Weights and bounds of all clusters, in the same order."""
 
     #: Weights, 0 or more.
-    weights: tuple[int, ...]
+    weights: Counts
     #: Lower bounds.
-    least: tuple[int, ...]
+    least: Counts
     #: Upper bounds, at least the lower ones.
-    most: tuple[int, ...]
+    most: Counts
 
-    def __post_init__(self) -> None:
-        for weight in self.weights:
+    @classmethod
+    def of(cls, weights: Sequence[int], least: Sequence[int], most: Sequence[int]) -> "ShareBounds":
+        """The bounds of numbers.
+
+        Raises:
+            InputError: a weight is out of its range.
+        """
+        for weight in weights:
             if not 0 <= weight <= MOST_WEIGHT:
                 raise InputError("weight", weight, f"an integer from 0 to {MOST_WEIGHT}")
+        return cls(*(np.array(each, np.int64) for each in (weights, least, most)))
+
+    def only(self, kept: NDArray[np.bool_]) -> "ShareBounds":
+        """The clusters of a mask."""
+        return ShareBounds(self.weights[kept], self.least[kept], self.most[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +72,10 @@ class Shares:
     """The shares of clusters with a positive weight, from the sum of their lower bounds on."""
 
     def __init__(self, bounds: ShareBounds) -> None:
-        self._weights = bounds.weights
-        self._column = np.array(bounds.weights, np.int64)
-        self._least = np.array(bounds.least, np.int64)
-        self._most = np.array(bounds.most, np.int64)
+        self._weights: list[int] = bounds.weights.tolist()
+        self._column = bounds.weights
+        self._least = bounds.least
+        self._most = bounds.most
         self._stretches = _stretches(bounds)
         rates = [each.rate for each in self._stretches]
         self._ratios = [(each.numerator, each.denominator) for each in rates]
@@ -123,7 +135,7 @@ class Shares:
         growing = [
             weight
             for weight, least, most in zip(self._weights, self._least, self._most, strict=True)
-            if least <= at.rate * weight < most
+            if int(least) <= at.rate * weight < int(most)
         ]
         if not growing:
             return at.fixed
@@ -160,7 +172,8 @@ class Shares:
 def _stretches(bounds: ShareBounds) -> list[_Stretch]:
     """All stretches, in order; a rate at which nothing grows has an empty one."""
     changes: dict[Fraction, tuple[int, int]] = {}
-    for weight, least, most in zip(bounds.weights, bounds.least, bounds.most, strict=True):
+    columns = bounds.weights.tolist(), bounds.least.tolist(), bounds.most.tolist()
+    for weight, least, most in zip(*columns, strict=True):
         for bound, sign in ((least, 1), (most, -1)):
             if bound == UNBOUNDED:
                 continue
@@ -168,7 +181,7 @@ def _stretches(bounds: ShareBounds) -> list[_Stretch]:
             grown, met = changes.get(rate, (0, 0))
             changes[rate] = grown + sign * weight, met - sign * bound
     found: list[_Stretch] = []
-    fixed, weight = sum(bounds.least), 0
+    fixed, weight = int(bounds.least.sum()), 0
     for rate in sorted(changes):
         total = fixed + weight * rate
         weight += changes[rate][0]

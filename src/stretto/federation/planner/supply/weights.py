@@ -7,7 +7,7 @@ capacities count in replicas of the workload: of all requested resources, the sc
 Weights are exact integers; they neither sum to 1,000 nor round to zero.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -21,43 +21,42 @@ _ONE_MILLI: Final[Amounts] = {"cpu": 1}
 """What weighs clusters for a workload that requests nothing: free CPU."""
 
 
-def dynamic_weights(
-    clusters: Sequence[ClusterCapacity], request: Amounts, ratio: Fraction = SUPPLY_RATIO
-) -> dict[str, int]:
-    """Weights by cluster; a cluster without headroom for a replica has none.
+def dynamic_weights(clusters: Sequence[ClusterCapacity], request: Amounts) -> dict[str, int]:
+    """Weights by cluster for a workload with a request."""
+    needed = weighed_request(request)
+    free = [fitting(each.available, needed) or 0 for each in clusters]
+    total = [fitting(each.allocatable, needed) or 0 for each in clusters]
+    return dict(zip((each.name for each in clusters), weights_of(free, total), strict=True))
+
+
+def weighed_request(request: Amounts) -> Amounts:
+    """What weighs clusters: the request, or CPU for a workload that requests nothing."""
+    return request if any(count > 0 for count in request.values()) else _ONE_MILLI
+
+
+def weights_of(
+    free: Sequence[int], total: Sequence[int], ratio: Fraction = SUPPLY_RATIO
+) -> list[int]:
+    """Weights of clusters; one without headroom for a replica has none.
 
     If no cluster has headroom, weights follow the total capacity, so that pending replicas are
     divided; if there is none either, they are equal.
+
+    Args:
+        free: replicas that fit in the free capacity of each cluster.
+        total: replicas that fit in the total capacity of each cluster.
+        ratio: the weight over the share of the total capacity, at most.
     """
-    needed = request if any(count > 0 for count in request.values()) else _ONE_MILLI
-    free = {each.name: fitting(each.available, needed) or 0 for each in clusters}
-    total = {each.name: fitting(each.allocatable, needed) or 0 for each in clusters}
-    if not sum(free.values()):
-        return _scaled(_shares(total)) if sum(total.values()) else dict.fromkeys(free, 1)
+    whole_free, whole_total = sum(free), sum(total)
+    if not whole_free:
+        return _scaled(total) if whole_total else [1] * len(free)
     # min(A / ΣA, r × T / ΣT), over the common denominator ΣA × ΣT × denominator of r.
-    whole_free, whole_total = sum(free.values()), sum(total.values()) or 1
-    up, down = ratio.numerator * whole_free, ratio.denominator * whole_total
-    return _scaled_integers({n: min(free[n] * down, total[n] * up) for n in free})
+    up, down = ratio.numerator * whole_free, ratio.denominator * (whole_total or 1)
+    return _scaled([min(a * down, t * up) for a, t in zip(free, total, strict=True)])
 
 
-def _scaled_integers(shares: Mapping[str, int]) -> dict[str, int]:
+def _scaled(shares: Sequence[int]) -> list[int]:
     """Integers in proportion to integer shares; a positive share stays positive."""
-    whole = sum(shares.values())
-    return {
-        name: max(1, (2 * share * _SCALE + whole) // (2 * whole)) if share else 0
-        for name, share in shares.items()
-    }
-
-
-def _shares(counts: Mapping[str, int]) -> dict[str, Fraction]:
-    whole = sum(counts.values())
-    return {name: Fraction(count, whole or 1) for name, count in counts.items()}
-
-
-def _scaled(shares: Mapping[str, Fraction]) -> dict[str, int]:
-    """Integers in proportion to the shares; a positive share stays positive."""
-    whole = sum(shares.values())
-    return {
-        name: max(1, round(share / whole * _SCALE)) if share else 0
-        for name, share in shares.items()
-    }
+    whole = 2 * sum(shares)
+    factor, half = 2 * _SCALE, whole // 2
+    return [max(1, (share * factor + half) // whole) if share else 0 for share in shares]

@@ -1,0 +1,136 @@
+"""What clusters offer to a division, in columns that follow promises and reports."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stretto.federation.planner.hashes import HashColumn, fnv1a, fnv1a_each
+from stretto.federation.scheduling.fleet import (
+    Amounts,
+    ClusterColumn,
+    ClusterMask,
+    MemberCluster,
+)
+
+Positions = NDArray[np.int64]
+"""Positions of some clusters in a table."""
+
+
+class SupplyTable:
+    """The clusters of a fleet with their amounts; columns are built on first use."""
+
+    def __init__(self, members: Sequence[MemberCluster]) -> None:
+        """The clusters, with what is promised in each."""
+        #: The clusters, as they were reported; promises since then are only in the columns.
+        self.members = list(members)
+        #: Position by name.
+        self.position = {each.name: at for at, each in enumerate(self.members)}
+        self._total: dict[str, ClusterColumn] = {}
+        self._free: dict[str, ClusterColumn] = {}
+        self._promised: dict[str, ClusterColumn] = {}
+
+    # ---------------------------------------------------------------- reads
+
+    @cached_property
+    def reports(self) -> ClusterMask:
+        """Clusters whose amounts are known."""
+        return np.array([bool(each.allocatable) for each in self.members], np.bool_)
+
+    @cached_property
+    def tainted(self) -> frozenset[int]:
+        """Positions of clusters with taints."""
+        return frozenset(at for at, each in enumerate(self.members) if each.taints)
+
+    @cached_property
+    def with_nodes(self) -> frozenset[int]:
+        """Positions of clusters whose nodes are known."""
+        return frozenset(at for at, each in enumerate(self.members) if each.free_nodes)
+
+    @cached_property
+    def order(self) -> ClusterColumn:
+        """The place of each cluster in the order of names."""
+        names = [each.name for each in self.members]
+        return np.argsort(np.array(sorted(range(len(names)), key=names.__getitem__), np.int64))
+
+    @cached_property
+    def _hashes(self) -> HashColumn:
+        return np.array([fnv1a(each.name) for each in self.members], np.uint32)
+
+    def hashes(self, at: Positions, key: str) -> ClusterColumn:
+        """Hashes of the names of clusters, each followed by the key of a workload."""
+        return fnv1a_each(self._hashes[at], key).astype(np.int64)
+
+    def in_free(self, at: Positions, request: Amounts) -> ClusterColumn | None:
+        """Replicas that fit beside what runs and what is promised; None without a request."""
+        return _fitting(self._frees, at, request)
+
+    def in_total(self, at: Positions, request: Amounts) -> ClusterColumn | None:
+        """Replicas that fit in what pods can request; None without a request."""
+        return _fitting(self._totals, at, request)
+
+    def promised(self, resource: str) -> ClusterColumn:
+        """Promised amounts of a resource."""
+        found = self._promised.get(resource)
+        if found is None:
+            found = self._column([each.promised.get(resource, 0) for each in self.members])
+            self._promised[resource] = found
+        return found
+
+    # ---------------------------------------------------------------- writes
+
+    def promise(self, at: Positions, counts: ClusterColumn, request: Amounts) -> None:
+        """Promise replicas in clusters to a workload; negative counts take promises back."""
+        for resource, amount in request.items():
+            free, promised, amounts = (
+                self._frees(resource),
+                self.promised(resource),
+                counts * amount,
+            )
+            free[at] -= amounts
+            promised[at] += amounts
+
+    def changed(self, member: MemberCluster) -> None:
+        """Replace the report of a cluster; what has been promised in it stays."""
+        at = self.position[member.name]
+        self.members[at] = member
+        for resource, column in self._total.items():
+            column[at] = member.allocatable.get(resource, 0)
+        for resource, column in self._free.items():
+            column[at] = member.available.get(resource, 0) - int(self._promised[resource][at])
+        self.reports[at] = bool(member.allocatable)
+        for name in ("tainted", "with_nodes"):
+            self.__dict__.pop(name, None)
+
+    # ---------------------------------------------------------------- inside
+
+    def _totals(self, resource: str) -> ClusterColumn:
+        found = self._total.get(resource)
+        if found is None:
+            found = self._column([each.allocatable.get(resource, 0) for each in self.members])
+            self._total[resource] = found
+        return found
+
+    def _frees(self, resource: str) -> ClusterColumn:
+        found = self._free.get(resource)
+        if found is None:
+            found = self._column([each.available.get(resource, 0) for each in self.members])
+            found -= self.promised(resource)
+            self._free[resource] = found
+        return found
+
+    def _column(self, values: Sequence[int]) -> ClusterColumn:
+        return np.array(values, np.int64)
+
+
+def _fitting(
+    column: Callable[[str], ClusterColumn], at: Positions, request: Amounts
+) -> ClusterColumn | None:
+    """Replicas with a request that fit in amounts; None if it requests nothing."""
+    found: ClusterColumn | None = None
+    for resource, amount in request.items():
+        if amount > 0:
+            count = column(resource)[at] // amount
+            found = count if found is None else np.minimum(found, count)
+    return None if found is None else np.maximum(found, 0)

@@ -1,0 +1,57 @@
+"""The default division one cluster after the other."""
+
+from collections.abc import Sequence
+
+from stretto.federation.planner.division.demand import (
+    DivisionCluster,
+    DivisionDemand,
+    DivisionPlan,
+)
+from stretto.federation.planner.division.plan import divide
+from stretto.federation.planner.supply.capacity import ClusterCapacity, fitting
+from stretto.federation.planner.supply.weights import dynamic_weights
+from stretto.federation.scheduling.fleet import Amounts, MemberCluster
+from stretto.federation.scheduling.workload import FederatedWorkload
+from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
+
+
+def plain_division(
+    workload: FederatedWorkload, clusters: Sequence[MemberCluster], promised: dict[str, Amounts]
+) -> DivisionPlan:
+    """What the default division should find for replicas that are spread."""
+    free = {
+        each.name: {x: n - promised[each.name].get(x, 0) for x, n in each.available.items()}
+        for each in clusters
+    }
+    limits, whole = workload.limits, workload.replicas
+    supply = [ClusterCapacity(each.name, each.allocatable, free[each.name]) for each in clusters]
+    weights = limits.weights or dynamic_weights(supply, workload.request)
+    current = {name: whole if n is None else n for name, n in workload.current.items()}
+    listed = []
+    for each in clusters:
+        name, present = each.name, current.get(each.name, 0)
+        most = [limits.maximum.get(name), limits.limited.get(name)]
+        if untolerated(each.taints, workload.tolerations, (NO_SCHEDULE,)):
+            most.append(present)
+        maximum = min((x for x in most if x is not None), default=None)
+        least = limits.minimum.get(name, 0)
+        more = fitting(free[name], workload.request)
+        fits = [limits.estimated.get(name)]
+        if each.allocatable and more is not None:
+            fits.append(max(0, present - workload.starting.get(name, 0)) + more)
+        capacity = min((x for x in fits if x is not None), default=None)
+        listed.append(
+            DivisionCluster(
+                name,
+                weights.get(name, 0),
+                least if maximum is None else min(least, maximum),
+                maximum,
+                capacity,
+            )
+        )
+    moves = 0 if limits.avoid_disruption else None
+    return divide(
+        DivisionDemand(
+            whole, tuple(listed), current, workload.key, moves, limits.keep_unschedulable
+        )
+    )
