@@ -16,7 +16,6 @@ from stretto.federation.planner.division.demand import DivisionDemand, DivisionR
 from stretto.federation.planner.division.packing import pack
 from stretto.federation.planner.division.plan import divide, divide_columns
 from stretto.federation.planner.division.shares import UNBOUNDED, Counts
-from stretto.federation.planner.supply.capacity import fitting
 from stretto.federation.planner.supply.generations import (
     PerformanceMatrix,
     in_replicas,
@@ -88,7 +87,7 @@ def _columns(
     fits = most
     if limits.estimated:
         fits = np.minimum(fits, np.maximum(_each(limits.estimated, names, UNBOUNDED), 0))
-    more = _more(workload, supply, at)
+    more = supply.in_nodes(at, workload.request)
     if more is not None:
         if present:
             more += np.maximum(current - _each(workload.starting, names, 0), 0)
@@ -119,24 +118,6 @@ def _weights(
     assert free is not None
     assert total is not None
     return column(weights_of(free.tolist(), total.tolist()))
-
-
-def _more(workload: FederatedWorkload, supply: SupplyTable, at: Positions) -> Counts | None:
-    """Replicas that fit beside what runs and what is promised; None if they request nothing."""
-    request = workload.request
-    found = supply.in_free(at, request)
-    if found is None or not supply.with_nodes:
-        return found
-    promised = [
-        -(-supply.promised(name)[at] // count) for name, count in request.items() if count > 0
-    ]
-    taken = np.maximum.reduce(promised)
-    for index, each in enumerate(at.tolist()):
-        nodes = supply.members[each].free_nodes
-        if nodes:
-            on_nodes = sum(fitting(amounts, request) or 0 for amounts in nodes)
-            found[index] = min(int(found[index]), max(0, on_nodes - int(taken[index])))
-    return found
 
 
 def _work(

@@ -14,7 +14,6 @@ import numpy as np
 from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMode
 from stretto.federation.planner.kubeadmiral import binpack, spread, weights
 from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
-from stretto.federation.planner.kubeadmiral.weights import ClusterSupply
 from stretto.federation.scheduling import groups
 from stretto.federation.scheduling.fleet import ClusterColumn, MemberCluster, MemberFleet
 from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
@@ -223,7 +222,7 @@ def _dynamic(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> 
     """Weights by free GPUs if the workload requests some, else by free CPUs."""
     resource = GPU if GPU in workload.request else CPU
     supply = [
-        ClusterSupply(each.name, _units(each.allocatable), _units(each.available))
+        weights.ClusterSupply(each.name, _units(each.allocatable), _units(each.available))
         for each in clusters
     ]
     return weights.weigh(supply, resource, weights.limits(supply, resource)).weights()

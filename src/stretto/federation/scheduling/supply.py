@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stretto.federation.planner.hashes import HashColumn, fnv1a, fnv1a_each
+from stretto.federation.planner.supply.capacity import fitting
 from stretto.federation.scheduling.fleet import (
     Amounts,
     ClusterColumn,
@@ -65,6 +66,19 @@ class SupplyTable:
     def in_free(self, at: Positions, request: Amounts) -> ClusterColumn | None:
         """Replicas that fit beside what runs and what is promised; None without a request."""
         return _fitting(self._frees, at, request)
+
+    def in_nodes(self, at: Positions, request: Amounts) -> ClusterColumn | None:
+        """The same, and where nodes are known no more than fit on single nodes."""
+        found = self.in_free(at, request)
+        if found is None or not self.with_nodes:
+            return found
+        needed = {name: count for name, count in request.items() if count > 0}
+        taken = np.maximum.reduce([-(-self.promised(x)[at] // needed[x]) for x in needed])
+        for index, each in enumerate(at.tolist()):
+            if nodes := self.members[each].free_nodes:
+                on_nodes = sum(fitting(amounts, needed) or 0 for amounts in nodes)
+                found[index] = min(int(found[index]), max(0, on_nodes - int(taken[index])))
+        return found
 
     def in_total(self, at: Positions, request: Amounts) -> ClusterColumn | None:
         """Replicas that fit in what pods can request; None without a request."""

@@ -19,7 +19,7 @@ from stretto.federation.planner.division.shares import Counts, ShareBounds
 _BITS: Final = 62
 """Bits of a criterion that fit in an integer column."""
 _EXACT: Final = 51
-"""Bits of a product whose factors have quotients that floating-point numbers tell apart."""
+"""Bits of a product whose factors have different quotients in floating point."""
 _TURNS: Final = 1 << 20
 """Totals beyond which the walk costs less memory."""
 _MARGIN: Final = 16
