@@ -8,6 +8,7 @@ from stretto.workloads.endpoints import EndpointController
 from stretto.workloads.garbage import GarbageController
 from stretto.workloads.jobs import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
+from stretto.workloads.policies.budgets import BudgetController
 from stretto.workloads.replicas import ReplicaSetController
 from stretto.workloads.stateful import StatefulSetController
 
@@ -28,6 +29,7 @@ def workload_controllers(
         DaemonSetController(cluster),
         JobController(cluster),
         EndpointController(cluster),
+        BudgetController(cluster),
         GarbageController(cluster),
         KubeletController(cluster, course),
     ]

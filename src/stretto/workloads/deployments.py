@@ -8,10 +8,13 @@ from stretto.api.wire.generated_names import hash_label
 from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.workloads.cluster import LocalCluster, owned_metadata
+from stretto.workloads.rollouts import Rollout, conditions
 
 _HASH = "pod-template-hash"
-_REVISION = "deployment.kubernetes.io/revision"
-_NOT_COPIED = ("deployment.kubernetes.io/", "kubectl.kubernetes.io/last-applied-configuration")
+_OWN = "deployment.kubernetes.io/"
+_REVISION = f"{_OWN}revision"
+_HISTORY = f"{_OWN}revision-history"
+_NOT_COPIED = (_OWN, "kubectl.kubernetes.io/last-applied-configuration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,10 @@ class DeploymentController:
             self._scale_paused(item, sets)
         else:
             self._resize(item, current, old)
-        self._note_revision(item, current)
+        self._note_revision(item, current, old)
         self._count(item, current, sets)
-        return None
+        self._clean(item, old)
+        return self._deadline(item)
 
     # ---------------------------------------------------------------- sets
 
@@ -88,7 +92,7 @@ class DeploymentController:
                 item,
                 name=name,
                 labels=labels,
-                annotations={**_copied(item), _REVISION: str(revision)},
+                annotations={**_copied(item), **_sizes(item), _REVISION: str(revision)},
             ),
             "spec": {
                 "replicas": 0 if sets else int(item.spec.get("replicas", 1)),
@@ -154,28 +158,58 @@ class DeploymentController:
 
     # ---------------------------------------------------------------- status
 
-    def _note_revision(self, item: StoredObject, current: StoredObject) -> None:
-        """Write the revision to the Deployment, and its annotations to the ReplicaSet."""
-        copied = {key: x for key, x in _copied(item).items() if current.annotations.get(key) != x}
-        if copied:
-            self._cluster.patch(current, {"metadata": {"annotations": copied}})
-        revision = current.annotations.get(_REVISION)
-        if revision is not None and item.annotations.get(_REVISION) != revision:
-            self._cluster.patch(item, {"metadata": {"annotations": {_REVISION: revision}}})
+    def _note_revision(
+        self, item: StoredObject, current: StoredObject, old: list[StoredObject]
+    ) -> None:
+        """Give the ReplicaSet of the template the greatest revision, and annotations."""
+        notes = {**_copied(item), **_sizes(item)}
+        before = _revision(current)
+        revision = max(before, 1 + max(map(_revision, old), default=0))
+        if revision > before:
+            history = current.annotations.get(_HISTORY, "").split(",")
+            if before:
+                notes[_HISTORY] = ",".join([*filter(None, history), str(before)])
+            notes[_REVISION] = str(revision)
+        changed = {key: x for key, x in notes.items() if current.annotations.get(key) != x}
+        if changed:
+            self._cluster.patch(current, {"metadata": {"annotations": changed}})
+        if item.annotations.get(_REVISION) != str(revision):
+            self._cluster.patch(item, {"metadata": {"annotations": {_REVISION: str(revision)}}})
+
+    def _deadline(self, item: StoredObject) -> float | None:
+        """Seconds after which the update may have timed out; ``None`` if it is complete."""
+        seconds = item.spec.get("progressDeadlineSeconds")
+        wanted = int(item.spec.get("replicas", 1))
+        usable = _count_of(item, "availableReplicas")
+        if seconds is None or usable == _count_of(item, "updatedReplicas") == wanted:
+            return None
+        return float(seconds) + 1.0
+
+    def _clean(self, item: StoredObject, old: list[StoredObject]) -> None:
+        """Delete the oldest ReplicaSets without pods beyond the limit of the history."""
+        limit = int(item.spec.get("revisionHistoryLimit", 10))
+        empty = [each for each in old if not (_size(each) or _count_of(each, "replicas"))]
+        excess = len(old) - limit
+        if excess > 0:
+            self._cluster.delete(sorted(empty, key=_revision)[:excess])
 
     def _count(self, item: StoredObject, current: StoredObject, sets: list[StoredObject]) -> None:
         """Write the status."""
         total = sum(_count_of(each, "replicas") for each in sets)
         usable = sum(_count_of(each, "availableReplicas") for each in sets)
         ready = sum(_count_of(each, "readyReplicas") for each in sets)
+        wanted = int(item.spec.get("replicas", 1))
         status: Fields = {
             "observedGeneration": item.metadata.get("generation", 1),
             "replicas": total or None,
             "updatedReplicas": _count_of(current, "replicas") or None,
             "readyReplicas": ready or None,
             "availableReplicas": usable or None,
-            "unavailableReplicas": max(0, total - usable) or None,
+            "unavailableReplicas": max(0, sum(map(_size, sets)) - usable) or None,
         }
+        least = wanted - update_window(item.spec, wanted).unavailable
+        now = self._cluster.now_text()
+        status["conditions"] = conditions(Rollout(item, status, current.record.name, least, now))
         self._cluster.set_status(item, status)
 
 
@@ -184,6 +218,14 @@ def _copied(item: StoredObject) -> dict[str, str]:
     return {
         key: value for key, value in item.annotations.items() if not key.startswith(_NOT_COPIED)
     }
+
+
+def _sizes(item: StoredObject) -> dict[str, str]:
+    """The annotations of a ReplicaSet about the size of its Deployment."""
+    wanted = int(item.spec.get("replicas", 1))
+    recreates = (item.spec.get("strategy") or {}).get("type") == "Recreate"
+    surge = 0 if recreates else update_window(item.spec, wanted).surge
+    return {f"{_OWN}desired-replicas": str(wanted), f"{_OWN}max-replicas": str(wanted + surge)}
 
 
 def _revision(item: StoredObject) -> int:

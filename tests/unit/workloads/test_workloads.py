@@ -10,6 +10,7 @@ from stretto.api.wire.kinds import (
     DEPLOYMENT,
     JOB,
     POD,
+    POD_DISRUPTION_BUDGET,
     REPLICA_SET,
     STATEFUL_SET,
     Kind,
@@ -152,3 +153,46 @@ def test_the_quality_of_service_follows_from_requests_and_limits(
     resources: Fields, expected: str
 ) -> None:
     assert quality_of_service({"containers": [{"resources": resources}]}) == expected
+
+
+def conditions(world: World) -> dict[str, str]:
+    return {each["type"]: each["reason"] for each in world.status(DEPLOYMENT)["conditions"]}
+
+
+def test_a_complete_deployment_says_so_in_its_conditions(world: World) -> None:
+    world.create(DEPLOYMENT, "web", replicas=2, progressDeadlineSeconds=600)
+    world.run()
+    expected = {"Available": "MinimumReplicasAvailable", "Progressing": "NewReplicaSetAvailable"}
+    assert conditions(world) == expected
+
+
+def test_a_deployment_that_does_not_advance_exceeds_its_deadline(world: World) -> None:
+    nowhere = {"nodeSelector": {"no": "such"}}
+    world.create(DEPLOYMENT, "web", replicas=2, progressDeadlineSeconds=5, pod=nowhere)
+    world.run(30)
+    assert conditions(world)["Progressing"] == "ProgressDeadlineExceeded"
+
+
+def test_a_template_that_returns_gets_the_greatest_revision(world: World) -> None:
+    world.create(DEPLOYMENT, "web", replicas=1)
+    world.run()
+    first = world.all(DEPLOYMENT)[0]["spec"]["template"]
+    container = {"name": "main", "image": "v2"}
+    changed = {**first, "spec": {"containers": [container]}}
+    for template in (changed, first):
+        world.patch(DEPLOYMENT, "web", template=template)
+        world.run()
+    revision = "deployment.kubernetes.io/revision"
+    revisions = [each["metadata"]["annotations"][revision] for each in world.all(REPLICA_SET)]
+    assert sorted(revisions) == ["2", "3"]
+
+
+def test_a_budget_counts_healthy_pods(world: World) -> None:
+    world.create(DEPLOYMENT, "web", replicas=3)
+    spec = {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}}
+    body = {"metadata": {"name": "web"}, "spec": spec}
+    world.store.create(POD_DISRUPTION_BUDGET, [msgspec.json.encode(body)])
+    world.run()
+    status = world.status(POD_DISRUPTION_BUDGET)
+    counts = ("expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed")
+    assert [status[each] for each in counts] == [3, 3, 2, 1]

@@ -225,8 +225,14 @@ def _signed(value: int) -> int:
 
 def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
     """An encoded object in its envelope."""
-    meta = _field(1, api_version.encode()) + _field(2, kind.encode())
-    return MAGIC + _field(1, meta) + _field(2, raw) + _field(3, b"") + _field(4, b"")
+    meta = bytes_field(1, api_version.encode()) + bytes_field(2, kind.encode())
+    return (
+        MAGIC
+        + bytes_field(1, meta)
+        + bytes_field(2, raw)
+        + bytes_field(3, b"")
+        + bytes_field(4, b"")
+    )
 
 
 def encode_message(item: Json, struct: StructType) -> bytes:
@@ -236,16 +242,16 @@ def encode_message(item: Json, struct: StructType) -> bytes:
 
 def encode_list(metadata: Json, items: list[bytes]) -> bytes:
     """A list of encoded objects."""
-    meta = _field(2, str(metadata.get("resourceVersion", "")).encode())
-    meta += _field(3, str(metadata.get("continue", "")).encode())
+    meta = bytes_field(2, str(metadata.get("resourceVersion", "")).encode())
+    meta += bytes_field(3, str(metadata.get("continue", "")).encode())
     if "remainingItemCount" in metadata:
-        meta += _number(4, metadata["remainingItemCount"])
-    return _field(1, meta) + b"".join(_field(2, each) for each in items)
+        meta += varint_field(4, metadata["remainingItemCount"])
+    return bytes_field(1, meta) + b"".join(bytes_field(2, each) for each in items)
 
 
 def encode_event(word: str, item: bytes) -> bytes:
     """An event of a watch with its frame."""
-    event = _field(1, word.encode()) + _field(2, _field(1, item))
+    event = bytes_field(1, word.encode()) + bytes_field(2, bytes_field(1, item))
     return len(event).to_bytes(4, "big") + event
 
 
@@ -255,7 +261,7 @@ def _encoded(item: Json, table: _Table) -> bytes:
         if isinstance(field, dict):
             inner = _encoded(item, field)
             if inner:
-                found += _field(number, inner)
+                found += bytes_field(number, inner)
         elif item.get(field.name) is not None:
             found += _member(number, item[field.name], field.type)
     return bytes(found)
@@ -270,16 +276,16 @@ def _member(number: int, value: Any, kind: ValueType) -> bytes:
             inner = value[key]
             if kind.item.form is Form.LIST and kind.item.item is not None:
                 body = b"".join(_member(1, each, kind.item.item) for each in inner)
-                entry = _field(2, body)
+                entry = bytes_field(2, body)
             else:
                 entry = _member(2, inner, kind.item)
-            found += _field(number, _field(1, key.encode()) + entry)
+            found += bytes_field(number, bytes_field(1, key.encode()) + entry)
         return bytes(found)
     if kind.form in _INTEGERS:
-        return _number(number, int(value))
+        return varint_field(number, int(value))
     if kind.form is Form.DOUBLE:
         return _tag(number, _FIXED64) + packing.pack("<d", value)
-    return _field(number, _content(value, kind))
+    return bytes_field(number, _content(value, kind))
 
 
 def _content(value: Any, kind: ValueType) -> bytes:
@@ -293,14 +299,14 @@ def _content(value: Any, kind: ValueType) -> bytes:
     if form in (Form.TIME, Form.MICRO_TIME):
         return _encoded_time(value)
     if form is Form.QUANTITY:
-        return _field(1, str(value).encode())
+        return bytes_field(1, str(value).encode())
     if form is Form.DURATION:
-        return _number(1, round(float(str(value).rstrip("s") or 0) * _NANOS))
+        return varint_field(1, round(float(str(value).rstrip("s") or 0) * _NANOS))
     if form is Form.INT_OR_STRING:
         if isinstance(value, str):
-            return _number(1, 1) + _number(2, 0) + _field(3, value.encode())
-        return _number(1, 0) + _number(2, value) + _field(3, b"")
-    return _field(1, msgspec.json.encode(value))
+            return varint_field(1, 1) + varint_field(2, 0) + bytes_field(3, value.encode())
+        return varint_field(1, 0) + varint_field(2, value) + bytes_field(3, b"")
+    return bytes_field(1, msgspec.json.encode(value))
 
 
 def _encoded_time(text: str) -> bytes:
@@ -308,14 +314,16 @@ def _encoded_time(text: str) -> bytes:
     since = time - _EPOCH
     seconds = since.days * 86400 + since.seconds
     nanos = since.microseconds * 1000
-    return _number(1, seconds) + (_number(2, nanos) if nanos else b"")
+    return varint_field(1, seconds) + (varint_field(2, nanos) if nanos else b"")
 
 
-def _field(number: int, content: bytes) -> bytes:
+def bytes_field(number: int, content: bytes) -> bytes:
+    """A field of bytes, text or a message."""
     return _tag(number, _BYTES) + _varint_of(len(content)) + content
 
 
-def _number(number: int, value: int) -> bytes:
+def varint_field(number: int, value: int) -> bytes:
+    """A field of an integer or a boolean."""
     return _tag(number, _VARINT) + _varint_of(value & ((1 << 64) - 1))
 
 

@@ -1,6 +1,6 @@
 """The resources that a server serves: those of Kubernetes and those of CRDs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -75,6 +75,7 @@ class ResourceTable:
         """A table of some resources; definitions add others."""
         self._built_in = {_key(each): each for each in resources}
         self._custom: dict[tuple[str, str, str], ServedResource] = {}
+        self._derived: dict[str, object] = {}
 
     def find(self, group: str, version: str, resource: str) -> ServedResource | None:
         """A resource, or ``None``."""
@@ -112,6 +113,13 @@ class ResourceTable:
     def replace_custom(self, resources: Iterable[ServedResource]) -> None:
         """Replace the resources of definitions."""
         self._custom = {_key(each): each for each in resources}
+        self._derived.clear()
+
+    def derived(self, key: str, make: Callable[[], object]) -> object:
+        """What a function makes of the resources: called once until they change."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
 
 def _key(resource: ServedResource) -> tuple[str, str, str]:

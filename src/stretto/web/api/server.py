@@ -11,6 +11,7 @@ from stretto.base.rng import Rng
 from stretto.stores.store import Store
 from stretto.web.api import failures
 from stretto.web.api.admission.plugins import MUTATING, VALIDATING
+from stretto.web.api.authn.accounts import AccountTokens
 from stretto.web.api.authn.requests import authenticated_user, impersonated
 from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.authz.escalation import no_escalation
@@ -47,6 +48,8 @@ class ApiSettings:
     tokens: TokenTable | None = None
     #: Whether pods need a ServiceAccount.
     uses_accounts: bool = False
+    #: PEM key that signs tokens of ServiceAccounts; empty for a key of this process.
+    accounts_key: bytes = b""
 
 
 class ApiServer:
@@ -63,6 +66,7 @@ class ApiServer:
             MUTATING,
             (*VALIDATING, no_escalation),
             (after_definition, after_role),
+            AccountTokens(settings.accounts_key),
             self._token_user,
         )
         make_objects(self._state)
@@ -140,7 +144,11 @@ class ApiServer:
 
     def _token_user(self, token: str) -> User | None:
         tokens = self._settings.tokens
-        return None if tokens is None else tokens.user(token)
+        found = None if tokens is None else tokens.user(token)
+        if found is None and token.count(".") == 2:
+            now = self._settings.clock.now()
+            return self._state.accounts.user(token, now, self._state.storage.uid_of)
+        return found
 
 
 def _failed(request: ApiRequest, error: ApiError, warnings: list[str]) -> ApiResponse:

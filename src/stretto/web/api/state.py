@@ -1,12 +1,13 @@
 """What all requests share: the store, the resources, time, and the hooks of admission."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stretto.api.checks.fields.errors import Errors
 from stretto.base.clock import Clock, timestamp
 from stretto.base.rng import Rng
+from stretto.web.api.authn.accounts import AccountTokens
 from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call
 from stretto.web.api.resources import ResourceTable, ServedResource
@@ -60,6 +61,8 @@ class ApiState:
     validating: Sequence[Admit] = ()
     #: Runs after each stored write.
     after_write: Sequence[Admit] = ()
+    #: Tokens of ServiceAccounts.
+    accounts: AccountTokens = field(default_factory=AccountTokens)
     #: The user of a token; ``None`` for an unknown one.
     authenticate: Callable[[str], User | None] = lambda _: None
 

@@ -78,6 +78,11 @@ class ObjectStorage:
             raise not_found(resource.group, resource.resource, name)
         return found
 
+    def uid_of(self, kind: Kind, namespace: str, name: str) -> str:
+        """The uid of an object; empty if there is none."""
+        record = self.store.get(kind, namespace, name)
+        return "" if record is None else record.uid
+
     def listing(self, kind: Kind, namespace: str = "") -> Listing:
         """The records of a kind."""
         return self.store.list(kind, ListOptions(namespace))

@@ -30,6 +30,8 @@ class LocalParts:
     controllers: bool = True
     #: Configuration of the scheduler; ``None`` runs none.
     plane: PlaneConfig | None = None
+    #: PEM certificate of the server's authority, for pods; empty for plain HTTP.
+    authority: bytes = b""
 
 
 class LocalClusterProcess:
@@ -44,7 +46,7 @@ class LocalClusterProcess:
         self._create_nodes(store, parts.nodes)
         self._loop = ReconcileLoop(clock)
         if parts.controllers:
-            self._add_controllers(admitting, client)
+            self._add_controllers(admitting, client, parts.authority)
         #: The scheduler; ``None`` without one.
         self.plane = None if parts.plane is None else Plane(parts.plane, store, clock)
 
@@ -52,11 +54,12 @@ class LocalClusterProcess:
         if bodies:
             store.create(NODE, bodies)
 
-    def _add_controllers(self, store: Store, client: ApiClient) -> None:
+    def _add_controllers(self, store: Store, client: ApiClient, authority: bytes) -> None:
         cache = self._loop.add_store(_NAME, store)
         cache.follow(NAMESPACE)
         cluster = LocalCluster(cache, self._clock)
-        self._loop.add_controllers(local_controllers(cluster, self._server.state, client))
+        state = self._server.state
+        self._loop.add_controllers(local_controllers(cluster, state, client, authority))
 
     def step(self) -> bool:
         """Move all parts a little; whether there may be more to do at once."""

@@ -3,6 +3,7 @@
 from stretto.reconcile.reconciler import Reconciler
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.state import ApiState
+from stretto.web.local.accounts import AccountController
 from stretto.web.local.endings import NamespaceEndController, PodEndController
 from stretto.web.local.nodes import NodeReadyController
 from stretto.workloads.assembly import workload_controllers
@@ -10,11 +11,12 @@ from stretto.workloads.cluster import LocalCluster
 
 
 def local_controllers(
-    cluster: LocalCluster, state: ApiState, client: ApiClient
+    cluster: LocalCluster, state: ApiState, client: ApiClient, authority: bytes
 ) -> list[Reconciler]:
-    """Controllers of workloads, of nodes, and of what is being deleted."""
+    """Controllers of workloads, of nodes, of namespaces, and of what is being deleted."""
     return [
         *workload_controllers(cluster),
+        AccountController(cluster, client, authority),
         NodeReadyController(cluster, state),
         PodEndController(cluster, client),
         NamespaceEndController(cluster.name, state, client),

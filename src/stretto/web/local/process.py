@@ -1,7 +1,7 @@
 """A local cluster from a store: API, dashboard, nodes, controllers and scheduler as one process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.base.clock import Clock
@@ -60,10 +60,14 @@ def serve_local(
     admin = User("kubernetes-admin", "", (MASTERS,))
     tokens = TokenTable({keys.token: admin})
     with listening(LOOPBACK, options.port) as listener:
-        server = ApiServer(store, ApiSettings(clock, rng.child("api"), tokens))
-        cluster = LocalClusterProcess(server, store, clock, options.parts)
-        address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
+        settings = ApiSettings(
+            clock, rng.child("api"), tokens, accounts_key=keys.accounts.read_bytes()
+        )
+        server = ApiServer(store, settings)
         authority = keys.authority.cert.read_bytes()
+        parts = replace(options.parts, authority=authority)
+        cluster = LocalClusterProcess(server, store, clock, parts)
+        address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
         write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
         sites = [Site(application(api_routes(server.handle)), listener, keys.tls)]
         page = ""

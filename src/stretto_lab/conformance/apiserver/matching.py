@@ -16,12 +16,16 @@ _PATTERNS: Final = {
     "GEN": r"\d+",
     "TIME": (
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
+        r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}"
         r"|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}"
     ),
     "MICROTIME": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z",
     "AGE": r"<?[0-9a-z]+>?",
     "NUM": r"\d+",
     "HASH": r"[0-9A-Za-z]+",
+    "IP": r"[0-9a-f.:]+",
+    "NODE": r"[a-z0-9.-]+",
+    "JWT": r"[\w-]+\.[\w-]+\.[\w-]+",
     "TEXT": r"(?s:.*)",
     "VARIES": r"(?s:.*)",
 }

@@ -87,3 +87,11 @@ def test_a_deleted_namespace_goes_with_its_content(cluster: Cluster) -> None:
     cluster.settle()
     assert cluster.send("GET", "/api/v1/namespaces/shop")["reason"] == "NotFound"
     assert cluster.send("GET", PODS)["items"] == []
+
+
+def test_a_new_namespace_gets_an_account_and_the_authority(cluster: Cluster) -> None:
+    cluster.settle()
+    accounts = cluster.send("GET", "/api/v1/namespaces/shop/serviceaccounts")["items"]
+    maps = cluster.send("GET", "/api/v1/namespaces/shop/configmaps")["items"]
+    names = [each["metadata"]["name"] for each in (*accounts, *maps)]
+    assert names == ["default", "kube-root-ca.crt"]

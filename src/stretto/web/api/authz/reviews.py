@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
+from stretto.web.api.authn.accounts import ISSUER
 from stretto.web.api.authn.users import MASTERS, User
 from stretto.web.api.authz.rules import AccessRequest, access_of, user_rules
 from stretto.web.api.call import Call
@@ -18,8 +19,6 @@ from stretto.web.api.verbs.answers import answer
 
 Json = dict[str, Any]
 
-ISSUER: Final = "https://kubernetes.default.svc"
-"""Issuer and default audience of tokens."""
 _NAMELESS: Final = Kind("authorization.k8s.io", "", "", "")
 
 
@@ -60,10 +59,23 @@ def _token(state: ApiState, _call: Call, item: Json) -> Json:
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
     audiences = spec.get("audiences") or [ISSUER]
-    user = state.authenticate(token) if ISSUER in audiences else None
-    if user is None:
-        return {"user": {}, "error": "invalid bearer token"}
-    return {"authenticated": True, "user": user_info(user), "audiences": [ISSUER]}
+    for audience in audiences:
+        user = state.authenticate(token) if audience == ISSUER else _account(state, token, audience)
+        if user is not None:
+            return {"authenticated": True, "user": user_info(user), "audiences": [audience]}
+    why, stated = "invalid bearer token", state.accounts.audiences(token)
+    if stated:
+        lists = [" ".join(f'"{each}"' for each in names) for names in (stated, audiences)]
+        why = (
+            f"[{why}, token audiences [{lists[0]}] is invalid for the target audiences "
+            f"[{lists[1]}]]"
+        )
+    return {"user": {}, "error": why}
+
+
+def _account(state: ApiState, token: str, audience: str) -> User | None:
+    """The account of a token for another audience than this server."""
+    return state.accounts.user(token, state.clock.now(), state.storage.uid_of, audience)
 
 
 def _own_access(state: ApiState, call: Call, item: Json) -> Json:

@@ -1,6 +1,8 @@
 """OpenAPI v2 and v3 documents of the served kinds, from their types."""
 
 import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -8,6 +10,7 @@ import msgspec
 
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import FieldType, Form, Merge, StructType, ValueType
+from stretto.web.api.discovery import gnostic
 from stretto.web.api.discovery.groups import groups
 from stretto.web.api.message import NO_CACHE, ApiRequest, ApiResponse
 from stretto.web.api.resources import ServedResource
@@ -15,6 +18,7 @@ from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
 
+_TEXT: Final = "text/plain; charset=utf-8"
 _INFO: Final = {"title": "Kubernetes", "version": "1.36"}
 _V3: Final = "#/components/schemas/"
 _V2: Final = "#/definitions/"
@@ -30,13 +34,23 @@ _SCALARS: Final[dict[Form, Json]] = {
     Form.INT32: {"type": "integer", "format": "int32"},
     Form.INT64: {"type": "integer", "format": "int64"},
     Form.DOUBLE: {"type": "number", "format": "double"},
-    Form.TIME: {"type": "string", "format": "date-time"},
-    Form.MICRO_TIME: {"type": "string", "format": "date-time"},
     Form.DURATION: {"type": "string"},
-    Form.QUANTITY: {"type": "string"},
-    Form.INT_OR_STRING: {"type": "string", "format": "int-or-string"},
     Form.ANY: {"type": "object"},
 }
+_MACHINERY: Final = "io.k8s.apimachinery.pkg."
+_NAMED: Final[dict[Form, tuple[str, Json]]] = {
+    Form.TIME: (f"{_MACHINERY}apis.meta.v1.Time", {"type": "string", "format": "date-time"}),
+    Form.MICRO_TIME: (
+        f"{_MACHINERY}apis.meta.v1.MicroTime",
+        {"type": "string", "format": "date-time"},
+    ),
+    Form.QUANTITY: (f"{_MACHINERY}api.resource.Quantity", {"type": "string"}),
+    Form.INT_OR_STRING: (
+        f"{_MACHINERY}util.intstr.IntOrString",
+        {"type": "string", "format": "int-or-string"},
+    ),
+}
+"""Scalars that the documents define by name."""
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 _ACTIONS: Final = {
     "get": "get", "list": "list", "create": "post", "update": "put", "patch": "patch",
@@ -47,26 +61,53 @@ _ACTIONS: Final = {
 def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
     """A document, or the index of the documents of v3."""
     if parts == ["v2"]:
-        return _document(request, v2_document(state))
+        if gnostic.ACCEPTED in request.header("accept"):
+            return _answer(request, _made(state, "gnostic", _message), gnostic.MEDIA)
+        return _answer(request, _made(state, "v2", v2_document))
     if parts == ["v3"]:
-        return ApiResponse(
-            200, msgspec.json.encode(index(state)), "text/plain; charset=utf-8", NO_CACHE
-        )
+        return ApiResponse(200, _made(state, "v3", _index).body, _TEXT, NO_CACHE)
     if parts and parts[0] == "v3":
         name = "/".join(parts[1:])
         if name in _names(state):
-            return _document(request, v3_document(state, name))
+            return _answer(request, _third(state, name))
     return ApiResponse(404, b"", "", NO_CACHE)
 
 
-def index(state: ApiState) -> Json:
+@dataclass(frozen=True)
+class _Made:
+    """An encoded document."""
+
+    #: Its text.
+    body: bytes
+    #: Its hash.
+    tag: str
+
+
+def _made(state: ApiState, key: str, make: Callable[[ApiState], Json | bytes]) -> _Made:
+    """A document, encoded once until the resources change."""
+
+    def encode() -> _Made:
+        found = make(state)
+        body = found if isinstance(found, bytes) else msgspec.json.encode(found)
+        return _Made(body, hashlib.sha512(body).hexdigest().upper())
+
+    made = state.resources.derived(f"openapi/{key}", encode)
+    assert isinstance(made, _Made)
+    return made
+
+
+def _third(state: ApiState, name: str) -> _Made:
+    return _made(state, f"v3/{name}", lambda state: v3_document(state, name))
+
+
+def _index(state: ApiState) -> Json:
     """The index of v3."""
-    found = {}
-    for name in _names(state):
-        text = msgspec.json.encode(v3_document(state, name))
-        digest = hashlib.sha512(text).hexdigest().upper()
-        found[name] = {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"}
-    return {"paths": found}
+    links = {name: f"/openapi/v3/{name}?hash={_third(state, name).tag}" for name in _names(state)}
+    return {"paths": {name: {"serverRelativeURL": link} for name, link in links.items()}}
+
+
+def _message(state: ApiState) -> bytes:
+    return gnostic.document(v2_document(state))
 
 
 def _names(state: ApiState) -> list[str]:
@@ -76,14 +117,12 @@ def _names(state: ApiState) -> list[str]:
     return sorted(found)
 
 
-def _document(request: ApiRequest, document: Json) -> ApiResponse:
-    body = msgspec.json.encode(document)
-    tag = hashlib.sha512(body).hexdigest().upper()
-    vary = "Accept-Encoding, Accept" if "swagger" in document else "Accept"
-    headers = {**NO_CACHE, "Etag": f'"{tag}"', "Vary": vary}
-    if request.header("if-none-match") == f'"{tag}"':
+def _answer(request: ApiRequest, made: _Made, media: str = "application/json") -> ApiResponse:
+    vary = "Accept" if request.path.startswith("/openapi/v3") else "Accept-Encoding, Accept"
+    headers = {**NO_CACHE, "Etag": f'"{made.tag}"', "Vary": vary}
+    if request.header("if-none-match") == f'"{made.tag}"':
         return ApiResponse(304, b"", "", headers)
-    return ApiResponse(200, body, "application/json", headers)
+    return ApiResponse(200, made.body, media, headers)
 
 
 def v3_document(state: ApiState, name: str) -> Json:
@@ -127,7 +166,7 @@ def _resources(state: ApiState, group: str, version: str) -> list[ServedResource
 
 def _schemas(found: list[ServedResource], ref: str) -> Json:
     """The schemas of some resources and of all that they contain."""
-    schemas: Json = {}
+    schemas: Json = dict(_NAMED.values())
     waiting: list[str] = []
     for each in found:
         if each.definition is not None:
@@ -235,7 +274,8 @@ def _type_schema(kind: ValueType, ref: str) -> Json:
         return {"type": "array", "items": _type_schema(kind.item, ref)}
     if kind.form is Form.MAP and kind.item is not None:
         return {"type": "object", "additionalProperties": _type_schema(kind.item, ref)}
-    return _SCALARS[kind.form]
+    named = _NAMED.get(kind.form)
+    return _SCALARS[kind.form] if named is None else {"$ref": ref + named[0]}
 
 
 def _paths(each: ServedResource, base: str, ref: str) -> Json:

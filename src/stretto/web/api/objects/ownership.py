@@ -11,6 +11,8 @@ from stretto.api.edit.apply.managers import (
 )
 from stretto.api.edit.apply.walking import ApplyError
 from stretto.api.schema.decoding import Decoding, decode
+from stretto.api.schema.kubernetes import struct
+from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
@@ -59,6 +61,15 @@ def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json)
     managers = managed_update(old, item, managers, frame)
     if managers:
         item["metadata"] = {**item["metadata"], "managedFields": encode_managers(managers)}
+
+
+def owned_elsewhere(state: ApiState, call: Call, kind: Kind, item: Json) -> list[Json]:
+    """Owners of the fields of an answer whose kind is not that of the resource."""
+    frame_struct = struct(f"{kind.group.partition('.')[0]}/{kind.version}.{kind.kind}")
+    key = ManagerKey(call.manager, "Update", kind.api_version, call.route.subresource)
+    frame = WriteFrame(frame_struct, key, state.now, {"f:status": {}})
+    empty = decode({}, frame_struct, Decoding())
+    return encode_managers(managed_update(empty, {**empty, **item}, {}, frame))
 
 
 def reset_fields(call: Call) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The scale of a workload: its replicas as an object of autoscaling/v1."""
 
+from typing import Any
+
 from stretto.api.schema.kubernetes import struct
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import no_method
@@ -9,9 +11,13 @@ from stretto.web.api.patching.patches import patched
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.replicas import SCALE, rescaled, scale_of
 from stretto.web.api.subresources.typed import read_typed
-from stretto.web.api.verbs.answers import accept
+from stretto.web.api.tables.columns import format_of
+from stretto.web.api.tables.rows import table_in
+from stretto.web.api.verbs.answers import OBJECT_FORMS, accept, metadata_only
 from stretto.web.api.verbs.patch import patch_type
 from stretto.web.api.verbs.update import check_name
+
+Json = dict[str, Any]
 
 
 def scale(state: ApiState, call: Call) -> ApiResponse:
@@ -21,7 +27,7 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
     route = call.route
     if call.verb == "get":
         found = state.storage.get(call.resource, route.namespace, route.name)
-        return encoded(scale_of(call, found.item), accept(call, ()))
+        return _answer(state, call, found.item)
     call.options = write_options(call.request, call.verb, {})
     if call.verb == "update":
         wanted = read_typed(call, SCALE, struct("autoscaling/v1.Scale"))
@@ -34,4 +40,17 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
         after = patched(before, call.request.body, media, struct("autoscaling/v1.Scale"))
         wanted = read_typed(call, SCALE, struct("autoscaling/v1.Scale"), after)
     item = rescaled(state, call, found, wanted)
-    return encoded(scale_of(call, item), accept(call, ()), 200, call.warnings)
+    return _answer(state, call, item)
+
+
+def _answer(state: ApiState, call: Call, item: Json) -> ApiResponse:
+    """The scale of an object in the form that the client accepts."""
+    accepted = accept(call, OBJECT_FORMS)
+    found = scale_of(call, item)
+    if accepted.form == "Table":
+        metadata = {"resourceVersion": found["metadata"].get("resourceVersion", "")}
+        columns = format_of((SCALE.group, SCALE.kind))
+        found = table_in(state, call, columns, ([found], metadata), accepted)
+    elif accepted.form:
+        found = metadata_only(found, accepted)
+    return encoded(found, accepted, 200, call.warnings)

@@ -12,6 +12,7 @@ from stretto.web.api.subresources.eviction import eviction
 from stretto.web.api.subresources.others import approval, finalize, kubelet, part_of_pod
 from stretto.web.api.subresources.scale import scale
 from stretto.web.api.subresources.status import status
+from stretto.web.api.subresources.tokens import token
 
 SUBRESOURCES: Final[Mapping[str, Callable[[ApiState, Call], Answer]]] = {
     "status": status,
@@ -19,6 +20,7 @@ SUBRESOURCES: Final[Mapping[str, Callable[[ApiState, Call], Answer]]] = {
     "binding": binding,
     "eviction": eviction,
     "finalize": finalize,
+    "token": token,
     "approval": approval,
     "ephemeralcontainers": part_of_pod,
     "resize": part_of_pod,

@@ -78,6 +78,7 @@ _CELLS: Final[Mapping[tuple[str, str], Cells]] = {
     ("batch", "Job"): workloads.job,
     ("batch", "CronJob"): workloads.cron_job,
     ("autoscaling", "HorizontalPodAutoscaler"): workloads.autoscaler,
+    ("autoscaling", "Scale"): workloads.scale,
     ("policy", "PodDisruptionBudget"): workloads.budget,
     ("apiregistration.k8s.io", "APIService"): cluster.api_service,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): cluster.binding,
@@ -116,11 +117,12 @@ def columns_of(resource: ServedResource) -> TableFormat:
     """How objects of a resource are printed."""
     if resource.definition is not None:
         return resource.version["table"]  # type: ignore[no-any-return]
-    return _format(resource.key)
+    return format_of(resource.key)
 
 
 @cache
-def _format(key: tuple[str, str]) -> TableFormat:
+def format_of(key: tuple[str, str]) -> TableFormat:
+    """How objects of a kind of Kubernetes are printed."""
     layout = LAYOUTS.get(key, "Created At:date")
     columns = tuple(_column(text.strip()) for text in layout.split(","))
     cells = _CELLS.get(key, cluster.created)

@@ -63,6 +63,7 @@ _OTHERS: Final = {
     ("autoscaling", "HorizontalPodAutoscaler"): (
         "Reference, Targets, MinPods, MaxPods, Replicas, Age"
     ),
+    ("autoscaling", "Scale"): "Desired:integer, Available:integer, Age",
     ("certificates.k8s.io", "CertificateSigningRequest"): (
         "Age, SignerName, Requestor, RequestedDuration, Condition"
     ),

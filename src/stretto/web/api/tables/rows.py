@@ -14,8 +14,19 @@ Json = dict[str, Any]
 def table_of(
     state: ApiState, call: Call, items: list[Json], metadata: Json, accepted: Accepted
 ) -> Json:
-    """A table of objects."""
-    form = columns_of(call.resource)
+    """A table of objects of the call's resource."""
+    return table_in(state, call, columns_of(call.resource), (items, metadata), accepted)
+
+
+def table_in(
+    state: ApiState,
+    call: Call,
+    form: TableFormat,
+    content: tuple[list[Json], Json],
+    accepted: Accepted,
+) -> Json:
+    """A table of objects and its metadata, with some columns."""
+    items, metadata = content
     include = call.request.parameter("includeObject") or "Metadata"
     if include not in ("Metadata", "Object", "None"):
         raise bad_request(

@@ -48,6 +48,11 @@ def _replicas(item: Json, now: float) -> list[Any]:
     return [*counts, found.get("readyReplicas", 0), age(item, now), *names]
 
 
+def scale(item: Json, now: float) -> list[Any]:
+    """Desired, available, age."""
+    return [spec(item).get("replicas", 0), status(item).get("replicas", 0), age(item, now)]
+
+
 def daemon_set(item: Json, now: float) -> list[Any]:
     """Counts, node selector, age, containers, selector."""
     found, template = status(item), spec(item).get("template") or {}

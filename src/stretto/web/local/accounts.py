@@ -1,0 +1,66 @@
+"""What every namespace has: a default ServiceAccount, and the authority that pods trust."""
+
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from typing import Final
+
+from stretto.api.wire.kinds import NAMESPACE, Kind
+from stretto.reconcile.cache import Change
+from stretto.web.api.failures import ApiError
+from stretto.web.api.internal import ApiClient
+from stretto.workloads.cluster import LocalCluster
+
+SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
+CONFIG_MAP: Final = Kind("", "v1", "ConfigMap", "configmaps")
+_ACCOUNT: Final = "default"
+_AUTHORITY: Final = "kube-root-ca.crt"
+_NOTE: Final = {
+    "kubernetes.io/description": (
+        "The certificate authority with which pods verify the API server of this cluster."
+    )
+}
+
+
+class AccountController:
+    """Creates both objects in each namespace, and again if they are deleted."""
+
+    def __init__(self, cluster: LocalCluster, client: ApiClient, authority: bytes) -> None:
+        """For the namespaces of a cluster.
+
+        Args:
+            cluster: the cluster.
+            client: creates the objects.
+            authority: PEM certificate; empty for plain HTTP.
+        """
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/accounts"
+        self._namespaces = cluster.objects(NAMESPACE)
+        self._accounts = cluster.objects(SERVICE_ACCOUNT)
+        self._maps = cluster.objects(CONFIG_MAP)
+        self._client = client
+        self._authority = authority.decode()
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The namespace, also that of an object that is gone."""
+        record = change.object.record
+        if change.kind == NAMESPACE:
+            yield record.name
+        elif change.kind in (SERVICE_ACCOUNT, CONFIG_MAP) and change.new is None:
+            yield record.namespace
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Complete one namespace."""
+        name = str(key)
+        found = self._namespaces.get("", name)
+        if found is None or found.is_terminating:
+            return None
+        if self._accounts.get(name, _ACCOUNT) is None:
+            self._create(SERVICE_ACCOUNT, {"metadata": {"name": _ACCOUNT, "namespace": name}})
+        if self._maps.get(name, _AUTHORITY) is None:
+            metadata = {"name": _AUTHORITY, "namespace": name, "annotations": _NOTE}
+            self._create(CONFIG_MAP, {"metadata": metadata, "data": {"ca.crt": self._authority}})
+        return None
+
+    def _create(self, kind: Kind, item: dict[str, object]) -> None:
+        with suppress(ApiError):  # it exists, or the namespace ends
+            self._client.create(kind, item)

@@ -1,0 +1,1 @@
+"""Objects that state rules about the pods of workloads: disruption budgets, autoscalers."""

@@ -1,0 +1,99 @@
+"""Conditions of a Deployment: whether enough pods are available, and whether its update advances.
+
+As in the Deployment controller of Kubernetes.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.base.clock import parse_timestamp
+from stretto.reconcile.cache import Fields, StoredObject
+
+AVAILABLE: Final = "Available"
+PROGRESSING: Final = "Progressing"
+_COMPLETE: Final = "NewReplicaSetAvailable"
+_COUNTS: Final = ("updatedReplicas", "readyReplicas", "availableReplicas")
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What decides about the conditions of a Deployment."""
+
+    #: The Deployment with its stored status.
+    item: StoredObject
+    #: Numbers of its new status.
+    counts: Fields
+    #: Name of the ReplicaSet of its template.
+    current: str
+    #: Pods that must be available.
+    least: int
+    #: RFC 3339 time.
+    now: str
+
+
+def conditions(rollout: Rollout) -> list[Fields]:
+    """The conditions of the new status; a condition that does not change keeps its times."""
+    found: list[Fields] = list(rollout.item.status.get("conditions") or ())
+    found = _with(found, _availability(rollout), rollout.now)
+    progress = _progress(rollout, _find(found, PROGRESSING))
+    return found if progress is None else _with(found, progress, rollout.now)
+
+
+def _availability(rollout: Rollout) -> Fields:
+    if int(rollout.counts.get("availableReplicas") or 0) >= rollout.least:
+        return _condition(
+            AVAILABLE, "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+        )
+    text = "Deployment does not have minimum availability."
+    return _condition(AVAILABLE, "False", "MinimumReplicasUnavailable", text)
+
+
+def _progress(rollout: Rollout, before: Fields | None) -> Fields | None:
+    """The condition about the update; ``None`` if it stays as it is."""
+    counts, spec, old = rollout.counts, rollout.item.spec, rollout.item.status
+    seconds = spec.get("progressDeadlineSeconds")
+    if seconds is None:
+        return None
+    wanted = int(spec.get("replicas", 1))
+    settled = counts.get("replicas") == counts.get("updatedReplicas")
+    if settled and before is not None and before.get("reason") == _COMPLETE:
+        return None
+    name = rollout.current
+    sizes = [int(counts.get(key) or 0) for key in ("updatedReplicas", "replicas")]
+    if [*sizes, int(counts.get("availableReplicas") or 0)] == [wanted] * 3:
+        text = f'ReplicaSet "{name}" has successfully progressed.'
+        return _condition(PROGRESSING, "True", _COMPLETE, text)
+    grown = any(int(counts.get(key) or 0) > int(old.get(key) or 0) for key in _COUNTS)
+    shrunk = _old_pods(counts) < _old_pods(old)
+    if grown or shrunk or before is None:
+        text = f'ReplicaSet "{name}" is progressing.'
+        return _condition(PROGRESSING, "True", "ReplicaSetUpdated", text)
+    updated = before.get("lastUpdateTime")
+    if updated and parse_timestamp(rollout.now) - parse_timestamp(updated) > int(seconds):
+        text = f'ReplicaSet "{name}" has timed out progressing.'
+        return _condition(PROGRESSING, "False", "ProgressDeadlineExceeded", text)
+    return None
+
+
+def _old_pods(status: Any) -> int:
+    return int(status.get("replicas") or 0) - int(status.get("updatedReplicas") or 0)
+
+
+def _condition(kind: str, status: str, reason: str, message: str) -> Fields:
+    return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+def _find(found: list[Fields], kind: str) -> Fields | None:
+    return next((each for each in found if each.get("type") == kind), None)
+
+
+def _with(found: list[Fields], new: Fields, now: str) -> list[Fields]:
+    """Conditions with one replaced, unless its status and its reason are the same."""
+    before = _find(found, new["type"])
+    since = now
+    if before is not None and before.get("status") == new["status"]:
+        if before.get("reason") == new["reason"] and new["reason"] != "ReplicaSetUpdated":
+            return found
+        since = before.get("lastTransitionTime", now)
+    times = {"lastUpdateTime": now, "lastTransitionTime": since}
+    return [each for each in found if each.get("type") != new["type"]] + [{**new, **times}]
