@@ -43,6 +43,7 @@ COMPOSITION_ROOTS = {
     "stretto.federation.assembly",
     "stretto.framework.placers",
     "stretto.framework.plugins.table",
+    "stretto.plane.controllers",
     "stretto.plane.copy",
     "stretto.plane.factory",
     "stretto.plane.plane",

@@ -27,6 +27,7 @@ PAGES = (
     "guides/story",
     "guides/plugins",
     "concepts/topology",
+    "concepts/overcommit",
     "mesos",
     "traces",
 )

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from stretto.capacity.headroom.cpu import CpuContainer, cpu_headroom
 from stretto.capacity.headroom.readings import CoreLevel
-from stretto.capacity.overcommit.policy import NodeScenario, OvercommitPool, ScenarioRow
 from stretto.capacity.overcommit.shrinking import PromisedPod, ShrinkStep, shrink
+from stretto.framework.profile.overcommit import NodeScenario, OvercommitPool, ScenarioRow
+from stretto.state.rows.promises import amplified
 
 RATIOS = st.floats(1.0, 10.0)
 AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory"]), RATIOS)
@@ -71,18 +72,16 @@ def test_claims_in_any_order_never_pass_the_cap_while_ratios_change(
     promised = 0
     for number, request in enumerate(requests):
         ratio = pool.ratio("cpu", scenario, readings[number % len(readings)])
-        if promised + request <= pool.capacity(100, 0, ratio):
+        if promised + request <= amplified(100, 0, ratio):
             promised += request
         assert promised <= pool.caps.get("cpu", 1.0) * 100
 
 
-@given(POOLS, st.integers(0, 100), RATIOS)
-def test_dedicated_cores_are_never_amplified(
-    pool: OvercommitPool, dedicated: int, ratio: float
-) -> None:
-    capacity = pool.capacity(100, dedicated, ratio)
+@given(st.integers(0, 100), RATIOS)
+def test_dedicated_cores_are_never_amplified(dedicated: int, ratio: float) -> None:
+    capacity = amplified(100, dedicated, ratio)
     assert capacity - dedicated <= (100 - dedicated) * ratio
-    assert pool.capacity(100, 100, ratio) == 100
+    assert amplified(100, 100, ratio) == 100
 
 
 @given(st.lists(st.tuples(st.floats(0, 16), st.floats(0.1, 16)), max_size=6), st.floats(0.1, 1))

@@ -15,6 +15,7 @@ def metrics_of(plane: Plane) -> Metrics:
         plane.reporter,
         plane.rescheduler,
         plane.overcommit_eviction,
+        plane.controllers.ratios.counts,
         lambda: plane.shards,
     )
     metrics = Metrics(watched, plane.clock)

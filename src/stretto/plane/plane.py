@@ -16,11 +16,6 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.controllers.movements import Movements
-from stretto.control.controllers.overcommit_eviction import OvercommitEviction
-from stretto.control.controllers.packing import PackingPlanner
-from stretto.control.controllers.rescheduler import Rescheduler
-from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.pump import Pump
 from stretto.control.queues.config import dispatcher_config
@@ -36,6 +31,7 @@ from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption.explain import MessageSuffixes
 from stretto.plane.config import Observer, PlaneConfig, Step, Witness
+from stretto.plane.controllers import ControllerSources, PlaneControllers
 from stretto.plane.factory import PartFactory
 from stretto.plane.work import ALL_PARTS, Part, StepWork
 from stretto.state.cluster.cluster import Cluster
@@ -170,27 +166,26 @@ class Plane:
         self.reclaim_search = self.factory.reclaim(lambda _: False)
 
     def _begin_controllers(self) -> None:
-        """The controllers that look after placed pods."""
-        cluster, profile, parts = self.cluster, self.config.profile, self._wiring.parts
+        """The controllers that look after nodes and placed pods."""
+        sources = ControllerSources(
+            config=self.config,
+            cluster=self.cluster,
+            units=self.units,
+            budgets=self.budgets,
+            store=self.store,
+            clock=self.clock,
+            evictor=lambda: self.evictor,
+            usage=self.factory.usage,
+            is_protected=self.is_protected,
+        )
+        #: All of them.
+        self.controllers = PlaneControllers(sources, self._wiring.parts)
         #: Ends reservations that are out of time.
-        self.reservations = Reservations(cluster, self.store)
+        self.reservations = self.controllers.reservations
         #: Moves pods so that whole GPUs or nodes become free.
-        planner = PackingPlanner(cluster, self.units, self.store, self.budgets, self.is_protected)
-        movements = Movements(cluster, self.units, self.store)
-        self.rescheduler = Rescheduler(cluster, self.store, planner, movements)
-        moves = profile.rescheduling if Part.RESCHEDULER in parts else None
-        self.rescheduler.run(moves, lambda: self.evictor, self.clock, self.config.tier)
+        self.rescheduler = self.controllers.rescheduler
         #: Evicts pods that do not run yet from over-committed nodes.
-        self.overcommit_eviction = OvercommitEviction(
-            cluster, self.store, self.clock, lambda: self.evictor, self.factory.usage
-        )
-        after = profile.evict_over_committed_after if Part.OVERCOMMIT_EVICTION in parts else None
-        self.overcommit_eviction.run(
-            after,
-            self.clock.monotonic(),
-            guarantees_first=profile.preemption.guarantees_first,
-        )
-        self._controllers = (self.reservations, self.rescheduler, self.overcommit_eviction)
+        self.overcommit_eviction = self.controllers.overcommit_eviction
 
     def _begin_reports(self) -> None:
         """Observers, and the parts that write events, conditions and statuses."""
@@ -298,6 +293,7 @@ class Plane:
         """Read everything that the store has, and decide nothing."""
         now = self.clock.monotonic()
         while self.pump.poll(now):
+            self.controllers.look(now)
             self.absorb(StepWork(now))
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
@@ -312,7 +308,7 @@ class Plane:
         """Clock time at which there is work although no event comes."""
         due = [writer.next_due() for writer in (self.reporter, self.statuses) if writer is not None]
         due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
-        due += [part.next_due() for part in (self.evictor, *self._controllers)]
+        due += [part.next_due() for part in (self.evictor, self.controllers)]
         due += [self.factory.refused.next_due()]
         due += [timer() for timer in self._wiring.timers]
         return min(due)
@@ -337,9 +333,8 @@ class Plane:
         return bool(refusals)
 
     def run_controllers(self, work: StepWork) -> None:
-        """Run reservations, the rescheduler and the eviction from over-committed nodes."""
-        for controller in self._controllers:
-            controller.step(work.now)
+        """Run the controllers: ratios, reservations, moves, eviction from over-committed nodes."""
+        self.controllers.step(work.now)
 
     def absorb(self, work: StepWork) -> None:
         """Pass changes to the dispatcher; units that an event may cure return to their queue."""

@@ -4,7 +4,7 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.capacity.overcommit.admission import NodeAdmission, OvercommittedNode, PodCpu, admit
-from stretto.capacity.overcommit.amplified import amplified, effective_ratio
+from stretto.capacity.overcommit.configured import effective_ratio
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
     LoadTargets,
@@ -12,7 +12,8 @@ from stretto.capacity.overcommit.measured import (
     pod_cpu_request,
     pod_cpu_use,
 )
-from stretto.capacity.overcommit.policy import NodeScenario, read_pools
+from stretto.framework.profile.overcommit import NodeScenario, OvercommitPool, read_overcommit
+from stretto.state.rows.promises import amplified
 
 CPU = LoadTargets(node_load=0.6, pod_load=0.4)
 PINNED = OvercommittedNode(2.0, 1.0, 16_000, pins_cpu=True, pins_memory=False)
@@ -87,24 +88,30 @@ def test_a_node_that_pins_memory_admits_no_pod_if_it_overcommits_memory() -> Non
     assert admit(node, [], PodCpu(0, 1, 1)) is NodeAdmission.PINNED_MEMORY
 
 
+def pool_of(form: object) -> OvercommitPool:
+    rules = read_overcommit({"pools": {"online": form}}, "overcommit")
+    assert rules is not None
+    return rules.pools["online"]
+
+
 POOL = {"caps": {"cpu": 3.0}, "scenarios": [{"ratios": {"cpu": 2.0}, "hours": [22, 6]}]}
 
 
 @pytest.mark.parametrize(("hour", "ratio"), [(23, 2.0), (5, 2.0), (6, 3.0), (12, 3.0)])
 def test_the_coefficient_of_the_scenario_applies_below_the_cap(hour: int, ratio: float) -> None:
-    pool = read_pools({"online": POOL}, "overcommit")["online"]
+    pool = pool_of(POOL)
     assert pool.ratio("cpu", NodeScenario(hour=hour), {}) == ratio
 
 
 def test_old_metrics_turn_off_what_is_not_configured() -> None:
-    pool = read_pools({"online": POOL}, "overcommit")["online"]
+    pool = pool_of(POOL)
     assert pool.ratio("cpu", NodeScenario(), None) == 1.0
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"caps": {"cpu": 0.5}}, r"overcommit\.online\.caps\.cpu: got 0\.5"),
+        ({"caps": {"cpu": 0.5}}, r"overcommit\.pools\.online\.caps\.cpu: got 0\.5"),
         ({"caps": {"cpu": "x"}}, "overcommit"),
         ({"scenarios": [{"ratios": {}, "hours": [3]}]}, r"scenarios\[0\]\.hours"),
         ({"cap": {}}, "unknown field"),
@@ -112,4 +119,4 @@ def test_old_metrics_turn_off_what_is_not_configured() -> None:
 )
 def test_an_invalid_pool_is_refused_with_its_path(change: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        read_pools({"online": POOL | change}, "overcommit")
+        pool_of(POOL | change)

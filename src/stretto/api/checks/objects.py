@@ -10,6 +10,7 @@ from stretto.api.checks import pod, rules
 from stretto.api.checks.pod import HIGHEST_USER_PRIORITY, LOWEST_PRIORITY, SYSTEM_CLASSES
 from stretto.api.types.core import Node, PodDisruptionBudget, PriorityClass, Taint
 from stretto.api.types.godel import PodGroup, PodGroupAffinity, Queue
+from stretto.api.types.overcommit import NodeOvercommitConfig
 from stretto.api.wire import names, quantity
 from stretto.base.errors import InputError
 
@@ -139,3 +140,10 @@ def check_priority_class(item: PriorityClass, where: str) -> None:
         hint = "larger values are reserved for classes of Kubernetes"
         rules.within(item.value, LOWEST_PRIORITY, HIGHEST_USER_PRIORITY, f"{where}value", hint)
     rules.one_of(item.preemption_policy, pod.PREEMPTION, f"{where}preemptionPolicy")
+
+
+def check_overcommit_config(config: NodeOvercommitConfig, where: str) -> None:
+    """Validate a NodeOvercommitConfig: metadata and pool; Katalyst reads any text as a ratio."""
+    rules.metadata(config.metadata, where, namespaced=False)
+    path = f"{where}spec.nodeOvercommitSelectorVal"
+    names.label_value(config.spec.node_overcommit_selector_val, path)

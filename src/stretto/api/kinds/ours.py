@@ -5,7 +5,7 @@ from typing import Final
 from stretto.api.checks import objects
 from stretto.api.kinds import kept
 from stretto.api.kinds.entry import AGE, KEEP_ALL, Column, KindEntry, grant
-from stretto.api.types import cnr, godel
+from stretto.api.types import cnr, godel, overcommit
 from stretto.api.wire import kinds
 
 _CATEGORIES: Final = ("stretto",)
@@ -165,6 +165,25 @@ NM_NODE: Final = KindEntry(
     recorded=True,
     kept=KEEP_ALL,
 )
+NODE_OVERCOMMIT_CONFIG: Final = KindEntry(
+    kind=kinds.NODE_OVERCOMMIT_CONFIG,
+    short_names=("noc",),
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Pool", ".spec.nodeOvercommitSelectorVal"),
+        Column("Ratio", ".spec.resourceOvercommitRatio"),
+        AGE,
+    ),
+    struct=overcommit.NodeOvercommitConfig,
+    check=objects.check_overcommit_config,
+    rank=13,
+    watched=True,
+    warned=True,
+    examined=True,
+    recorded=True,
+    kept=KEEP_ALL,
+)
 
 OURS: Final = (
     POD_GROUP,
@@ -174,5 +193,6 @@ OURS: Final = (
     QUEUE,
     CUSTOM_NODE_RESOURCE,
     NM_NODE,
+    NODE_OVERCOMMIT_CONFIG,
 )
 """All of them."""

@@ -82,4 +82,11 @@ CUSTOM_NODE_RESOURCE: Final = Kind(
     "customnoderesources",
     namespaced=False,
 )
+NODE_OVERCOMMIT_CONFIG: Final = Kind(
+    "overcommit.katalyst.kubewharf.io",
+    "v1alpha1",
+    "NodeOvercommitConfig",
+    "nodeovercommitconfigs",
+    namespaced=False,
+)
 NM_NODE: Final = Kind("node.godel.kubewharf.io", "v1alpha1", "NMNode", "nmnodes", namespaced=False)

@@ -1,5 +1,5 @@
 """Overcommit of a node: how much more is promised than the node has, and which pods that admits.
 
-Ratios, amplified node values and admission are functions of their arguments. Choosing the ratio of
-a pool and enforcing it at the claim belong to the engine.
+Here belong measured ratios, admission, shrinking, and the choice of the ratio of each node. The
+amplified amounts and their enforcement at the claim belong to the ledger and the binder.
 """

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stretto.base.arrays import distinct
 from stretto.control.binder.volumes import are_free
-from stretto.state.classes.table import NUMA_ONLY, PORTS_ONLY, STAGED
+from stretto.state.classes.table import EXCLUSIVE, NUMA_ONLY, PORTS_ONLY, STAGED
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.bulk_numa import NONE, OWN, NumaBulkClaims
 from stretto.state.queries.domain_caps import exceeds_cap, respects_caps
@@ -192,9 +192,10 @@ class PlanJudge:
     def _charge_all(self, plan: Plan, kinds: npt.NDArray[np.uint8]) -> bool:
         """Charge all claims with all their needs, or none."""
         cluster, ledger, slots = self._cluster, self._cluster.ledger, plan.slots
-        by_ports = (kinds & PORTS_ONLY) > 0
+        kinds = self._kinds(kinds)
+        by_ports = (kinds & (PORTS_ONLY | EXCLUSIVE)) == PORTS_ONLY
         plain = (kinds == 0) | by_ports
-        zoned = np.flatnonzero(kinds & NUMA_ONLY)
+        zoned = np.flatnonzero((kinds & (NUMA_ONLY | EXCLUSIVE)) == NUMA_ONLY)
         portions = self._portions_of(plan, zoned)
         if (portions == NONE).any():
             return False
@@ -211,6 +212,12 @@ class PlanJudge:
             self._portions.give_back(plan.rows[zoned].tolist())
         cluster.charges.uncharge_plain(plan.rows[plain], slots[plain])
         return False
+
+    def _kinds(self, kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """Kinds of classes; exclusive amounts are nothing special without overcommit."""
+        if self._cluster.ledger.promises.ratios:
+            return kinds
+        return kinds & np.uint8(~EXCLUSIVE & 0xFF)
 
     def _portions_of(self, plan: Plan, zoned: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Numbers of the NUMA portions of claims; reserved capacity is granted one by one."""
@@ -337,9 +344,10 @@ class PlanJudge:
         No event is raised: for other pods nothing was added and nothing removed.
         """
         cluster, rows, slots = self._cluster, plan.rows[claims], plan.slots[claims]
-        kinds = cluster.classes.special[cluster.pods.class_id[rows]]
-        by_columns = (kinds == 0) | ((kinds & NUMA_ONLY) > 0)
-        self._portions.give_back(rows[(kinds & NUMA_ONLY) > 0].tolist())
+        kinds = self._kinds(cluster.classes.special[cluster.pods.class_id[rows]])
+        zoned = (kinds & (NUMA_ONLY | EXCLUSIVE)) == NUMA_ONLY
+        by_columns = (kinds == 0) | zoned
+        self._portions.give_back(rows[zoned].tolist())
         cluster.pods.devices[rows[by_columns]] = 0
         cluster.charges.uncharge_plain(rows[by_columns], slots[by_columns])
         for row in reversed(rows[~by_columns].tolist()):
@@ -387,12 +395,13 @@ class PlanJudge:
         if not self._eligible(class_id, slot):
             return ConflictCause.NOT_ELIGIBLE
         pod = cluster.classes[class_id]
-        ports, devices = ledger.ports, ledger.devices
-        if not ledger.fits(slot, pod.requests):
+        ports, devices, mask = ledger.ports, ledger.devices, int(plan.devices[i])
+        exclusive = pod.annotations.is_exclusive and ledger.promises.is_overcommitted(slot)
+        amounts = cluster.charges.needs(pod, slot, mask) if exclusive else pod.requests
+        if not ledger.fits(slot, amounts, exclusive=exclusive):
             return ConflictCause.DOES_NOT_FIT
         if pod.ports and not ports.free_on(slot, pod.ports):
             return ConflictCause.DOES_NOT_FIT
-        mask = int(plan.devices[i])
         if not all(devices.covers(slot, mask, request) for request in pod.devices):
             return ConflictCause.DOES_NOT_FIT
         if pod.annotations.numa is not None and not cluster.topology.covers(slot, mask, pod):

@@ -108,11 +108,15 @@ class OvercommitEviction:
     def _excess(self, slot: int) -> npt.NDArray[np.int64]:
         """int64[resource]: what the pods of a node request above its allocatable amounts.
 
-        Reserved capacity does not count: no pod uses it yet.
+        Reserved capacity does not count: no pod uses it yet. Where the node is overcommitted, the
+        cap counts instead of the ratio, because a smaller ratio revokes no admission.
         """
         ledger, places = self._cluster.ledger, self._cluster.reservations.places.values()
         reserved = [place.pod.id for place in places if place.slot == slot]
-        excess: npt.NDArray[np.int64] = ledger.used[slot] - ledger.alloc[slot]
+        allowed = ledger.alloc[slot].copy()
+        for column, most in ledger.promises.cap(slot).items():
+            allowed[column] = max(most, int(allowed[column]))
+        excess: npt.NDArray[np.int64] = ledger.used[slot] - allowed
         return excess - amounts_of(self._cluster, reserved)
 
     def _evict_surplus(self, slot: int, now: float) -> None:

@@ -171,6 +171,11 @@ def overcommit_event(record: Record, message: str, reporter: str, now: float) ->
     return _event(record, (NODE_OVER_COMMITTED, message), "Warning", (reporter, now))
 
 
+def node_event(record: Record, about: tuple[str, str], reporter: str, now: float) -> bytes:
+    """The event about a node, with reason and message. ``now`` is wall-clock time."""
+    return _event(record, about, "Warning", (reporter, now))
+
+
 def _event(record: Record, about: tuple[str, str], kind: str, source: tuple[str, float]) -> bytes:
     """An event with reason, message, type, reporter and time."""
     (reason, message), (reporter, now) = about, source

@@ -1,6 +1,6 @@
 """Values that are computed when metrics are read: pods, units, loops, reports and plugin rules."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -44,6 +44,8 @@ class WatchedPlane(NamedTuple):
     rescheduler: Rescheduler | None = None
     #: Evicts pods from over-committed nodes; ``None`` to omit its counts.
     overcommit: OvercommitEviction | None = None
+    #: Changes of overcommit ratios by kind.
+    ratio_changes: Mapping[str, int] = {}
     #: Returns the current shards; by default none.
     shards: Callable[[], Sequence[Shard]] = tuple
 
@@ -59,7 +61,7 @@ class Gauges:
 
     def families(self, now: float) -> list[MetricFamily]:
         """Every current value; ``now`` is clock time, monotonic."""
-        return [*self._state(now), *self._loops(), *self._reported()]
+        return [*self._state(now), *self._promises(), *self._loops(), *self._reported()]
 
     def _state(self, now: float) -> list[MetricFamily]:
         """Pods, units and nodes."""
@@ -92,6 +94,23 @@ class Gauges:
             gauge("stretto_nodes", "Nodes.", (), nodes),
             gauge("stretto_unreadable_objects", "Objects that cannot be read.", (), unreadable),
         ]
+
+    def _promises(self) -> list[MetricFamily]:
+        """What overcommitted nodes have and promise, and how their ratios changed."""
+        ledger, sums = self._watched.engine.cluster.ledger, dict[tuple[str, ...], float]()
+        for slot in ledger.promises.ratios:
+            for column, real in ledger.promises.real(slot).items():
+                name = ledger.resources.names[column]
+                for kind, amount in (("real", real), ("promised", int(ledger.alloc[slot, column]))):
+                    sums[name, kind] = sums.get((name, kind), 0.0) + amount
+        changes = CounterMetric(
+            "stretto_overcommit_changes", "Changes of overcommit ratios, by kind.", "kind"
+        )
+        for kind, count in self._watched.ratio_changes.items():
+            changes.add(count, kind)
+        text = "Amounts of overcommitted nodes: milli-CPU and bytes that they have and promise."
+        labels = ("resource", "kind")
+        return [gauge("stretto_overcommitted_amount", text, labels, sums), changes.family()]
 
     def _loops(self) -> list[MetricFamily]:
         """Pods of each scheduling loop, and the sub-clusters without a loop of their own."""

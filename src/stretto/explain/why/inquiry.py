@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from stretto.explain.why.nodes.promised import shortage_on
 from stretto.explain.why.wanted import node_reason
-from stretto.explain.words.amounts import short_of
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_requests, wanted_of
 from stretto.framework.contract.rule import (
@@ -28,13 +28,19 @@ from stretto.framework.contract.rule import (
 from stretto.framework.engine.diagnosis import ReportsShortages, diagnose
 from stretto.framework.plugins.devices import DevicesRule
 from stretto.framework.plugins.fit import NodeResourcesFitRule
+from stretto.framework.plugins.node_overcommitment import NodeOvercommitmentRule
 from stretto.framework.plugins.numa import NonNativeTopologyRule
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
 
 _BEYOND: Final = (Subject.VOLUMES, Subject.OTHER_PODS, Subject.RESOURCE_CLAIMS)
 """Subjects of refusals that depend neither on the size of a node nor on the node object."""
-_SIZES: Final = (NodeResourcesFitRule.NAME, DevicesRule.NAME, NonNativeTopologyRule.NAME)
+_SIZES: Final = (
+    NodeResourcesFitRule.NAME,
+    DevicesRule.NAME,
+    NonNativeTopologyRule.NAME,
+    NodeOvercommitmentRule.NAME,
+)
 """Rules about the size of a node: the first two about amounts of the node as a whole."""
 OVERLAPS: Final = 5
 """Most frequent combinations of reasons that are listed."""
@@ -286,7 +292,7 @@ class Inquiry:
             if request.kind == resource and request.milli < WHOLE:
                 most = int(self.free_share(number)[place])
                 return f"no {resource} has {request.milli} thousandths free (at most {most})"
-        return short_of(resource, requested, free)
+        return shortage_on(self.view, int(self.slots[place]), resource, (requested, free))
 
     def free_share(self, number: int) -> npt.NDArray[np.int32]:
         """int32[k]: the largest free share of a device that a request may use."""

@@ -14,7 +14,9 @@ CLAIMED: Final = {
     "columns": frozenset({
         "free", "version", "ports", "device_free", "census", "log", "log_state", "head",
     }),
-    "columns.ledger": frozenset({"used", "version", "ports", "head", "changes_since"}),
+    "columns.ledger": frozenset({
+        "used", "version", "ports", "head", "changes_since", "promises",
+    }),
     "columns.ledger.devices": frozenset({"free", "census"}),
     "nodes": frozenset({"topology"}),
     "look": frozenset(),

@@ -29,6 +29,7 @@ from stretto.framework.plugins.load_aware import LoadAwareRule
 from stretto.framework.plugins.node_affinity import NodeAffinityRule
 from stretto.framework.plugins.node_label import NodeLabelRule
 from stretto.framework.plugins.node_name import NodeNameRule
+from stretto.framework.plugins.node_overcommitment import NodeOvercommitmentRule
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulableRule
 from stretto.framework.plugins.numa import NonNativeTopologyRule
 from stretto.framework.plugins.parity.balanced_allocation import (
@@ -96,6 +97,7 @@ OPTIONAL: Final[tuple[type[Rule], ...]] = (
     NodeLabelRule,
     SubClusterRule,
     LoadAwareRule,
+    NodeOvercommitmentRule,
     NodeResourcesAffinityRule,
     AdaptiveCpuToMemRatioRule,
     RandomRule,

@@ -19,6 +19,7 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
         commit: incremental          # all-or-nothing
         preemption: {budgets: best-effort}   # hard; more in docs/concepts/preemption.md
         reschedule: {everySeconds: 600, goal: gpus, moves: 10}   # docs/concepts/topology.md
+        overcommit: {pools: {online: {caps: {cpu: 3}}}}   # docs/concepts/overcommit.md
         nodesToScore: 500            # stop the search after so many feasible nodes; all
         schedulerNames: [other-name]
 """
@@ -33,6 +34,7 @@ from stretto.api.edit.yaml_text import load_documents
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.framework.contract.rule import FilterRule, Rule, ScoreRule
+from stretto.framework.plugins.node_overcommitment import NAME as NODE_OVERCOMMITMENT
 from stretto.framework.plugins.table import RULES
 from stretto.framework.profile.definition import Profile
 from stretto.framework.profile.guard import guard
@@ -118,9 +120,13 @@ def _profile(form: ProfileForm, rules: Registry[type[Rule]]) -> Profile:
     chosen = PodConstraints.over(
         rules, {name: given for name, (_, given) in form.arguments.items()}, frozenset(form.filters)
     )
-    filters = [made[name] for name in form.filters]
-    scores = [(made[name], weight) for name, weight in form.scores]
     settings = read_settings(form)
+    names = [*form.filters]
+    if settings["overcommit"] is not None and NODE_OVERCOMMITMENT not in names:
+        made.setdefault(NODE_OVERCOMMITMENT, rules.get(NODE_OVERCOMMITMENT)({}))
+        names.append(NODE_OVERCOMMITMENT)
+    filters = [made[name] for name in names]
+    scores = [(made[name], weight) for name, weight in form.scores]
     if settings["exact"] and form.names_rules:
         expected = "neither plugins nor pluginConfig: these rules have their own weights"
         raise InputError(f"{form.where}.rules", "exact", expected)

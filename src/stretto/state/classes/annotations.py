@@ -23,6 +23,7 @@ from stretto.api.types.handover_annotations import (
 from stretto.api.types.heads import NO_BYTES, MetaHead
 from stretto.api.wire.quantity import amount, format_amount
 from stretto.base.errors import InputError
+from stretto.state.rows.promises import EXCLUSIVE_LEVELS
 
 QOS_LEVEL: Final = "katalyst.kubewharf.io/qos_level"
 """Annotation: ``dedicated_cores``, ``shared_cores``, ``reclaimed_cores`` or ``system_cores``."""
@@ -155,6 +156,11 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     launcher: str = LAUNCHERS[0]
     #: Whether its pods take from the nodes' pools instead of from the nodes themselves.
     best_effort: bool = False
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether overcommitted nodes promise its amounts once."""
+        return self.qos in EXCLUSIVE_LEVELS
 
     @property
     def reserves(self) -> bool:

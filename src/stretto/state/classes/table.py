@@ -67,6 +67,8 @@ PORTS_ONLY: Final = 4
 """Bit of ``PodClasses.special``: besides amounts a claim needs host ports only."""
 NUMA_ONLY: Final = 8
 """Bit of ``PodClasses.special``: besides amounts a claim takes NUMA nodes only."""
+EXCLUSIVE: Final = 16
+"""Bit of ``PodClasses.special``: its amounts are promised once on an overcommitted node."""
 BYTES_LIMIT: Final = 100_000
 """Maximum entries of the cache from raw bytes to classes; it is cleared when full."""
 
@@ -312,7 +314,9 @@ class PodClasses:
         self.counted[pod.id] = bool(pod.terms.counted)
         self.judged[pod.id] = pod.terms.judged
         self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.annotations.staged
-        if pod.ports and self.special[pod.id] == 1 and not pod.devices:
+        only_ports = self.special[pod.id] == 1
+        self.special[pod.id] |= EXCLUSIVE * pod.annotations.is_exclusive
+        if pod.ports and only_ports and not pod.devices:
             self.special[pod.id] |= PORTS_ONLY
         if pod.annotations.numa is not None and not (pod.ports or pod.devices):
             self.special[pod.id] |= NUMA_ONLY

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import MICRO_TOPOLOGY
-from stretto.state.classes.table import GPU_DEVICES
+from stretto.state.classes.table import GPU_DEVICES, PodClass
 from stretto.state.cluster.reservations import PlaceReservations
 from stretto.state.cluster.tables import NodeTables, PodTables
-from stretto.state.numa.ledger import DEVICE_BITS
+from stretto.state.numa.ledger import DEVICE_BITS, numa_nodes_of
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
@@ -56,6 +56,8 @@ class PodCharges:
         self.abnormal = abnormal
         self._all_placements_cure = all_placements_cure
         self._strays: dict[str, set[int]] = {}
+        #: Exclusive amounts of pods on overcommitted nodes, by row.
+        self._held: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def charge(self, row: int, slot: int, mask: int = 0, annotation: str = "") -> None:
         """Charge a pod's requests to a slot.
@@ -76,6 +78,7 @@ class PodCharges:
             self._ledger.ports.learn(pod.ports)
             self._ledger.ports.take(slot, pod.ports)
         self._ledger.charge(slot, pod.requests)
+        self._hold(row, slot, pod)
         self.changes.add_cures(self.placement_cures(pod.id))
         self._pods.slot[row] = slot
         self._pods.log.add(row)
@@ -114,6 +117,7 @@ class PodCharges:
         pod = self._classes[int(self._pods.class_id[row])]
         for request in pod.devices:
             self._ledger.devices.take(slot, int(self._pods.devices[row]), request, -1)
+        self._release(row, slot)
         if pod.annotations.numa is not None:
             self._topology.give_back(row)
         if pod.ports:
@@ -123,6 +127,40 @@ class PodCharges:
         self._pods.log.add(row)
         self._pods.devices[row] = 0
         self.changes.add_cures(Cure.POD_LEFT)
+
+    # ------------------------------------------------------------ exclusive amounts
+
+    def needs(self, pod: PodClass, slot: int, mask: int) -> tuple[tuple[int, int], ...]:
+        """What a claim takes of a slot by resource, with the rest of whole NUMA nodes."""
+        if pod.annotations.numa is None or not self._topology.numbers.get(slot):
+            return pod.requests
+        holding = self._topology.numa_holding_of(slot, numa_nodes_of(mask), pod)
+        return _summed(pod.requests, holding.extra if holding is not None else ())
+
+    def hold_again(self, slot: int) -> None:
+        """Recompute the exclusive amounts of a slot: its overcommit or its NUMA nodes changed."""
+        ledger = self._ledger
+        ledger.hold(slot, tuple(ledger.promises.held_on(slot).items()), -1)
+        for row in self._pods.on_slot(slot).tolist():
+            self._held.pop(row, None)
+            self._hold(row, slot, self._classes[int(self._pods.class_id[row])])
+        self.reservations.hold_again(slot)
+
+    def _hold(self, row: int, slot: int, pod: PodClass) -> None:
+        """Promise the amounts of a pod with exclusive cores once, on an overcommitted slot."""
+        if pod.annotations.is_exclusive and self._ledger.promises.is_overcommitted(slot):
+            holding = self._topology.holdings.get(row)
+            extra = holding.extra if holding is not None and holding.slot == slot else ()
+            self._held[row] = _summed(pod.requests, extra)
+            self._ledger.hold(slot, self._held[row])
+
+    def _release(self, row: int, slot: int) -> None:
+        """Undo ``_hold``."""
+        held = self._held.pop(row, None)
+        if held is not None:
+            self._ledger.hold(slot, held, -1)
+
+    # ------------------------------------------------------------ many pods at once
 
     def charge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
         """Charge many pods of plain classes (amounts only) at once."""
@@ -159,6 +197,8 @@ class PodCharges:
     def charge_unplaced(self, rows: Sequence[int], name: str) -> None:
         """Record pods on an unknown node as strays."""
         self._strays.setdefault(name, set()).update(rows)
+        for row in rows:
+            self._held.pop(row, None)
 
     def take_strays(self, name: str) -> list[int]:
         """Remove the strays of a node that has appeared; returns their rows, ascending."""
@@ -180,3 +220,15 @@ class PodCharges:
         if stated:
             annotations[MICRO_TOPOLOGY] = stated
         return annotations or None
+
+
+def _summed(
+    requests: tuple[tuple[int, int], ...], more: tuple[tuple[int, int], ...]
+) -> tuple[tuple[int, int], ...]:
+    """Amounts by resource column, added up."""
+    if not more:
+        return requests
+    found = dict(requests)
+    for column, amount in more:
+        found[column] = found.get(column, 0) + amount
+    return tuple(found.items())

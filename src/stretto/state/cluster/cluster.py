@@ -6,6 +6,7 @@ rows; nodes change through ``node_updates``.
 """
 
 from stretto.api.types.godel import PodGroup, Queue
+from stretto.api.types.overcommit import NodeOvercommitConfig
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.cluster.node_updates import NodeUpdates
@@ -64,6 +65,8 @@ class Cluster:
         self.groups: dict[str, PodGroup] = {}
         #: Queues by name.
         self.queues: dict[str, Queue] = {}
+        #: Configured overcommit of node pools, by the name of the object.
+        self.overcommit_configs: dict[str, NodeOvercommitConfig] = {}
         #: Keys of the PodGroups with placement rules or domain caps.
         self.directed: set[str] = set()
         #: Names of nodes recommended to the next pods of a unit, by unit key.

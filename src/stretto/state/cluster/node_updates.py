@@ -1,6 +1,6 @@
 """Changes of nodes: Node objects and node-agent reports, applied to every table by slot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from stretto.state.cluster.tables import NodeTables, PodTables
 from stretto.state.nodes.table import lane_of, zone_name
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.promises import NodeRatio
 from stretto.state.rows.resources import CPU, MEMORY, check_amounts
 from stretto.state.work.units import Cure
 
@@ -96,6 +97,20 @@ class NodeUpdates:
             self._charges.charge(row, slot, int(self._pods.devices[row]))
         self.mark_static_changed(slot, Cure.NODE_ADDED)
 
+    def set_ratios(self, name: str, ratios: Mapping[str, NodeRatio]) -> bool:
+        """Set how often a node promises its resources; returns whether that changed anything."""
+        slot = self._nodes.by_name.get(name)
+        if slot is None:
+            return False
+        began = bool(ratios) and not self._ledger.promises.is_overcommitted(slot)
+        changed = self._ledger.set_ratios(slot, ratios)
+        if began:
+            self._charges.hold_again(slot)
+        if changed:
+            self._topology.resize(slot)
+            self.mark_static_changed(slot, Cure.NODE_GREW)
+        return changed
+
     def put_report(self, report: CustomNodeResource) -> None:
         """Apply a node agent's report: NUMA nodes, their devices, load."""
         name = report.metadata.name
@@ -127,6 +142,8 @@ class NodeUpdates:
                 self._pods.devices[row] = self._topology.take(
                     row, slot, int(self._pods.devices[row]), pod
                 )
+            if self._ledger.promises.is_overcommitted(slot):
+                self._charges.hold_again(slot)
         self._record_requested(slot)
         self._charges.abnormal.pop(key, None)
         if problems:

@@ -200,7 +200,19 @@ class PlaceReservations:
         elif pod.ports:
             self._ledger.ports.release(slot, pod.ports)
         self._ledger.charge(slot, pod.requests, sign)
+        self._hold(place, sign)
         return mask
+
+    def hold_again(self, slot: int) -> None:
+        """Promise the exclusive amounts of reservations once, where overcommit starts."""
+        for place in self.places.values():
+            if place.slot == slot:
+                self._hold(place, 1)
+
+    def _hold(self, place: PlaceReservation, sign: int) -> None:
+        overcommitted = self._ledger.promises.is_overcommitted(place.slot)
+        if overcommitted and place.pod.annotations.is_exclusive:
+            self._ledger.hold(place.slot, place.pod.requests, sign)
 
 
 def covers(reserved: PodClass, wanted: PodClass) -> bool:

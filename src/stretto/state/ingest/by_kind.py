@@ -12,6 +12,7 @@ from stretto.api.wire.kinds import (
     MOVEMENT,
     NM_NODE,
     NODE,
+    NODE_OVERCOMMIT_CONFIG,
     POD,
     POD_GROUP,
     PRIORITY_CLASS,
@@ -23,6 +24,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.node_reports import apply_movements, apply_reports
 from stretto.state.ingest.nodes_and_groups import apply_foreign_groups, apply_workload_groups
+from stretto.state.ingest.overcommit import apply_overcommit_configs
 from stretto.state.ingest.queues import apply_queues
 from stretto.stores.store import WatchEvent
 
@@ -34,6 +36,9 @@ APPLY: Final[Mapping[Kind, Apply]] = {
     NODE: lambda _, ingest, events, __: ingest.nodes(events),
     NM_NODE: lambda _, ingest, events, __: ingest.managers.apply(events),
     CUSTOM_NODE_RESOURCE: lambda cluster, _, events, __: apply_reports(cluster, events),
+    NODE_OVERCOMMIT_CONFIG: lambda cluster, _, events, __: apply_overcommit_configs(
+        cluster, events
+    ),
     QUEUE: lambda cluster, _, events, __: apply_queues(cluster, events),
     WORKLOAD_POD_GROUP: lambda cluster, _, events, __: apply_workload_groups(cluster, events),
     MOVEMENT: lambda cluster, _, events, __: apply_movements(cluster, events),

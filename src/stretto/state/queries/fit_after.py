@@ -44,7 +44,7 @@ def fits_after_eviction(
         for column, amount in holding.extra if holding is not None and holding.slot == slot else ():
             used[column] -= amount
     requested[PODS] = True
-    if (used > ledger.alloc[slot])[requested].any():
+    if (used > _allocatable(cluster, slot, pods, going))[requested].any():
         return False
     if any(pod.ports for pod in pods) and not _ports_fit(cluster, slot, pods, going):
         return False
@@ -55,6 +55,21 @@ def fits_after_eviction(
         return True
     with without_rows(cluster, slot, going):
         return numa_nodes_fit(cluster, slot, list(zip(pods, masks, strict=True)))
+
+
+def _allocatable(
+    cluster: Cluster, slot: int, pods: Sequence[PodClass], going: Collection[int]
+) -> npt.NDArray[np.int64]:
+    """int64[resource]: allocatable amounts with some pods and without others."""
+    held: dict[int, int] = {}
+    if not cluster.ledger.promises.is_overcommitted(slot):
+        return cluster.ledger.alloc_with(slot, held)
+    leaving = [cluster.classes[int(cluster.pods.class_id[row])] for row in going]
+    for sign, some in ((1, pods), (-1, leaving)):
+        for pod in some:
+            for column, amount in pod.requests if pod.annotations.is_exclusive else ():
+                held[column] = held.get(column, 0) + sign * amount
+    return cluster.ledger.alloc_with(slot, held)
 
 
 def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int64]:

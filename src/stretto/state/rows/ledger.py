@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ports import HostPorts
+from stretto.state.rows.promises import NodeRatio, PromisedAmounts
 from stretto.state.rows.resources import PODS, RECLAIMED, ResourceColumns
 from stretto.state.rows.slots import SlotMap
 
@@ -37,7 +38,9 @@ class Ledger:
         self.devices = DeviceColumns()
         #: Host ports in use on every slot.
         self.ports = HostPorts()
-        #: int64[slot, resource]: allocatable amounts.
+        #: Overcommit of every slot.
+        self.promises = PromisedAmounts()
+        #: int64[slot, resource]: allocatable amounts, after overcommit.
         self.alloc: npt.NDArray[np.int64] = np.zeros((0, 8), np.int64)
         #: int64[slot, resource]: amounts of claims and bound pods.
         self.used: npt.NDArray[np.int64] = np.zeros((0, 8), np.int64)
@@ -107,18 +110,38 @@ class Ledger:
         if self.pool(slot) != {name: amount for name, amount in pool.items() if amount}:
             self._set_amounts(slot, {**self.offers(slot), **pool})
 
+    def set_ratios(self, slot: int, ratios: Mapping[str, NodeRatio]) -> bool:
+        """Set how often a node promises its resources; returns whether that changed anything."""
+        own = {**self.offers(slot), **self.pool(slot)}
+        columns = {self.resources.column(name): each for name, each in ratios.items()}
+        changed = self.promises.set_ratios(slot, columns)
+        if changed:
+            self._set_amounts(slot, own)
+        return changed
+
+    def hold(self, slot: int, amounts: Sequence[tuple[int, int]], sign: int = 1) -> None:
+        """Promise amounts of a slot once (or with ``sign`` -1 no longer): exclusive cores."""
+        after = self.promises.hold(slot, dict(amounts), sign)
+        changed = [column for column, n in after.items() if self.alloc[slot, column] != n]
+        for column in changed:
+            self.alloc[slot, column] = after[column]
+        if changed:
+            self.touch_static([slot])
+
     def _set_amounts(self, slot: int, given: Mapping[str, int]) -> None:
         columns = {self.resources.column(name): amount for name, amount in given.items()}
         self.widen()
         self.alloc[slot] = 0
-        for column, amount in columns.items():
+        for column, amount in self.promises.promise(slot, columns).items():
             self.resources.ensure_columns(column, amount)
             self.alloc[slot, column] = amount
         self.touch_static([slot])
 
     def offers(self, slot: int) -> dict[str, int]:
-        """A node's own allocatable amounts by resource, without zeros."""
+        """A node's own allocatable amounts before overcommit, by resource, without zeros."""
         names, row = self.resources.names, self.alloc[slot].tolist()
+        for column, amount in self.promises.real(slot).items():
+            row[column] = amount
         given = {name: amount for name, amount in zip(names, row, strict=False) if amount}
         for name in RECLAIMED.values():
             given.pop(name, None)
@@ -137,6 +160,7 @@ class Ledger:
     def remove_node(self, slot: int) -> None:
         """Release a node's slot and everything charged there."""
         self.slots.remove(slot)
+        self.promises.clear(slot)
         self.alloc[slot] = 0
         self.used[slot] = 0
         self.devices.clear(slot)
@@ -152,13 +176,24 @@ class Ledger:
         row[PODS] += sign
         self.touch([slot])
 
-    def fits(self, slot: int, amounts: Sequence[tuple[int, int]]) -> bool:
-        """Whether these exact amounts and one pod slot are free."""
+    def fits(
+        self, slot: int, amounts: Sequence[tuple[int, int]], *, exclusive: bool = False
+    ) -> bool:
+        """Whether these exact amounts and one pod slot are free; exclusive ones count once."""
         self.widen()
         alloc, used = self.alloc[slot], self.used[slot]
         if not self.slots.live[slot] or used[PODS] + 1 > alloc[PODS]:
             return False
+        if exclusive:
+            alloc = self.alloc_with(slot, dict(amounts))
         return all(used[column] + amount <= alloc[column] for column, amount in amounts)
+
+    def alloc_with(self, slot: int, exclusive: Mapping[int, int]) -> npt.NDArray[np.int64]:
+        """int64[resource]: allocatable amounts of a slot with more exclusive amounts."""
+        row: npt.NDArray[np.int64] = self.alloc[slot].copy()
+        for column, amount in self.promises.with_held(slot, exclusive).items():
+            row[column] = amount
+        return row
 
     def widen(self) -> None:
         """Grow the arrays to the number of known resources."""

@@ -15,7 +15,7 @@ from stretto.capacity.overcommit.admission import (
     admit,
     pod_cpu,
 )
-from stretto.capacity.overcommit.amplified import amplified, effective_ratio, read_ratio
+from stretto.capacity.overcommit.configured import effective_ratio, read_ratio
 from stretto.capacity.overcommit.measured import (
     ContainerUse,
     LoadTargets,
@@ -25,6 +25,7 @@ from stretto.capacity.overcommit.measured import (
     pod_memory_use,
     reported_ratio,
 )
+from stretto.state.rows.promises import amplified
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""

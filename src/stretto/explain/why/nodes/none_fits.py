@@ -12,6 +12,7 @@ import numpy as np
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.nodes.excluded import chosen, exclusion_sentence
 from stretto.explain.why.nodes.numa_limits import numa_limits
+from stretto.explain.why.nodes.promised import promised_sentence
 from stretto.explain.why.wanted import unmatched_terms
 from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
@@ -105,7 +106,8 @@ def _no_capacity(inquiry: Inquiry, full: BoolArray) -> str:
     """Sentence for nodes that are large enough but full: how many, and the main shortage."""
     sizes = [each for each in inquiry.refused if each.is_size and each.resolvable]
     main = max(sizes, key=lambda each: int((each.mask & full).sum())).reason
-    return f"{_which(inquiry, full)} large enough but full (mostly {main})."
+    head = f"{_which(inquiry, full)} large enough but full (mostly {main})."
+    return head + promised_sentence(inquiry.pod, inquiry.view, inquiry.slots, full)
 
 
 def _unavailable(inquiry: Inquiry, nodes: BoolArray) -> Reason:

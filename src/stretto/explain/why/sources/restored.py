@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stretto.base.clock import parse_timestamp
+from stretto.capacity.overcommit.nodes import NodeRatios
 from stretto.explain.records.record_file import PodStanding, RecordFile
 from stretto.explain.records.rereading import added_events, read_into
 from stretto.framework.profile.profile import Profile
@@ -37,7 +39,16 @@ def restored_cluster(file: RecordFile, profile: Profile, names: frozenset[str]) 
     cluster = Cluster(profile.shape(ClusterConfig(scheduler_names=names)))
     for kind in profile.kinds:
         apply_objects(cluster, kind, added_events(file.objects(kind)))
-    return RestoredCluster(cluster, _fill(cluster, file))
+    standings = _fill(cluster, file)
+    ratios = NodeRatios(cluster, profile.overcommit, lambda: _ended_at(cluster, file))
+    ratios.step(0.0)
+    return RestoredCluster(cluster, standings)
+
+
+def _ended_at(cluster: Cluster, file: RecordFile) -> float:
+    """Wall time of the end of a run: that of the newest measurement, else of its start."""
+    newest = cluster.nodes.reports.newest
+    return parse_timestamp(newest or file.facts().started)
 
 
 def _fill(cluster: Cluster, file: RecordFile) -> dict[int, PodStanding]:

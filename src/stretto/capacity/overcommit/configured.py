@@ -1,7 +1,6 @@
-"""The capacity that an overcommitted node shows, after Katalyst's controller.
+"""The configured ratio of a node, after Katalyst's controller.
 
-The ratio amplifies what remains after the exclusive cores of guaranteed pods: an exclusive core
-runs one pod and is never promised twice. Memory has no exclusive part.
+``state.rows.promises`` amplifies amounts by it.
 """
 
 from math import isfinite
@@ -28,19 +27,3 @@ def effective_ratio(static: str | None, measured: str | None) -> float:
     if measured:
         configured = min(configured, read_ratio(measured) or 0.0)
     return max(configured, 1.0)
-
-
-def amplified(original: int, guaranteed: int, ratio: float) -> int:
-    """An amount of a node after overcommit.
-
-    Args:
-        original: real amount.
-        guaranteed: the part that guaranteed pods use exclusively, in the same unit.
-        ratio: effective ratio.
-
-    Returns:
-        The guaranteed part plus the rest times the ratio, truncated.
-    """
-    if ratio <= 1.0:
-        return original
-    return int((original - guaranteed) * ratio) + guaranteed

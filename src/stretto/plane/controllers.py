@@ -1,0 +1,110 @@
+"""The controllers of a plane: what looks after nodes and placed pods, besides scheduling."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from stretto.base.clock import Clock
+from stretto.capacity.overcommit.nodes import NodeRatios
+from stretto.control.controllers.evictions import EvictionOrdersOf
+from stretto.control.controllers.movements import Movements
+from stretto.control.controllers.overcommit_eviction import OvercommitEviction
+from stretto.control.controllers.packing import PackingPlanner
+from stretto.control.controllers.rescheduler import Rescheduler
+from stretto.control.controllers.reservations import Reservations
+from stretto.control.reporting.node_events import NodeEvents
+from stretto.framework.preemption.terms import UsageOf
+from stretto.plane.config import PlaneConfig
+from stretto.plane.work import Part
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.work.units import Units
+from stretto.stores.store import Store
+
+
+class TimedPart(Protocol):
+    """A part that acts at times of its own."""
+
+    def step(self, now: float) -> object:
+        """Act if it is due at a clock time; the result is not used."""
+        ...
+
+    def next_due(self) -> float:
+        """Clock time at which it has work although no event comes."""
+        ...
+
+
+class ControllerSources(NamedTuple):
+    """What controllers read and write."""
+
+    #: What the plane is built from.
+    config: PlaneConfig
+    #: The cluster state.
+    cluster: Cluster
+    #: Every unit.
+    units: Units
+    #: What is left of the disruption budgets.
+    budgets: BudgetLedger
+    #: The store that they write to.
+    store: Store
+    #: The plane's clock.
+    clock: Clock
+    #: Returns the receiver of eviction orders.
+    evictor: EvictionOrdersOf
+    #: The usage of queues.
+    usage: UsageOf
+    #: Whether a rule protects a pod from evictions for another reason.
+    is_protected: Callable[[int], bool]
+
+
+class PlaneControllers:
+    """The controllers of one plane."""
+
+    def __init__(self, sources: ControllerSources, parts: frozenset[Part]) -> None:
+        """Build them; those of parts that the plane leaves to another process never act."""
+        profile, clock, cluster = sources.config.profile, sources.clock, sources.cluster
+        #: Ends reservations that are out of time.
+        self.reservations = Reservations(cluster, sources.store)
+        #: Moves pods so that whole GPUs or nodes become free.
+        self.rescheduler = _rescheduler(sources, parts)
+        #: Evicts pods that do not run yet from over-committed nodes.
+        self.overcommit_eviction = OvercommitEviction(
+            cluster, sources.store, clock, sources.evictor, sources.usage
+        )
+        after = profile.evict_over_committed_after if Part.OVERCOMMIT_EVICTION in parts else None
+        self.overcommit_eviction.run(
+            after,
+            clock.monotonic(),
+            guarantees_first=profile.preemption.guarantees_first,
+        )
+        writes = sources.config.report is not None and Part.STATUSES in parts
+        events = NodeEvents(cluster, sources.store if writes else None, clock)
+        #: Chooses how often nodes promise their resources.
+        self.ratios = NodeRatios(cluster, profile.overcommit, clock.now, events.warn)
+        self._all: tuple[TimedPart, ...] = (
+            self.reservations,
+            self.rescheduler,
+            self.overcommit_eviction,
+        )
+
+    def look(self, now: float) -> None:
+        """Bring what depends on nodes up to date, and write nothing."""
+        self.ratios.step(now)
+
+    def step(self, now: float) -> None:
+        """Run each that is due."""
+        self.look(now)
+        for controller in self._all:
+            controller.step(now)
+
+    def next_due(self) -> float:
+        """Clock time at which one has work although no event comes."""
+        return min(each.next_due() for each in (self.ratios, *self._all))
+
+
+def _rescheduler(sources: ControllerSources, parts: frozenset[Part]) -> Rescheduler:
+    cluster, store = sources.cluster, sources.store
+    planner = PackingPlanner(cluster, sources.units, store, sources.budgets, sources.is_protected)
+    rescheduler = Rescheduler(cluster, store, planner, Movements(cluster, sources.units, store))
+    moves = sources.config.profile.rescheduling if Part.RESCHEDULER in parts else None
+    rescheduler.run(moves, sources.evictor, sources.clock, sources.config.tier)
+    return rescheduler

@@ -1,0 +1,153 @@
+"""Overcommit of nodes: which multiple of its real amounts a node promises, by resource.
+
+Pods with exclusive cores are promised their amounts once. The ratio amplifies only what remains,
+after Katalyst's controller of overcommitted nodes. Choosing a ratio belongs to ``capacity``; here
+are the columns by which the ledger computes the allocatable amounts that pods compete for.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+EXCLUSIVE_LEVELS: Final = frozenset({"dedicated_cores", "system_cores"})
+"""QoS levels whose amounts are promised once: exclusive cores, and agents of the node."""
+
+
+class RatioBound(Enum):
+    """What bounds the ratio of a resource of a node."""
+
+    #: The hard cap of the node pool.
+    CAP = "the cap of its node pool"
+    #: The configured ratio of a NodeOvercommitConfig or of the pool.
+    STATIC = "the configured ratio"
+    #: The dynamic coefficient of the scenario.
+    SCENARIO = "the coefficient of its scenario"
+    #: The ratio that the measured load allows.
+    MEASURED = "its measured load"
+    #: Metrics are missing or too old.
+    STALE = "missing or old metrics"
+    #: The environment of the node does not allow overcommit of the resource.
+    ENVIRONMENT = "its environment"
+
+
+class NodeRatio(NamedTuple):
+    """The ratio of one resource of a node."""
+
+    #: Promised amount per real amount; at least 1.
+    ratio: float
+    #: Highest ratio that the node pool allows; at least 1.
+    cap: float
+    #: What bounds the ratio.
+    bound: RatioBound
+
+
+def amplified(original: int, exclusive: int, ratio: float) -> int:
+    """An amount of a node after overcommit.
+
+    Args:
+        original: real amount.
+        exclusive: the part that pods use exclusively, in the same unit.
+        ratio: promised amount per real amount.
+
+    Returns:
+        The exclusive part plus the rest times the ratio, truncated; at least the real amount.
+    """
+    rest = original - exclusive
+    if ratio <= 1.0 or rest <= 0:
+        return original
+    return int(rest * ratio) + exclusive
+
+
+class PromisedAmounts:
+    """Ratios, caps, real and exclusive amounts by resource column and slot."""
+
+    def __init__(self) -> None:
+        """Start without overcommit."""
+        #: What is set, by slot and resource column.
+        self.ratios: dict[int, dict[int, NodeRatio]] = {}
+        self._real: dict[int, dict[int, int]] = {}
+        self._exclusive: dict[int, dict[int, int]] = {}
+
+    def clear(self, slot: int) -> None:
+        """Forget a slot whose node is removed."""
+        for table in (self.ratios, self._real, self._exclusive):
+            table.pop(slot, None)
+
+    def set_ratios(self, slot: int, ratios: Mapping[int, NodeRatio]) -> bool:
+        """Set the ratios of a slot; returns whether a ratio or a cap changed."""
+        before = self.ratios.get(slot, {})
+        if ratios:
+            self.ratios[slot] = dict(ratios)
+        else:
+            self.ratios.pop(slot, None)
+        return {c: each[:2] for c, each in before.items()} != {
+            c: each[:2] for c, each in ratios.items()
+        }
+
+    def promise(self, slot: int, amounts: Mapping[int, int]) -> dict[int, int]:
+        """Allocatable amounts for the real amounts of a slot, by resource column."""
+        ratios = self.ratios.get(slot)
+        if not ratios:
+            self._real.pop(slot, None)
+            return dict(amounts)
+        self._real[slot] = {column: amounts.get(column, 0) for column in ratios}
+        return {column: self._promised(slot, column, real) for column, real in amounts.items()}
+
+    def real(self, slot: int) -> Mapping[int, int]:
+        """Real amounts of the resources with a ratio on a slot, by column."""
+        return self._real.get(slot, {})
+
+    def cap(self, slot: int) -> dict[int, int]:
+        """The most that a slot may ever promise, by column of the resources with a ratio."""
+        ratios = self.ratios.get(slot, {})
+        return {
+            column: amplified(real, self._held(slot, column), ratios[column].cap)
+            for column, real in self.real(slot).items()
+        }
+
+    def is_overcommitted(self, slot: int) -> bool:
+        """Whether a slot has ratios, so that exclusive amounts are tracked on it."""
+        return slot in self.ratios
+
+    def hold(self, slot: int, amounts: Mapping[int, int], sign: int = 1) -> dict[int, int]:
+        """Add exclusive amounts (or with ``sign`` -1 remove them); see ``with_held``."""
+        after = self.with_held(slot, {column: sign * n for column, n in amounts.items()})
+        held = self._exclusive.setdefault(slot, {})
+        for column, amount in amounts.items():
+            held[column] = held.get(column, 0) + sign * amount
+        if not any(held.values()):
+            del self._exclusive[slot]
+        return after
+
+    def with_held(self, slot: int, more: Mapping[int, int]) -> dict[int, int]:
+        """Allocatable amounts of the overcommitted resources with more exclusive amounts."""
+        ratios = self.ratios.get(slot, {})
+        return {
+            column: amplified(real, self._held(slot, column) + more[column], ratios[column].ratio)
+            for column, real in self.real(slot).items()
+            if column in more
+        }
+
+    def held_on(self, slot: int) -> dict[int, int]:
+        """Exclusive amounts on a slot by column, without zeros."""
+        return {column: n for column, n in self._exclusive.get(slot, {}).items() if n}
+
+    def ratio_on(self, column: int, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """float64[k]: the ratio of a resource on some slots; 1 without overcommit."""
+        found = np.ones(len(slots), np.float64)
+        if self.ratios:
+            for i, slot in enumerate(slots.tolist()):
+                each = self.ratios.get(slot, {}).get(column)
+                if each is not None:
+                    found[i] = each.ratio
+        return found
+
+    def _held(self, slot: int, column: int) -> int:
+        return self._exclusive.get(slot, {}).get(column, 0)
+
+    def _promised(self, slot: int, column: int, real: int) -> int:
+        each = self.ratios.get(slot, {}).get(column)
+        return real if each is None else amplified(real, self._held(slot, column), each.ratio)
