@@ -6,7 +6,8 @@ import pytest
 
 from stretto.api.wire.kinds import PLUGINS_POD_GROUP, Kind
 from stretto.daemons.group_forms import with_served_groups
-from tests.e2e.daemon import PODS, group, member, pod, pods_of, put, until
+from stretto.stores.kube.paths import collection_path
+from tests.e2e.daemon import PODS, SPACE, group, member, pod, pods_of, put, until
 from tests.e2e.plane import GROUPS, Ground
 from tests.e2e.test_cases_faults import once
 
@@ -60,13 +61,14 @@ def test_a_group_of_scheduler_plugins_is_a_gang_where_its_definition_is_installe
 ) -> None:
     kind = PLUGINS_POD_GROUP
     put(ground.site, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
-    path = f"/apis/{kind.api_version}/namespaces/default/{kind.plural}"
+    path = collection_path(kind, SPACE)
     until(lambda: ground.site.send("GET", path).status == 200, lambda: "the kind is not served")
     ground.plane.close()
     forms = with_served_groups(ground.plane.config, ground.near).group_forms
     ground.plane = ground.new_plane(group_forms=forms)
     ground.nodes("n0", cpu="2")
-    put(ground.site, path, {"metadata": {"name": "ring"}, "spec": {"minMember": 3}})
+    ring = {"metadata": {"name": "ring"}, "spec": {"minMember": 3}}
+    put(ground.site, path, {"apiVersion": kind.api_version, "kind": kind.kind, **ring})
     labels = {"scheduling.x-k8s.io/pod-group": "ring"}
     for name in "abc":
         body = pod(name, "1")

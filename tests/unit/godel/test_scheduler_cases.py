@@ -18,7 +18,7 @@ from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.annotations import HARD_CONSTRAINTS, SOFT_CONSTRAINTS, read_annotations
 from stretto.state.work.evictions import EvictionOrder
 from stretto.state.work.rescheduling import ReschedulingGoal
-from stretto.stores.store import Deletion
+from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 
 PLAIN = {"tier": "numpy"}
@@ -202,6 +202,17 @@ def test_a_node_that_receives_a_pod_is_not_vacated_by_the_same_plan() -> None:
     moves = planner(harness).plan(ReschedulingGoal.NODES, 9, "numpy").moves
     assert moves
     assert not {move.source for move in moves} & {move.target for move in moves}
+
+
+@pytest.mark.parametrize("goal", ReschedulingGoal)
+def test_no_pod_moves_to_a_node_or_gpu_whose_pods_are_all_terminating(
+    goal: ReschedulingGoal,
+) -> None:
+    harness = fragmented()
+    harness.store.patch(POD, [Patch("default", "p", {"metadata": {"finalizers": ["a.com/held"]}})])
+    harness.store.delete(POD, [Deletion("default", "p")])
+    harness.settle()
+    assert planner(harness).plan(goal, 9, "numpy").moves == ()
 
 
 def test_a_node_keeps_all_its_pods_if_one_may_not_be_evicted() -> None:

@@ -117,19 +117,29 @@ class MovePlanner:
         return [(s, d, rows) for _, s, d, rows in sorted(found, key=lambda e: (-e[0], e[1], e[2]))]
 
     def _exclude_targets(self, goal: ReschedulingGoal) -> dict[int, int]:
-        """Exclude empty nodes (or fully free GPUs) as targets; returns the hidden pod counts."""
+        """Exclude nodes (or GPUs) that are free without the pods that are being evicted.
+
+        Returns the hidden pod counts.
+        """
         columns = self._runtime.columns
         hidden: dict[int, int] = {}
         if goal is ReschedulingGoal.NODES:
-            used = set(self._placed())
+            used = {slot for slot, rows in self._placed().items() if self._has_staying(rows)}
             for slot in np.flatnonzero(columns.live).tolist():
                 if slot not in used:
                     hidden[slot] = int(columns.free[PODS, slot])
                     columns.free[PODS, slot] = HIDDEN
         else:
             columns.device_free[columns.device_free == WHOLE] = 0
+            for slot, device, rows in self._gpus():
+                if rows and not self._has_staying(rows):
+                    columns.device_free[slot, device] = 0
         columns.append(np.flatnonzero(columns.live).astype(np.int64))
         return hidden
+
+    def _has_staying(self, rows: Sequence[int]) -> bool:
+        """Whether one of these pods is not being evicted."""
+        return any(not self._cluster.pods.eviction_state[row] for row in rows)
 
     def _is_movable(self, rows: Sequence[int]) -> bool:
         """Whether all these pods may be moved."""
