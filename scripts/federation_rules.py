@@ -54,10 +54,21 @@ def _of_policy(kind: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def _of_override(kind: str) -> dict[str, dict[str, Any]]:
+    rules = f"{kind}.spec.overrideRules"
+    patches = f"{rules}[].overriders.jsonpatch"
+    # An API server refuses a rule for elements of lists whose product of lengths is not bounded.
+    return {
+        rules: {"maxItems": 500},
+        patches: {"maxItems": 500},
+        f"{patches}[].path": _POINTER,
+    }
+
+
 RULES: Final[dict[str, dict[str, Any]]] = {
     **{path: each for kind in _POLICIES for path, each in _of_policy(kind).items()},
     **dict.fromkeys(_OVERRIDES, _NAME),
-    **{f"{kind}.spec.overrideRules[].overriders.jsonpatch[].path": _POINTER for kind in _OVERRIDES},
+    **{path: each for kind in _OVERRIDES for path, each in _of_override(kind).items()},
     "FederatedCluster.status.conditions": _BY_TYPE,
     "FederatedObject.status.conditions": _BY_TYPE,
     "ClusterFederatedObject.status.conditions": _BY_TYPE,

@@ -36,6 +36,7 @@ COMPOSITION_ROOTS = {
     "stretto.cli.commands.prepared",
     "stretto.cli.commands.up",
     "stretto.control.dispatcher.dispatcher",
+    "stretto.daemons.federation.daemon",
     "stretto.daemons.roles.binder",
     "stretto.daemons.roles.dispatcher",
     "stretto.daemons.roles.shard",

@@ -26,6 +26,8 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PREFIX = "godel.bytedance.com/"
 TIMEOUT = 150.0
 """Timeout on a busy machine in seconds; a limit of the tests, not of the product."""
+FEDERATION = "federation run"
+"""The verb whose process schedules no pods."""
 _TURNS = itertools.count()
 _UNVERIFIED = ssl.create_default_context()
 _UNVERIFIED.check_hostname, _UNVERIFIED.verify_mode = False, ssl.CERT_NONE
@@ -36,9 +38,10 @@ class Daemon:
 
     def __init__(self, kubeconfig: Path, log: Path, *more: str, verb: str = "scheduler") -> None:
         self.port = free_ports(1)[0]
-        command = [sys.executable, "-m", "stretto.cli.main", verb]
+        command = [sys.executable, "-m", "stretto.cli.main", *verb.split()]
         command += ["--kubeconfig", str(kubeconfig), "--log-format", "json"]
-        command += ["--bind-address", f"127.0.0.1:{self.port}", "--tier", "numpy", *more]
+        command += ["--bind-address", f"127.0.0.1:{self.port}", *more]
+        command += [] if verb == FEDERATION else ["--tier", "numpy"]
         self.is_secure = any(word.startswith("--tls-cert-file") for word in more)
         self.part = ServerProcess(f"stretto {verb}", command, log)
 

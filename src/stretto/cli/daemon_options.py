@@ -1,4 +1,4 @@
-"""The options of every daemon: cluster access, names, profile, lease and log."""
+"""The options of daemons: access, probes, lease and log; names and profile of schedulers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,17 +27,11 @@ PEM: Final = click.Path(dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DaemonOptions:
-    """Options of every daemon."""
+class ProcessOptions:
+    """Options of every process beside a cluster: access, probes, lease and log."""
 
     #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
     kubeconfig: Path | None
-    #: Context of the kubeconfig; empty for its current one.
-    context: str
-    #: ``schedulerName`` values that it handles; empty for the profile's.
-    scheduler_name: tuple[str, ...]
-    #: Profile by name or file.
-    profile: str
     #: Address of the probe and metrics server; empty for none.
     bind_address: str
     #: TLS certificate of the server; ``None`` for plain HTTP on loopback.
@@ -50,41 +44,14 @@ class DaemonOptions:
     lease: str
     #: Lease duration in seconds, after which a standby takes over.
     lease_duration: float
-    #: Whether anything is reported about pods: conditions and events.
-    report: bool
-    #: Whether bound pods get ``Scheduled`` events.
-    scheduled_events: bool
     #: ``text`` or ``json``.
     log_format: str
-    #: Kernels: ``auto``, ``numba`` or ``numpy``.
-    tier: str
 
     def log(self, clock: "Clock") -> "Log":
         """The log of the daemon."""
         from stretto.daemons.logs import Log, LogFormat
 
         return Log(clock, LogFormat(self.log_format))
-
-    def profile_file(self, clock: "Clock", log: "Log") -> "ProfileFile":
-        """The profile, which is reloaded when its file changes.
-
-        Raises:
-            InputError: the profile is invalid.
-        """
-        from stretto.daemons.profiles import ProfileFile
-        from stretto.framework.profile.profile import load_profile
-
-        return ProfileFile(self.profile, load_profile, clock, log)
-
-    def plane_config(self, profile: "Profile", shards: int, tier: str) -> "PlaneConfig":
-        """Configuration of the plane for a profile."""
-        import msgspec
-
-        from stretto.daemons.scheduler import REPORT, plane_config
-
-        report = msgspec.structs.replace(REPORT, scheduled=self.scheduled_events)
-        names = self.scheduler_name
-        return plane_config(profile, names, shards, tier, report if self.report else None)
 
     def lease_name(self) -> tuple[str, str]:
         """Namespace and name of the lease.
@@ -114,21 +81,52 @@ class DaemonOptions:
         return ServingCertificate(cert, key)
 
 
-_FOR_ALL: Final = (
+@dataclass(frozen=True, kw_only=True)
+class DaemonOptions(ProcessOptions):
+    """Options of every daemon that schedules pods."""
+
+    #: Context of the kubeconfig; empty for its current one.
+    context: str
+    #: ``schedulerName`` values that it handles; empty for the profile's.
+    scheduler_name: tuple[str, ...]
+    #: Profile by name or file.
+    profile: str
+    #: Whether anything is reported about pods: conditions and events.
+    report: bool
+    #: Whether bound pods get ``Scheduled`` events.
+    scheduled_events: bool
+    #: Kernels: ``auto``, ``numba`` or ``numpy``.
+    tier: str
+
+    def profile_file(self, clock: "Clock", log: "Log") -> "ProfileFile":
+        """The profile, which is reloaded when its file changes.
+
+        Raises:
+            InputError: the profile is invalid.
+        """
+        from stretto.daemons.profiles import ProfileFile
+        from stretto.framework.profile.profile import load_profile
+
+        return ProfileFile(self.profile, load_profile, clock, log)
+
+    def plane_config(self, profile: "Profile", shards: int, tier: str) -> "PlaneConfig":
+        """Configuration of the plane for a profile."""
+        import msgspec
+
+        from stretto.daemons.scheduler import REPORT, plane_config
+
+        report = msgspec.structs.replace(REPORT, scheduled=self.scheduled_events)
+        names = self.scheduler_name
+        return plane_config(profile, names, shards, tier, report if self.report else None)
+
+
+_PROCESS: Final = (
     click.option(
         "--kubeconfig",
         type=options.INPUT_FILE,
         metavar="FILE",
         help="Kubeconfig of the cluster [the pod's service account, or kubectl's default].",
     ),
-    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
-    click.option(
-        "--scheduler-name",
-        multiple=True,
-        metavar="NAME",
-        help="Handle pods with this schedulerName; may be repeated [the profile's].",
-    ),
-    click.option("--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."),
     click.option(
         "--tls-cert-file",
         type=PEM,
@@ -151,6 +149,23 @@ _FOR_ALL: Final = (
         help="Time without renewal after which a standby takes the lease; at least 8 [15].",
     ),
     click.option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        help="Log format [text].",
+    ),
+)
+"""Access, probes, lease and log."""
+_SCHEDULING: Final = (
+    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+    click.option(
+        "--scheduler-name",
+        multiple=True,
+        metavar="NAME",
+        help="Handle pods with this schedulerName; may be repeated [the profile's].",
+    ),
+    click.option("--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."),
+    click.option(
         "--report/--no-report",
         default=True,
         help="Write conditions and events of pods [yes].",
@@ -161,22 +176,17 @@ _FOR_ALL: Final = (
         help="Write a Scheduled event for each bound pod [yes].",
     ),
     click.option(
-        "--log-format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        help="Log format [text].",
-    ),
-    click.option(
         "--tier",
         type=click.Choice(["auto", "numba", "numpy"]),
         default="auto",
         help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
     ),
 )
+"""What is scheduled, and how."""
 
 
-def daemon_options(port: int, lease: str = "") -> Callable[[F], F]:
-    """Add the options of ``DaemonOptions``.
+def process_options(port: int, lease: str = "") -> Callable[[F], F]:
+    """Add the options of ``ProcessOptions``.
 
     Args:
         port: default loopback port of the probe and metrics server.
@@ -189,9 +199,20 @@ def daemon_options(port: int, lease: str = "") -> Callable[[F], F]:
         click.option("--bind-address", default=address, metavar="HOST:PORT", help=pages),
         click.option("--lease", default=lease, metavar="NS/NAME", help=lease_help),
     )
+    return _decorator((*_PROCESS, *own))
+
+
+def daemon_options(port: int, lease: str = "") -> Callable[[F], F]:
+    """Add the options of ``DaemonOptions``; the arguments are those of ``process_options``."""
+    schedules, runs = _decorator(_SCHEDULING), process_options(port, lease)
+    return lambda body: schedules(runs(body))
+
+
+def _decorator(added: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
+    """Adds options in the order of the help."""
 
     def decorate(body: F) -> F:
-        for each in reversed((*_FOR_ALL, *own)):
+        for each in reversed(added):
             body = each(body)
         return body
 

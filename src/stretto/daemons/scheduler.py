@@ -27,6 +27,7 @@ from stretto.daemons.logs import Log
 from stretto.daemons.metrics import metrics_of
 from stretto.daemons.probes import Pages, ProbePage, ProbeServer, ServedPages, ServingCertificate
 from stretto.daemons.profiles import ProfileFile
+from stretto.daemons.pulse import DaemonPulse
 from stretto.daemons.retrying_store import RetryingStore, StoppedError
 from stretto.explain.metrics.exposition import PublishedMetrics
 from stretto.explain.metrics.metrics import Metrics
@@ -49,8 +50,6 @@ REBUILD_AFTER: Final = 1.0
 """Seconds before a new plane after an unexpected error."""
 PUBLISH_EVERY: Final = 2.0
 """Seconds between updates of the metrics."""
-ALIVE_WITHIN: Final = 60.0
-"""Seconds after which a stalled main loop or lease thread counts as dead."""
 FINISH_WITHIN: Final = 8.0
 """Seconds to settle unanswered binds after a stop request."""
 EVICT_OVER_COMMITTED_AFTER: Final = 15.0
@@ -149,7 +148,7 @@ class SchedulerDaemon:
         self._log = log
         self._published = PublishedMetrics()
         self._stop = threading.Event()
-        self._round_at = clock.monotonic()
+        self._pulse = DaemonPulse(clock)
         self._is_synced = False
         self._has_worked = False
         self._finish_until = float("inf")
@@ -200,6 +199,7 @@ class SchedulerDaemon:
                 quiet = self._store.is_quiet
                 leading = LeaderThread(self._elector, self._clock, self._log, quiet)
                 self._leading = stack.enter_context(leading)
+                self._pulse.follow(leading)
             while not self._is_over():
                 self._round()
 
@@ -225,7 +225,7 @@ class SchedulerDaemon:
 
     def _round(self) -> None:
         """Stand by, or lead until the lease, the plane or the daemon ends."""
-        self._round_at = self._clock.monotonic()
+        self._pulse.beat()
         self._adopt_changes()
         if self._leading is not None:
             self._leading.check()
@@ -345,7 +345,7 @@ class SchedulerDaemon:
 
     def _check(self) -> None:
         """Raise if the plane must be discarded."""
-        now = self._round_at = self._clock.monotonic()
+        now = self._pulse.beat()
         if not self._leads() or now > self._finish_until:
             raise StoppedError
         if self._is_over() and (not self._is_synced or self._store.troubles()):
@@ -353,31 +353,20 @@ class SchedulerDaemon:
 
     def _pages(self) -> Pages:
         return {
-            "/livez": self._alive,
-            "/healthz": self._alive,
+            "/livez": self._pulse.alive,
+            "/healthz": self._pulse.alive,
             "/readyz": self._ready,
             "/metrics": lambda: ProbePage(True, self._published.text()),
         }
 
-    def _alive(self) -> ProbePage:
-        """Alive while the main loop runs, leading or not, and the lease is being renewed."""
-        late = self._clock.monotonic() - self._round_at
-        if late > ALIVE_WITHIN:
-            return ProbePage(False, f"the main loop has been stalled for {late:.0f} s\n")
-        trouble = self._leading.trouble(ALIVE_WITHIN) if self._leading is not None else ""
-        return ProbePage(not trouble, f"{trouble or 'ok'}\n")
-
     def _ready(self) -> ProbePage:
         """Ready to schedule, or to take over."""
-        alive = self._alive()
+        alive = self._pulse.alive()
         if not alive.is_well:
             return alive
-        if self._elector is not None and not self._elector.leads():
-            if self._elector.trouble:
-                return ProbePage(False, f"the lease: {self._elector.trouble}\n")
-            return ProbePage(
-                True, f"standing by for {self._elector.holder or 'an unknown leader'}\n"
-            )
+        standby = self._pulse.standby()
+        if standby is not None:
+            return standby
         troubles = [f"{name}: {text}\n" for name, text in self._store.troubles().items()]
         if not self._is_synced:
             return ProbePage(False, "".join(["not synced yet\n", *troubles]))

@@ -18,6 +18,7 @@ from stretto.reconcile.own_writes import OwnWrites
 from stretto.stores.later_lists import NotListedError
 from stretto.stores.reflector import Reflector
 from stretto.stores.render import render
+from stretto.stores.scoped import ScopedStore
 from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
 
 Fields = dict[str, Any]
@@ -258,6 +259,7 @@ class StoreCache:
         self._reflectors: dict[Kind, Reflector] = {}
         self._numbers: dict[Kind, int] = {}
         self._waiting: set[Kind] = set()
+        self._scoped: set[Kind] = set()
         self._refused: dict[Kind, tuple[float, str]] = {}
         self._end = store.subscribe(self._mark)
 
@@ -265,10 +267,21 @@ class StoreCache:
         """The cache of a kind; it is empty until the next ``poll``."""
         cache = self._caches.get(kind)
         if cache is None:
-            cache = self._caches[kind] = ObjectCache(kind, self.name, self._publish)
-            self._reflectors[kind] = Reflector(self.store, kind, cache)
-            self._numbers.setdefault(kind, len(self._numbers))
-            self._waiting.add(kind)
+            return self._followed(kind, self.store)
+        if kind in self._scoped:
+            self._scoped.discard(kind)
+            self._read_from(self.store, cache)
+        return cache
+
+    def follow_in(self, kind: Kind, namespace: str) -> ObjectCache:
+        """The cache of a kind of which only one namespace need be read.
+
+        It holds more if the whole kind is followed too.
+        """
+        cache = self._caches.get(kind)
+        if cache is None:
+            cache = self._followed(kind, ScopedStore(self.store, namespace))
+            self._scoped.add(kind)
         return cache
 
     def follow_synced(self, kind: Kind) -> ObjectCache:
@@ -345,6 +358,20 @@ class StoreCache:
         self._end()
         for kind in self.kinds:
             self.unfollow(kind)
+
+    def _followed(self, kind: Kind, store: Store) -> ObjectCache:
+        cache = self._caches[kind] = ObjectCache(kind, self.name, self._publish)
+        self._numbers.setdefault(kind, len(self._numbers))
+        self._read_from(store, cache)
+        return cache
+
+    def _read_from(self, store: Store, cache: ObjectCache) -> None:
+        """Read a kind from the beginning."""
+        before = self._reflectors.get(cache.kind)
+        if before is not None:
+            before.close()
+        self._reflectors[cache.kind] = Reflector(store, cache.kind, cache)
+        self._waiting.add(cache.kind)
 
     def _mark(self, kind: Kind) -> None:
         reflector = self._reflectors.get(kind)

@@ -5,7 +5,7 @@ key of one controller that fails is retried alone with exponential back-off.
 """
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
@@ -72,6 +72,10 @@ class ReconcileLoop:
         self._silent: dict[str, float] = {}
         #: Last error of each key that waits for a retry: (name of the controller, key) -> message.
         self.errors: dict[tuple[str, Hashable], str] = {}
+        #: Reconciliations by name of the controller and result, ``ok`` or ``error``.
+        self.counts: Counter[tuple[str, str]] = Counter()
+        #: Seconds of reconciliations by name of the controller.
+        self.seconds: Counter[str] = Counter()
 
     # ---------------------------------------------------------------- parts
 
@@ -109,8 +113,11 @@ class ReconcileLoop:
 
     # ---------------------------------------------------------------- running
 
-    def step(self) -> int:
+    def step(self, most: int | None = None) -> int:
         """Reconcile all that is due now, including what that makes due; returns the number.
+
+        Args:
+            most: reconciliations after which the step ends; ``None`` for no limit.
 
         Raises:
             StrettoError: the controllers do not settle.
@@ -125,6 +132,8 @@ class ReconcileLoop:
             if key is not None:
                 self._reconcile(index, key, now)
                 done += 1
+            if most is not None and done >= most:
+                return done
             if done >= QUIET_ROUNDS * max(1, len(self._controllers)):
                 names = ", ".join(self.busy(now)) or "unknown"
                 raise StrettoError(f"controllers do not settle; still due: {names}")
@@ -141,6 +150,17 @@ class ReconcileLoop:
             for controller, queue in zip(self._controllers, self._queues, strict=True)
             if (due := queue.next_due()) is not None and due <= now
         ]
+
+    def lengths(self, now: float) -> dict[str, tuple[int, int]]:
+        """Keys that are due and keys that become due later, by name of the controller."""
+        return {
+            controller.name: (due := queue.due_by(now), len(queue) - due)
+            for controller, queue in zip(self._controllers, self._queues, strict=True)
+        }
+
+    def failed(self) -> Counter[str]:
+        """Number of keys whose last reconciliation failed, by name of the controller."""
+        return Counter(name for name, _ in self.errors)
 
     def _read(self, now: float) -> None:
         """Read all stores and make affected keys due."""
@@ -180,7 +200,7 @@ class ReconcileLoop:
     def _reconcile(self, index: int, key: Hashable, now: float) -> None:
         """Reconcile one key; a failure delays this key only."""
         controller, place = self._controllers[index], (index, key)
-        name = controller.name
+        name, began = controller.name, self._clock.monotonic()
         try:
             again = controller.reconcile(key, now)
         except Exception as error:  # noqa: BLE001 - a malformed object must not stop the others
@@ -189,6 +209,7 @@ class ReconcileLoop:
             after = LISTED_WITHIN if isinstance(error, NotListedError) else after
             delay = self._backoff.delay(failures) if after is None else after
             self.errors[name, key] = str(error)
+            self.counts[name, "error"] += 1
             unexpected = not isinstance(error, RetryError | StrettoError)
             level = logging.ERROR if unexpected else logging.DEBUG
             text = "%s: %s: %s; retried in %g s"
@@ -197,5 +218,7 @@ class ReconcileLoop:
             return
         self._failures.pop(place, None)
         self.errors.pop((name, key), None)
+        self.counts[name, "ok"] += 1
+        self.seconds[name] += self._clock.monotonic() - began  # type: ignore[assignment]
         if again is not None:
             self._queues[index].add(key, now + again)

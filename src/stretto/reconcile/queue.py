@@ -20,6 +20,10 @@ class DelayQueue(Generic[Key]):
         """Number of keys."""
         return len(self._due)
 
+    def due_by(self, now: float) -> int:
+        """Number of keys that are due."""
+        return sum(at <= now for at, _ in self._due.values())
+
     def add(self, key: Key, at: float) -> None:
         """Add a key; one that is due earlier already stays as it is."""
         waiting = self._due.get(key)

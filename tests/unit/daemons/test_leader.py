@@ -12,7 +12,8 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log, LogFormat
-from stretto.daemons.scheduler import ALIVE_WITHIN, SchedulerConfig, SchedulerDaemon
+from stretto.daemons.pulse import ALIVE_WITHIN
+from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.stores.embedded.memory import MemoryStore

@@ -17,8 +17,8 @@ from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.later_lists import LaterLists
 from stretto.stores.store import Store
 
-MEMBER_OPTIONS: Final = KubeOptions(write_timeout=3.0, read_timeout=4.0, answer=4.0)
-"""Shorter times than those of a scheduler: one silent member must not delay the others for long."""
+MEMBER_OPTIONS: Final = KubeOptions(connect=2.0, write_timeout=3.0, read_timeout=4.0, answer=4.0)
+"""A write has landed after six seconds or never will, as a lease requires."""
 _REFUSALS: Final = (401, 403)
 
 
@@ -49,15 +49,22 @@ class KubeMember:
 class KubeConnector:
     """Opens connections to API servers."""
 
-    def __init__(self, rng: Rng, options: KubeOptions = MEMBER_OPTIONS) -> None:
+    def __init__(
+        self,
+        rng: Rng,
+        options: KubeOptions = MEMBER_OPTIONS,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Open connections.
 
         Args:
             rng: spreads waits between attempts.
             options: timeouts and limits of every connection.
+            may_write: called before each write; only a leader may send one.
         """
         self._rng = rng
         self._options = options
+        self._may_write = may_write
 
     def connect(
         self, name: str, spec: FederatedClusterSpec, credentials: ClusterCredentials
@@ -68,7 +75,9 @@ class KubeConnector:
             InputError: the address or the credentials cannot be used.
         """
         access = SecretAccess(spec, credentials)
-        return KubeMember(KubeStore(access, self._rng.child("member", name), self._options))
+        store = KubeStore(access, self._rng.child("member", name), self._options)
+        store.fence(self._may_write)
+        return KubeMember(store)
 
 
 def _forwarding(made: Future[MemberProbe]) -> Callable[[Future[ServerSurvey]], None]:

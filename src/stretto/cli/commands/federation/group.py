@@ -16,6 +16,7 @@ _VERBS: Final[Mapping[str, Verb]] = {
     "simulate": _verb(
         "simulate:simulate", "Compare policies over a fleet, and what if.", VerbGroup.OFFLINE
     ),
+    "run": _verb("run:run", "Run the controllers over a host and members.", VerbGroup.DAEMONS),
     "clusters": _verb("clusters:clusters", "List the member clusters."),
     "plan": _verb("plan:plan", "Show where objects would go."),
     "explain": _verb("explain:explain", "Explain why an object is, or is not, in a cluster."),

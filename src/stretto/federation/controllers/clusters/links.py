@@ -67,7 +67,7 @@ class MemberLinks:
         self._reader = reader
         self._closed = closed
         self._links: dict[str, _Link] = {}
-        self._secrets = fleet.host.follow(SECRET)
+        self._secrets = fleet.host.follow_in(SECRET, fleet.settings.namespace)
 
     def connection(self, name: str) -> MemberConnection | None:
         """The connection to a cluster; ``None`` if it is not open."""

@@ -102,6 +102,11 @@ class MemberDeliveries:
         """Number of writes in flight to a member."""
         return self._counts[cluster]
 
+    @property
+    def unanswered(self) -> bool:
+        """Whether any write is in flight."""
+        return any(not each.future.done() for each in self._sent.values())
+
     def meanwhile(self, place: DeliveryPlace) -> Status | None:
         """The state of an object whose write is not answered yet; ``None`` without one."""
         sent = self._sent.get(place)

@@ -1,0 +1,1 @@
+"""The controllers of a federation as a process: elected, probed, measured and stopped in order."""

@@ -1,0 +1,46 @@
+"""Whether a daemon is alive, and whether it stands by: what its probes answer."""
+
+from typing import Final
+
+from stretto.base.clock import Clock
+from stretto.daemons.leader import LeaderThread
+from stretto.daemons.probes import ProbePage
+
+ALIVE_WITHIN: Final = 60.0
+"""Seconds after which a stalled main loop or lease thread counts as dead."""
+
+
+class DaemonPulse:
+    """The beats of a main loop, and the thread that renews the lease."""
+
+    def __init__(self, clock: Clock) -> None:
+        """A daemon that has just started, without a lease."""
+        self._clock = clock
+        self._beat_at = clock.monotonic()
+        self._leading: LeaderThread | None = None
+
+    def follow(self, leading: LeaderThread) -> None:
+        """Watch the thread that renews the lease."""
+        self._leading = leading
+
+    def beat(self) -> float:
+        """The main loop runs; the monotonic time."""
+        self._beat_at = self._clock.monotonic()
+        return self._beat_at
+
+    def alive(self) -> ProbePage:
+        """Alive while the main loop runs, leading or not, and the lease is being renewed."""
+        late = self._clock.monotonic() - self._beat_at
+        if late > ALIVE_WITHIN:
+            return ProbePage(False, f"the main loop has been stalled for {late:.0f} s\n")
+        trouble = self._leading.trouble(ALIVE_WITHIN) if self._leading is not None else ""
+        return ProbePage(not trouble, f"{trouble or 'ok'}\n")
+
+    def standby(self) -> ProbePage | None:
+        """The answer of a standby: ready to take over, or not; ``None`` if it leads."""
+        elector = self._leading.elector if self._leading is not None else None
+        if elector is None or elector.leads():
+            return None
+        if elector.trouble:
+            return ProbePage(False, f"the lease: {elector.trouble}\n")
+        return ProbePage(True, f"standing by for {elector.holder or 'an unknown leader'}\n")
