@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
+from stretto.api.types.quality import quality_of_service
 from stretto.api.wire.kinds import POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.workloads.cluster import ENDED, LocalCluster
@@ -139,21 +140,3 @@ def _containers(pod: StoredObject, state: Fields, *, is_ready: bool) -> list[Fie
         }
         for each in pod.spec.get("containers") or ()
     ]
-
-
-def quality_of_service(spec: Fields) -> str:
-    """The QoS class of a pod, by the requests and limits of its containers."""
-    amounts = [each.get("resources") or {} for each in spec.get("containers") or ()]
-    if not any(each.get("requests") or each.get("limits") for each in amounts):
-        return "BestEffort"
-    bounded = ("cpu", "memory")
-    is_guaranteed = all(
-        set(bounded) <= set(each.get("limits") or {})
-        and all(
-            (each.get("requests") or each["limits"]).get(name, each["limits"][name])
-            == each["limits"][name]
-            for name in bounded
-        )
-        for each in amounts
-    )
-    return "Guaranteed" if is_guaranteed else "Burstable"

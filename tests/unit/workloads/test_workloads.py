@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stretto.api.types.quality import quality_of_service
 from stretto.api.wire.kinds import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -22,7 +23,6 @@ from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import make_node
 from stretto.workloads.deployments import UpdateWindow, update_window
-from stretto.workloads.kubelet import quality_of_service
 
 Fields = dict[str, Any]
 

@@ -151,8 +151,9 @@ def forbidden(group: str, resource: str, name: str, why: str) -> ApiError:
 
 def invalid(kind: Kind, name: str, causes: Sequence[tuple[str, str, str]]) -> ApiError:
     """422 with causes ``(reason, message, field)``."""
-    texts = [f"{field}: {message}" if field else message for _, message, field in causes]
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(dict.fromkeys(texts))}]"
+    found = (f"{field}: {message}" if field else message for _, message, field in causes)
+    texts = list(dict.fromkeys(found))
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     word = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     details = details_of(kind.group, kind.kind, name)
     details["causes"] = [

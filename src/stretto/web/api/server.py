@@ -50,6 +50,8 @@ class ApiSettings:
     uses_accounts: bool = False
     #: PEM key that signs tokens of ServiceAccounts; empty for a key of this process.
     accounts_key: bytes = b""
+    #: Whether containers may be privileged.
+    allows_privileged: bool = True
 
 
 class ApiServer:
@@ -68,6 +70,7 @@ class ApiServer:
             (after_definition, after_role),
             AccountTokens(settings.accounts_key),
             self._token_user,
+            settings.allows_privileged,
         )
         make_objects(self._state)
         refresh(self._state)

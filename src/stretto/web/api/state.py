@@ -65,6 +65,8 @@ class ApiState:
     accounts: AccountTokens = field(default_factory=AccountTokens)
     #: The user of a token; ``None`` for an unknown one.
     authenticate: Callable[[str], User | None] = lambda _: None
+    #: Whether containers may be privileged.
+    allows_privileged: bool = True
 
     @property
     def now(self) -> str:

@@ -65,7 +65,7 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         metadata["name"] = _generated(state, metadata["generateName"])
     prepare_new(state, call, item)
     errors = check_metadata(metadata, strategy.name_rule, namespaced=resource.kind.namespaced)
-    refuse(call, metadata.get("name", ""), errors + kind_errors(call, item, None))
+    refuse(call, metadata.get("name", ""), errors + kind_errors(state, call, item, None))
     for admit in state.validating:
         admit(state, admission)
     if call.options.dry_run:
@@ -122,7 +122,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     """
     call, item = admission.call, admission.item or {}
     errors = check_metadata_update(item["metadata"], old.item["metadata"])
-    errors += kind_errors(call, item, old.item)
+    errors += kind_errors(state, call, item, old.item)
     refuse(call, item["metadata"]["name"], errors)
     for admit in state.validating:
         admit(state, admission)

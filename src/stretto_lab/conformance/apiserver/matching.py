@@ -13,7 +13,7 @@ _PATTERNS: Final = {
     "UID": r"[0-9a-f-]{36}",
     "RV": r"\d+",
     "LRV": r"\d+",
-    "GEN": r"\d+",
+    "GEN": r"[0-9a-z]+",
     "TIME": (
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
         r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}"

@@ -45,6 +45,7 @@ class SessionReplay:
             Rng(2),
             TokenTable(users | nodes),
             uses_accounts=setup.server in ("sa", "full"),
+            allows_privileged=False,
         )
         self._server = ApiServer(store, settings)
         tokens = {name: f"token-{name}" for name in _USERS}

@@ -77,9 +77,10 @@ def unsupported(field: str, value: Any, allowed: Sequence[str]) -> FieldError:
     return FieldError("FieldValueNotSupported", text, field)
 
 
-def duplicate(field: str, value: Any) -> FieldError:
+def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
     """A value that occurs twice."""
-    return FieldError("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
+    text = f"Duplicate value: {shown(value)}{_after(detail)}"
+    return FieldError("FieldValueDuplicate", text, field)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
@@ -87,9 +88,10 @@ def forbidden(field: str, detail: str) -> FieldError:
     return FieldError("FieldValueForbidden", f"Forbidden{_after(detail)}", field)
 
 
-def missing(field: str, value: Any) -> FieldError:
+def missing(field: str, value: Any, detail: str = "") -> FieldError:
     """A reference to something that does not exist."""
-    return FieldError("FieldValueNotFound", f"Not found: {shown(value)}", field)
+    text = f"Not found: {shown(value)}{_after(detail)}"
+    return FieldError("FieldValueNotFound", text, field)
 
 
 def too_long(field: str, limit: int) -> FieldError:

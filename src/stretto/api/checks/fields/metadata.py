@@ -120,9 +120,11 @@ def _changed_metadata(new: Json, old: Json) -> Errors:
         value = new.get(name)
         if value != old.get(name):
             found.append(immutable(f"metadata.{name}", value if value is not None else ""))
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if new.get(name) != old.get(name):
-            found.append(immutable(f"metadata.{name}", new.get(name)))
+    if new.get("deletionTimestamp") and not old.get("deletionTimestamp"):
+        found.append(immutable("metadata.deletionTimestamp", new["deletionTimestamp"]))
+    grace = new.get("deletionGracePeriodSeconds")
+    if grace is not None and grace != old.get("deletionGracePeriodSeconds"):
+        found.append(immutable("metadata.deletionGracePeriodSeconds", grace))
     if old.get("deletionTimestamp"):
         extra = [
             each

@@ -1,6 +1,7 @@
 """Rules about names, labels and other texts, with the messages of kube-apiserver."""
 
 import ipaddress
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,12 +18,43 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DNS1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_SEARCH: Final = re.compile(
+    r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
+)
+_WILDCARD: Final = re.compile(
+    r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+)
+_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_URL_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _LABEL_LIMIT: Final = 63
 _SUBDOMAIN_LIMIT: Final = 253
 _SHORT_LIMIT: Final = 52
 _ANNOTATIONS_LIMIT: Final = 256 << 10
 
 ADDRESS_TEXT: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_ENV_TEXT: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other than "
+    "'='"
+)
+_URL_PATH_TEXT: Final = (
+    "a valid path must consist of characters permitted by RFC 3986 (e.g. '/path')"
+)
+_CONFIG_KEY_TEXT: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+    "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_SEARCH_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' "
+    "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+    "used for validation is "
+    "'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')"
+)
+_WILDCARD_TEXT: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which "
+    "must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric "
+    "character (e.g. '*.example.com', regex used for validation is "
+    "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
 LABEL_TEXT: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
@@ -91,6 +123,84 @@ def dns_1035(text: str) -> list[str]:
     """What is wrong with a DNS-1035 label."""
     found = _length(text, _LABEL_LIMIT)
     return found if _DNS1035.fullmatch(text) else [*found, DNS1035_TEXT]
+
+
+def config_key(text: str) -> list[str]:
+    """What is wrong with a key of a ConfigMap or a Secret."""
+    found = _length(text, _SUBDOMAIN_LIMIT)
+    if not _CONFIG_KEY.fullmatch(text):
+        found.append(_CONFIG_KEY_TEXT)
+    elif text in (".", ".."):
+        found.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        found.append("must not start with '..'")
+    return found
+
+
+def env_name(text: str) -> list[str]:
+    """What is wrong with the name of an environment variable."""
+    if all(" " <= each <= "~" and each != "=" for each in text):
+        return []
+    return [_ENV_TEXT]
+
+
+def search_domain(text: str) -> list[str]:
+    """What is wrong with a search domain of DNS, which may have underscores."""
+    plain = text.removesuffix(".") if len(text) > 1 else text
+    return [] if text == "." or _SEARCH.fullmatch(plain) else [_SEARCH_TEXT]
+
+
+def wildcard_subdomain(text: str) -> list[str]:
+    """What is wrong with a subdomain that begins with a wildcard."""
+    found = _length(text, _SUBDOMAIN_LIMIT)
+    return found if _WILDCARD.fullmatch(text) else [*found, _WILDCARD_TEXT]
+
+
+def fully_qualified(text: str, segments: int = 2) -> list[str]:
+    """What is wrong with a domain name of at least some segments."""
+    plain = text.removesuffix(".") if segments == 2 else text
+    problems = dns_subdomain(plain)
+    if problems:
+        return problems
+    if len(plain.split(".")) < segments:
+        words = {2: "two", 3: "three"}
+        return [f"should be a domain with at least {words[segments]} segments separated by dots"]
+    return []
+
+
+def driver_name(text: str) -> list[str]:
+    """What is wrong with the name of a CSI driver."""
+    if len(text) > _LABEL_LIMIT:
+        return [f"must be no more than {_LABEL_LIMIT} bytes"]
+    return dns_subdomain(text.lower())
+
+
+def domain_path(text: str, field: str) -> Errors:
+    """A path with a domain as its first segment."""
+    if not text:
+        return [required(field)]
+    domain, slash, rest = text.partition("/")
+    if not slash or not domain or not rest:
+        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        return [invalid(field, text, detail)]
+    found = [invalid(field, domain, each) for each in dns_subdomain(domain)]
+    if not _URL_PATH.fullmatch(rest):
+        found.append(invalid(field, rest, _URL_PATH_TEXT))
+    return found
+
+
+def json_complaint(content: bytes) -> str:
+    """What Go's decoder says about a JSON text; empty if nothing is wrong."""
+    try:
+        json.loads(content)
+    except json.JSONDecodeError as error:
+        if not content.strip() or error.pos >= len(content.decode(errors="replace").rstrip()):
+            return "unexpected end of JSON input"
+        found = content.decode(errors="replace")[error.pos]
+        return f"invalid character '{found}' looking for beginning of value"
+    except UnicodeDecodeError:
+        return "invalid UTF-8"
+    return ""
 
 
 def path_segment(text: str) -> list[str]:

@@ -3,12 +3,24 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import invalid, required
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    invalid,
+    missing,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.texts import qualified_name
 from stretto.api.wire.quantity import nano
 
 Json = dict[str, Any]
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
+_HUGE: Final = "hugepages-"
+_WHOLE: Final = 10**9
+_NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 def check_resources(resources: Json, path: str) -> Iterator[Any]:
@@ -17,20 +29,76 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
     for word, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in sorted(amounts.items()):
             where = f"{path}.{word}[{name}]"
-            if "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
-                text = "must be a standard resource type or fully qualified"
-                yield invalid(where, name, text)
-                yield invalid(where, name, "must be a standard resource for containers")
+            if name not in _STANDARD:
+                yield from _resource_name(name, where)
             if nano(amount, where) < 0:
-                yield invalid(where, amount, "must be greater than or equal to 0")
+                yield invalid(where, amount, _NOT_NEGATIVE)
+            elif "/" in name and nano(amount, where) % _WHOLE:
+                yield invalid(where, amount, "must be an integer")
     for name, amount in sorted(requests.items()):
         where = f"{path}.requests"
         limit = limits.get(name)
         if limit is None:
             if "/" in name:
-                yield required(
-                    f"{path}.limits", "Limit must be set for non overcommitable resources"
-                )
+                detail = "Limit must be set for non overcommitable resources"
+                yield required(f"{path}.limits", detail)
         elif nano(amount, where) > nano(limit, where):
             text = f"must be less than or equal to {name} limit of {limit}"
             yield invalid(where, amount, text)
+        elif _is_fixed(name) and nano(amount, where) != nano(limit, where):
+            yield invalid(where, amount, f"must be equal to {name} limit of {limit}")
+    names = {*requests, *limits}
+    if any(name.startswith(_HUGE) for name in names) and not names & {"cpu", "memory"}:
+        yield forbidden(path, "HugePages require cpu or memory")
+
+
+def _is_fixed(name: str) -> bool:
+    """Whether a resource cannot be over-committed."""
+    return "/" in name or name.startswith(_HUGE)
+
+
+def _resource_name(name: str, where: str) -> Iterator[Any]:
+    problems = qualified_name(name)
+    yield from (invalid(where, name, each) for each in problems)
+    if not problems and "/" not in name and not name.startswith(_HUGE):
+        yield invalid(where, name, "must be a standard resource type or fully qualified")
+        yield invalid(where, name, "must be a standard resource for containers")
+
+
+def check_pod_resources(resources: Json, path: str) -> Errors:
+    """Requests and limits of a whole pod."""
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    found: Errors = []
+    for word, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in sorted(amounts.items()):
+            where = f"{path}.{word}[{name}]"
+            if name not in ("cpu", "memory") and not name.startswith(_HUGE):
+                found.append(unsupported(where, name, ("cpu", "memory")))
+            if nano(amount, where) < 0:
+                found.append(invalid(where, amount, _NOT_NEGATIVE))
+    for name, amount in sorted(requests.items()):
+        where, limit = f"{path}.requests", limits.get(name)
+        if limit is not None and nano(amount, where) > nano(limit, where):
+            text = f"must be less than or equal to {name} limit of {limit}"
+            found.append(invalid(where, amount, text))
+    return found
+
+
+def check_claims(resources: Json, path: str, claims: frozenset[str]) -> Errors:
+    """Resource claims that a container uses."""
+    found: Errors = []
+    seen: set[tuple[str, str]] = set()
+    for index, claim in enumerate(resources.get("claims") or ()):
+        where, name = f"{path}.claims[{index}]", claim.get("name", "")
+        pair = name, claim.get("request", "")
+        if not name:
+            found.append(required(where))
+            continue
+        if pair in seen:
+            found.append(duplicate(where, name))
+        seen.add(pair)
+        if name not in claims:
+            detail = "must be one of the names in pod.spec.resourceClaims"
+            detail += "" if claims else " which is empty"
+            found.append(missing(where, name, detail))
+    return found

@@ -14,7 +14,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.texts import check_labels, dns_label, qualified_name
+from stretto.api.checks.fields.texts import check_labels, dns_label, label_key
 
 Json = dict[str, Any]
 
@@ -50,6 +50,15 @@ def count_or_percent(value: Any, field: str) -> Errors:
     return not_negative(value, field)
 
 
+def is_network(text: str) -> bool:
+    """Whether a text is a network such as ``10.0.0.0/8``."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
+
+
 def is_address(text: str) -> bool:
     """Whether a text is an IP address."""
     try:
@@ -78,10 +87,8 @@ def check_selector(selector: Json | None, field: str) -> Errors:
                 found.append(forbidden(f"{where}.values", detail))
         else:
             found.append(invalid(f"{where}.operator", operator, "not a valid selector operator"))
-        found += [
-            invalid(f"{where}.key", rule.get("key", ""), each)
-            for each in qualified_name(rule.get("key", ""))
-        ]
+        key = rule.get("key", "")
+        found += [invalid(f"{where}.key", key, each) for each in label_key(key)]
     return found
 
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.errors import invalid as invalid_field
+from stretto.api.checks.kinds.pods.security import PRIVILEGED
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
 from stretto.api.schema.decoding import Decoding, decode
@@ -12,6 +13,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.objects import check_custom, shown_custom
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.state import ApiState
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
@@ -89,7 +91,9 @@ def restore(item: Json, old: Json) -> None:
     metadata, before = item["metadata"], old["metadata"]
     if "creationTimestamp" in before:
         metadata["creationTimestamp"] = before["creationTimestamp"]
-    for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    if "deletionTimestamp" in before:
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    for name in ("uid", "deletionGracePeriodSeconds"):
         if metadata.get(name) is None and name in before:
             metadata[name] = before[name]
     metadata.pop("selfLink", None)
@@ -118,11 +122,13 @@ def merge_owners(call: Call, metadata: Json) -> None:
         )
 
 
-def kind_errors(call: Call, item: Json, old: Json | None) -> Errors:
+def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
     """The refused fields of a kind of Kubernetes or of a custom one."""
     if call.resource.definition is not None:
         return check_custom(call.resource, item, old, call.route.subresource)
-    errors = check_kind(call.resource.key, item, old)
+    errors = check_kind(call.resource.key, item, old, call.route.subresource)
+    if state.allows_privileged:
+        errors = [each for each in errors if not each.message.endswith(PRIVILEGED)]
     if not errors and not call.route.subresource:
         call.warnings += warnings_of(call.resource.key, item)
     return errors

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from stretto.api.admission.defaulting.workloads import TEMPLATE_GENERATION
+from stretto.api.types.quality import quality_of_service
 from stretto.web.api.call import Call
 from stretto.web.api.objects import addresses
 from stretto.web.api.state import ApiState
@@ -28,7 +29,7 @@ def prepare_changed(state: ApiState, call: Call, item: Json, old: Json) -> None:
 
 
 def _pod(state: ApiState, item: Json) -> None:
-    status: Json = {"phase": "Pending", "qosClass": qos_class(item["spec"])}
+    status: Json = {"phase": "Pending", "qosClass": quality_of_service(item["spec"])}
     if item["spec"].get("schedulingGates"):
         status["conditions"] = [
             {
@@ -41,34 +42,6 @@ def _pod(state: ApiState, item: Json) -> None:
             }
         ]
     item["status"] = status
-
-
-def qos_class(spec: Json) -> str:
-    """The quality of service of a pod: Guaranteed, Burstable or BestEffort."""
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    sets = (
-        [spec["resources"]]
-        if spec.get("resources")
-        else [each.get("resources") or {} for each in containers]
-    )
-    counted = [
-        {
-            kind: {
-                key: value
-                for key, value in (each.get(kind) or {}).items()
-                if key in ("cpu", "memory") and value != "0"
-            }
-            for kind in ("requests", "limits")
-        }
-        for each in sets
-    ]
-    if not any(each["requests"] or each["limits"] for each in counted):
-        return "BestEffort"
-    guaranteed = all(
-        set(each["limits"]) == {"cpu", "memory"} and each["requests"] == each["limits"]
-        for each in counted
-    )
-    return "Guaranteed" if guaranteed else "Burstable"
 
 
 def _namespace(_state: ApiState, item: Json) -> None:

@@ -1,0 +1,105 @@
+"""Schedules of CronJobs: five fields, or a descriptor such as ``@daily``."""
+
+import re
+from typing import Final, NamedTuple
+
+_DESCRIPTORS: Final = frozenset(
+    {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
+)
+_EVERY: Final = "@every "
+_DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
+_FIELDS: Final = 5
+
+
+class _Range(NamedTuple):
+    """The values of one field."""
+
+    #: Least value.
+    low: int
+    #: Greatest value.
+    high: int
+    #: Names of values, from the least one.
+    names: tuple[str, ...] = ()
+
+
+_MONTHS: Final = (
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+)  # fmt: skip
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_RANGES: Final = (
+    _Range(0, 59),
+    _Range(0, 23),
+    _Range(1, 31),
+    _Range(1, 12, _MONTHS),
+    _Range(0, 6, _DAYS),
+)
+
+
+def schedule_problem(schedule: str) -> str:
+    """What is wrong with a schedule, in the words of Kubernetes' parser; empty if nothing is."""
+    if schedule.startswith("@"):
+        return _descriptor_problem(schedule)
+    fields = schedule.split()
+    if len(fields) != _FIELDS:
+        return f"expected exactly {_FIELDS} fields, found {len(fields)}: [{' '.join(fields)}]"
+    for field, bounds in zip(fields, _RANGES, strict=True):
+        for part in field.split(","):
+            problem = _part_problem(part, bounds)
+            if problem:
+                return problem
+    return ""
+
+
+def _descriptor_problem(schedule: str) -> str:
+    if schedule in _DESCRIPTORS:
+        return ""
+    if schedule.startswith(_EVERY):
+        duration = schedule.removeprefix(_EVERY)
+        if _DURATION.fullmatch(duration):
+            return ""
+        return f'failed to parse duration {schedule}: time: invalid duration "{duration}"'
+    return f"unrecognized descriptor: {schedule}"
+
+
+def _part_problem(part: str, bounds: _Range) -> str:
+    """What is wrong with one item of a field: a value, a range, each with a step."""
+    span, *steps = part.split("/")
+    ends = span.split("-")
+    if len(steps) > 1:
+        return f"too many slashes: {part}"
+    if len(ends) > 2:
+        return f"too many hyphens: {part}"
+    if ends[0] in ("*", "?"):
+        low, high = bounds.low, bounds.high
+    else:
+        numbers = []
+        for text in ends:
+            number = _number(text, bounds)
+            if isinstance(number, str):
+                return number
+            numbers.append(number)
+        low, high = numbers[0], numbers[-1]
+    step: int | str = 1
+    if steps:
+        step = _number(steps[0], _Range(0, 0))
+        if isinstance(step, str):
+            return step
+        high = bounds.high if len(ends) == 1 else high
+    if low < bounds.low:
+        return f"beginning of range ({low}) below minimum ({bounds.low}): {part}"
+    if high > bounds.high:
+        return f"end of range ({high}) above maximum ({bounds.high}): {part}"
+    if low > high:
+        return f"beginning of range ({low}) beyond end of range ({high}): {part}"
+    return f"step of range should be a positive number: {part}" if step == 0 else ""
+
+
+def _number(text: str, bounds: _Range) -> int | str:
+    """A number or a name as a number; otherwise what is wrong with it."""
+    if text.lower() in bounds.names:
+        return bounds.low + bounds.names.index(text.lower())
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if text.startswith("-") and text[1:].isdigit():
+        return f"negative number ({text}) not allowed: {text}"
+    return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'

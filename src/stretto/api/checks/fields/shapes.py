@@ -1,0 +1,178 @@
+"""Rules as values: a rule maps a value and its path to the refused fields.
+
+    SPEC = members({"replicas": not_negative, "mode": choice("A", "B"), "parts": each(PART)})
+    errors = SPEC(item.get("spec"), "spec")
+
+An absent value is ``None``; Go holds it as the zero of its type, so a rule without ``optional``
+treats it as empty. Errors come in the order of the table, which is that of kube-apiserver.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    FieldError,
+    duplicate,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+    too_many,
+    unsupported,
+)
+
+Rule = Callable[[Any, str], Errors]
+"""The refused fields of a value at a path."""
+
+
+def members(table: Mapping[str, Rule]) -> Rule:
+    """An object whose members have rules; an absent object has absent members."""
+    pairs = tuple(table.items())
+
+    def check(value: Any, path: str) -> Errors:
+        value, prefix = value or {}, f"{path}." if path else ""
+        found: Errors = []
+        for name, rule in pairs:
+            errors = rule(value.get(name), prefix + name)
+            if errors:
+                found += errors
+        return found
+
+    return check
+
+
+def every(*rules: Rule) -> Rule:
+    """All of some rules, in order."""
+
+    def check(value: Any, path: str) -> Errors:
+        return [error for rule in rules for error in rule(value, path)]
+
+    return check
+
+
+def first_of(*rules: Rule) -> Rule:
+    """The first of some rules that refuses the value."""
+
+    def check(value: Any, path: str) -> Errors:
+        return next((errors for rule in rules if (errors := rule(value, path))), [])
+
+    return check
+
+
+def optional(rule: Rule) -> Rule:
+    """A rule for a value that may be absent."""
+    return lambda value, path: [] if value is None else rule(value, path)
+
+
+def filled(rule: Rule) -> Rule:
+    """A rule for a value that may be empty."""
+    return lambda value, path: rule(value, path) if value else []
+
+
+def each(rule: Rule) -> Rule:
+    """A rule for the items of a list."""
+
+    def check(value: Any, path: str) -> Errors:
+        return [
+            error
+            for index, item in enumerate(value or ())
+            for error in rule(item, f"{path}[{index}]")
+        ]
+
+    return check
+
+
+def by_key(rule: Rule) -> Rule:
+    """A rule for the values of a map, in the order of its keys."""
+
+    def check(value: Any, path: str) -> Errors:
+        return [
+            error
+            for key in sorted(value or ())
+            for error in rule((value or {})[key], f"{path}[{key}]")
+        ]
+
+    return check
+
+
+def unique(key: str) -> Rule:
+    """No two items of a list have the same value of a member."""
+
+    def check(value: Any, path: str) -> Errors:
+        seen: set[Any] = set()
+        found: Errors = []
+        for index, item in enumerate(value or ()):
+            own = item.get(key, "")
+            if own in seen:
+                found.append(duplicate(f"{path}[{index}].{key}", own))
+            seen.add(own)
+        return found
+
+    return check
+
+
+def unique_values(value: Any, path: str) -> Errors:
+    """No two items of a list of scalars are equal."""
+    items = value or []
+    return [
+        duplicate(f"{path}[{index}]", item)
+        for index, item in enumerate(items)
+        if item in items[:index]
+    ]
+
+
+def needed(detail: str = "") -> Rule:
+    """A value that must not be empty."""
+    return lambda value, path: [] if value else [required(path, detail)]
+
+
+def choice(*allowed: str) -> Rule:
+    """A value of an enumeration; messages show the allowed values in this order."""
+    known = frozenset(allowed)
+    return lambda value, path: (
+        [] if (value or "") in known else [unsupported(path, value or "", allowed)]
+    )
+
+
+def text(problems: Callable[[str], list[str]]) -> Rule:
+    """A text with a rule that names its problems."""
+    return lambda value, path: [invalid(path, value or "", each) for each in problems(value or "")]
+
+
+def between(least: int, most: int) -> Rule:
+    """A number between two inclusive bounds; absent counts as 0."""
+    allowed = range(least, most + 1)
+    return lambda value, path: (
+        []
+        if (value or 0) in allowed
+        else [invalid(path, value or 0, f"must be between {least} and {most}, inclusive")]
+    )
+
+
+def at_least(least: int) -> Rule:
+    """A number with a lower bound; absent counts as 0."""
+    detail = f"must be greater than or equal to {least}"
+    return lambda value, path: [] if (value or 0) >= least else [invalid(path, value or 0, detail)]
+
+
+def at_most_items(limit: int) -> Rule:
+    """A list with a limit of items."""
+    return lambda value, path: (
+        [] if len(value or ()) <= limit else [too_many(path, len(value), limit)]
+    )
+
+
+def never(detail: str) -> Rule:
+    """A member that must not be set."""
+    return lambda value, path: [forbidden(path, detail)] if value else []
+
+
+def kept(new: Any, old: Any, path: str) -> Errors:
+    """A member that must keep its value."""
+    return [] if new == old else [immutable(path, new)]
+
+
+def moved(error: FieldError, prefix: str) -> FieldError:
+    """An error of an inner object with the path of the outer one."""
+    return FieldError(error.reason, error.message, f"{prefix}{error.field}")

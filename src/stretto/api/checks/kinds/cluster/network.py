@@ -1,0 +1,329 @@
+"""Rules of Ingresses, NetworkPolicies, EndpointSlices and their classes."""
+
+import ipaddress
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.texts import (
+    ADDRESS_TEXT,
+    dns_label,
+    dns_subdomain,
+    domain_path,
+    fully_qualified,
+    wildcard_subdomain,
+)
+from stretto.api.checks.kinds.pods.containers import port_name
+from stretto.api.checks.kinds.values import (
+    Json,
+    check_selector,
+    is_address,
+    is_network,
+    one_of,
+    port_number,
+)
+
+_PATHS: Final = ("Exact", "Prefix", "ImplementationSpecific")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_BAD_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
+_BAD_ENDS: Final = ("/..", "/.")
+_CONTROLLER_LIMIT: Final = 250
+_ADDRESSES: Final = ("FQDN", "IPv4", "IPv6")
+_MAX_ADDRESSES: Final = 100
+_ONE_SOURCE: Final = "resource or service backend is required"
+
+
+def check_ingress(item: Json, _old: Json | None) -> Errors:
+    """An Ingress."""
+    spec = item.get("spec") or {}
+    rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
+    found: Errors = []
+    if not rules and backend is None:
+        detail = "either `defaultBackend` or `rules` must be specified"
+        found.append(invalid("spec", None, detail))
+    if backend is not None:
+        found += _backend(backend, "spec.defaultBackend")
+    for index, rule in enumerate(rules):
+        found += _rule(rule, f"spec.rules[{index}]")
+    for index, tls in enumerate(spec.get("tls") or ()):
+        for number, host in enumerate(tls.get("hosts") or ()):
+            where = f"spec.tls[{index}].hosts[{number}]"
+            found += [invalid(where, host, each) for each in _host(host)]
+    name = spec.get("ingressClassName")
+    if name is not None:
+        found += [invalid("spec.ingressClassName", name, each) for each in dns_subdomain(name)]
+    return found
+
+
+def _host(host: str) -> list[str]:
+    return wildcard_subdomain(host) if "*" in host else dns_subdomain(host)
+
+
+def _rule(rule: Json, path: str) -> Errors:
+    host = rule.get("host", "")
+    found: Errors = []
+    if host:
+        if is_address(host):
+            found.append(invalid(f"{path}.host", host, "must be a DNS name, not an IP address"))
+        found += [invalid(f"{path}.host", host, each) for each in _host(host)]
+    http = rule.get("http")
+    if http is None:
+        return found
+    paths = http.get("paths") or []
+    if not paths:
+        found.append(required(f"{path}.http.paths"))
+    for index, each in enumerate(paths):
+        found += _path(each, f"{path}.http.paths[{index}]")
+    return found
+
+
+def _path(item: Json, where: str) -> Errors:
+    kind, path = item.get("pathType"), item.get("path", "")
+    found: Errors = []
+    if kind is None:
+        return [required(f"{where}.pathType", "pathType must be specified")]
+    if kind in ("Exact", "Prefix"):
+        if not path.startswith("/"):
+            found.append(invalid(f"{where}.path", path, "must be an absolute path"))
+        if path:
+            for bad in _BAD_PATHS:
+                if bad in path:
+                    found.append(invalid(f"{where}.path", path, f"must not contain '{bad}'"))
+            for bad in _BAD_ENDS:
+                if path.endswith(bad):
+                    found.append(invalid(f"{where}.path", path, f"cannot end with '{bad}'"))
+    elif kind == "ImplementationSpecific":
+        if path and not path.startswith("/"):
+            found.append(invalid(f"{where}.path", path, "must be an absolute path"))
+    else:
+        found.append(unsupported(f"{where}.pathType", kind, _PATHS))
+    return found + _backend(item.get("backend") or {}, f"{where}.backend")
+
+
+def _backend(backend: Json, path: str) -> Errors:
+    service, resource = backend.get("service"), backend.get("resource")
+    if service is not None and resource is not None:
+        detail = "cannot set both resource and service backends"
+        return [invalid(path, "", detail)]
+    if resource is not None:
+        return [required(f"{path}.resource.{n}") for n in ("kind", "name") if not resource.get(n)]
+    if service is None:
+        return [invalid(path, "", _ONE_SOURCE)]
+    name, port = service.get("name", ""), service.get("port") or {}
+    found = []
+    if not name:
+        found.append(required(f"{path}.service.name"))
+    else:
+        found += [invalid(f"{path}.service.name", name, each) for each in dns_label(name)]
+    where = f"{path}.service.port"
+    if port.get("name") and port.get("number"):
+        detail = "cannot set both port name & port number"
+        found.append(invalid(path, "", detail))
+    elif port.get("name"):
+        found += [invalid(f"{where}.name", port["name"], e) for e in port_name(port["name"])]
+    elif port.get("number"):
+        found += port_number(port["number"], f"{where}.number")
+    else:
+        found.append(required(path, "port name or number is required"))
+    return found
+
+
+def check_ingress_class(item: Json, old: Json | None) -> Errors:
+    """An IngressClass."""
+    spec = item.get("spec") or {}
+    controller, path = spec.get("controller", ""), "spec.controller"
+    found: Errors = []
+    if old is not None and controller != (old.get("spec") or {}).get("controller", ""):
+        found.append(immutable(path, controller))
+    if len(controller) > _CONTROLLER_LIMIT:
+        detail = f"may not be more than {_CONTROLLER_LIMIT} bytes"
+        found.append(invalid(path, controller, detail))
+    found += domain_path(controller, path)
+    parameters = spec.get("parameters")
+    if parameters is not None:
+        where = "spec.parameters"
+        found += [required(f"{where}.{n}") for n in ("kind", "name") if not parameters.get(n)]
+        scope = parameters.get("scope")
+        if scope is None:
+            found.append(required(f"{where}.scope"))
+        else:
+            found += one_of(scope, f"{where}.scope", ("Cluster", "Namespace"))
+        if scope == "Namespace" and not parameters.get("namespace"):
+            detail = '`parameters.scope` is set to "Namespace"'
+            found.append(required(f"{where}.namespace", detail))
+        if scope == "Cluster" and parameters.get("namespace"):
+            detail = '`parameters.scope` is set to "Cluster"'
+            found.append(forbidden(f"{where}.namespace", detail))
+    return found
+
+
+def check_network_policy(item: Json, _old: Json | None) -> Errors:
+    """A NetworkPolicy."""
+    spec = item.get("spec") or {}
+    found = check_selector(spec.get("podSelector"), "spec.podSelector")
+    for word, peers in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(spec.get(word) or ()):
+            where = f"spec.{word}[{index}]"
+            for number, port in enumerate(rule.get("ports") or ()):
+                found += _policy_port(port, f"{where}.ports[{number}]")
+            for number, peer in enumerate(rule.get(peers) or ()):
+                found += _peer(peer, f"{where}.{peers}[{number}]")
+    types = spec.get("policyTypes") or []
+    if len(types) > 2:
+        detail = "may not specify more than two policyTypes"
+        return [*found, invalid("spec.policyTypes", types, detail)]
+    for index, each in enumerate(types):
+        found += one_of(each, f"spec.policyTypes[{index}]", ("Egress", "Ingress"))
+    return found
+
+
+def _policy_port(port: Json, path: str) -> Errors:
+    found: Errors = []
+    if port.get("protocol") is not None:
+        found += one_of(port["protocol"], f"{path}.protocol", _PROTOCOLS)
+    number, end = port.get("port"), port.get("endPort")
+    if isinstance(number, int):
+        found += port_number(number, f"{path}.port")
+        if end is not None:
+            if end < number:
+                detail = "must be greater than or equal to `port`"
+                found.append(invalid(f"{path}.endPort", number, detail))
+            found += port_number(end, f"{path}.endPort")
+    else:
+        if number is not None:
+            found += [invalid(f"{path}.port", number, each) for each in port_name(number)]
+        if end is not None:
+            detail = "may not be specified when `port` is non-numeric"
+            if number is None:
+                found.append(required(f"{path}.port", "must be specified when `endPort` is set"))
+            else:
+                found.append(invalid(f"{path}.endPort", end, detail))
+    return found
+
+
+def _peer(peer: Json, path: str) -> Errors:
+    found: Errors = []
+    given = [n for n in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(n) is not None]
+    for name in given:
+        if name != "ipBlock":
+            found += check_selector(peer[name], f"{path}.{name}")
+    if "ipBlock" in given:
+        found += _block(peer["ipBlock"], f"{path}.ipBlock")
+    if not given:
+        found.append(required(path, "must specify a peer"))
+    elif "ipBlock" in given and len(given) > 1:
+        detail = "may not specify both ipBlock and another peer"
+        found.append(forbidden(path, detail))
+    return found
+
+
+def _block(block: Json, path: str) -> Errors:
+    network = block.get("cidr", "")
+    if not network:
+        return [required(f"{path}.cidr")]
+    if not is_network(network):
+        return [invalid(f"{path}.cidr", network, _NETWORK_TEXT)]
+    found: Errors = []
+    outer = ipaddress.ip_network(network, strict=False)
+    for index, text in enumerate(block.get("except") or ()):
+        where = f"{path}.except[{index}]"
+        if not is_network(text):
+            found.append(invalid(where, text, _NETWORK_TEXT))
+            continue
+        inner = ipaddress.ip_network(text, strict=False)
+        if inner.version != outer.version or not _within(inner, outer):
+            detail = "must be a strict subset of `cidr`"
+            found.append(invalid(where, text, detail))
+    return found
+
+
+def _within(inner: Any, outer: Any) -> bool:
+    return bool(inner.subnet_of(outer) and inner != outer)
+
+
+def check_endpoint_slice(item: Json, old: Json | None) -> Errors:
+    """An EndpointSlice."""
+    kind = item.get("addressType", "")
+    found: Errors = []
+    if not kind:
+        found.append(required("addressType"))
+    else:
+        found += one_of(kind, "addressType", _ADDRESSES)
+    for index, endpoint in enumerate(item.get("endpoints") or ()):
+        found += _endpoint(endpoint, kind, f"endpoints[{index}]")
+    names: set[str] = set()
+    for index, port in enumerate(item.get("ports") or ()):
+        where, name = f"ports[{index}]", port.get("name") or ""
+        if name:
+            found += [invalid(f"{where}.name", name, each) for each in dns_label(name)]
+        if name in names:
+            found.append(duplicate(f"{where}.name", name))
+        names.add(name)
+        if port.get("protocol") is None:
+            found.append(required(f"{where}.protocol"))
+        else:
+            found += one_of(port["protocol"], f"{where}.protocol", _PROTOCOLS)
+        if port.get("port") is not None:
+            found += port_number(port["port"], f"{where}.port")
+    if old is not None and kind != old.get("addressType"):
+        found.append(immutable("addressType", kind))
+    return found
+
+
+def _endpoint(endpoint: Json, kind: str, path: str) -> Errors:
+    addresses = endpoint.get("addresses") or []
+    found: Errors = []
+    if not addresses:
+        found.append(required(f"{path}.addresses", "must contain at least 1 address"))
+    for index, text in enumerate(addresses):
+        found += _slice_address(text, kind, f"{path}.addresses[{index}]")
+    host = endpoint.get("hostname")
+    if host is not None:
+        found += [invalid(f"{path}.hostname", host, each) for each in dns_label(host)]
+    node = endpoint.get("nodeName")
+    if node is not None:
+        found += [invalid(f"{path}.nodeName", node, each) for each in dns_subdomain(node)]
+    return found
+
+
+def _slice_address(text: str, kind: str, path: str) -> Errors:
+    if kind == "FQDN":
+        return [invalid(path, text, each) for each in fully_qualified(text)]
+    if not is_address(text):
+        return [invalid(path, text, ADDRESS_TEXT)]
+    address = ipaddress.ip_address(text)
+    if f"IPv{address.version}" != kind:
+        return [invalid(path, text, f"must be an {kind} address")]
+    if address.is_loopback:
+        detail = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+        return [invalid(path, text, detail)]
+    if address.is_link_local:
+        detail = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+        return [invalid(path, text, detail)]
+    if address.is_unspecified:
+        return [invalid(path, text, f"may not be unspecified ({text})")]
+    return []
+
+
+def check_service_network(item: Json, old: Json | None) -> Errors:
+    """A ServiceCIDR."""
+    networks = (item.get("spec") or {}).get("cidrs") or []
+    if not networks:
+        return [required("spec.cidrs", "at least one CIDR required")]
+    found = [
+        invalid(f"spec.cidrs[{index}]", each, _NETWORK_TEXT)
+        for index, each in enumerate(networks)
+        if not is_network(each)
+    ]
+    before = ((old or {}).get("spec") or {}).get("cidrs") or []
+    if before and before != networks[: len(before)]:
+        found.append(immutable("spec.cidrs[0]", networks[0]))
+    return found

@@ -1,0 +1,182 @@
+"""Rules of storage classes, drivers, attachments and capacities."""
+
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+)
+from stretto.api.checks.fields.shapes import choice, members
+from stretto.api.checks.fields.texts import dns_subdomain, driver_name, qualified_name
+from stretto.api.checks.kinds.values import Json, check_selector, one_of, unchanged
+from stretto.api.wire.quantity import nano
+
+_BINDING: Final = ("Immediate", "WaitForFirstConsumer")
+_RECLAIM: Final = ("Delete", "Retain")
+_FIXED: Final = ("parameters", "provisioner", "reclaimPolicy")
+_LIFE: Final = ("Persistent", "Ephemeral")
+_GROUPS: Final = ("ReadWriteOnceWithFSType", "File", "None")
+_ID_LIMIT: Final = 256
+
+
+def check_storage_class(item: Json, old: Json | None) -> Errors:
+    """A StorageClass."""
+    found = unchanged(item, old, _FIXED)
+    provisioner = item.get("provisioner", "")
+    if not provisioner:
+        found.append(required("provisioner"))
+    else:
+        problems = qualified_name(provisioner.lower())
+        found += [invalid("provisioner", provisioner, each) for each in problems]
+    if item.get("reclaimPolicy"):
+        found += one_of(item["reclaimPolicy"], "reclaimPolicy", _RECLAIM)
+    mode = item.get("volumeBindingMode")
+    if mode is None:
+        found.append(required("volumeBindingMode"))
+    else:
+        found += choice(*_BINDING)(mode, "volumeBindingMode")
+    return found + unchanged(item, old, ("volumeBindingMode",))
+
+
+def check_attributes_class(item: Json, old: Json | None) -> Errors:
+    """A VolumeAttributesClass."""
+    found = [
+        forbidden(name, f"updates to {name} are forbidden.")
+        for name in ("driverName", "parameters")
+        if old is not None and item.get(name) != old.get(name)
+    ]
+    if not item.get("driverName"):
+        found.append(required("driverName"))
+    if not item.get("parameters"):
+        detail = "must contain at least one key/value pair"
+        found.append(required("parameters", detail))
+    return found
+
+
+def check_driver(item: Json, old: Json | None) -> Errors:
+    """A CSIDriver."""
+    spec = item.get("spec") or {}
+    name = item["metadata"].get("name", "")
+    found = [invalid("metadata.name", name, each) for each in driver_name(name)]
+    found += [
+        required(f"spec.{word}")
+        for word in ("attachRequired", "podInfoOnMount", "storageCapacity")
+        if spec.get(word) is None
+    ]
+    policy = spec.get("fsGroupPolicy")
+    if policy is not None:
+        found += one_of(policy, "spec.fsGroupPolicy", _GROUPS)
+    for mode in spec.get("volumeLifecycleModes") or ():
+        found += one_of(mode, "spec.volumeLifecycleModes", _LIFE)
+    audiences: set[str] = set()
+    for index, request in enumerate(spec.get("tokenRequests") or ()):
+        audience = request.get("audience", "")
+        where = f"spec.tokenRequests[{index}]"
+        if audience in audiences:
+            found.append(duplicate(f"{where}.audience", audience))
+        audiences.add(audience)
+        seconds = request.get("expirationSeconds")
+        if seconds is not None and seconds < 600:
+            detail = "may not specify a duration less than 10 minutes"
+            found.append(invalid(f"{where}.expirationSeconds", seconds, detail))
+    before = (old or {}).get("spec") or {}
+    for word in ("attachRequired", "volumeLifecycleModes"):
+        if old is not None and spec.get(word) != before.get(word):
+            found.append(immutable(f"spec.{word}", spec.get(word)))
+    return found
+
+
+def check_csi_node(item: Json, old: Json | None) -> Errors:
+    """A CSINode, whose drivers never change."""
+    drivers = (item.get("spec") or {}).get("drivers") or []
+    before = {
+        each.get("name"): each for each in ((old or {}).get("spec") or {}).get("drivers") or ()
+    }
+    found: Errors = []
+    for driver in drivers:
+        was = before.get(driver.get("name"))
+        if was is not None and _fixed(was) != _fixed(driver):
+            found.append(immutable("spec.drivers", _internal(driver)))
+    seen: set[str] = set()
+    for index, driver in enumerate(drivers):
+        where, name = f"spec.drivers[{index}]", driver.get("name", "")
+        found += [invalid(f"{where}.name", name, each) for each in driver_name(name)]
+        node = driver.get("nodeID", "")
+        if not node:
+            found.append(required(f"{where}.nodeID"))
+        elif len(node) > _ID_LIMIT:
+            detail = f"must be {_ID_LIMIT} characters or less"
+            found.append(invalid(f"{where}.nodeID", node, detail))
+        if name in seen:
+            found.append(duplicate(f"{where}.name", name))
+        seen.add(name)
+    return found
+
+
+def _fixed(driver: Json) -> Json:
+    return {key: each for key, each in driver.items() if key != "allocatable"}
+
+
+def _internal(driver: Json) -> Json:
+    """A driver as kube-apiserver shows it."""
+    return {
+        "Name": driver.get("name", ""),
+        "NodeID": driver.get("nodeID", ""),
+        "TopologyKeys": driver.get("topologyKeys"),
+        "Allocatable": driver.get("allocatable"),
+    }
+
+
+def _attacher(value: Any, path: str) -> Errors:
+    if not value:
+        return [required(path)]
+    return [invalid(path, value, each) for each in driver_name(value)]
+
+
+def _node_name(value: Any, path: str) -> Errors:
+    return [invalid(path, value or "", each) for each in dns_subdomain(value or "")]
+
+
+def _attached_source(value: Any, path: str) -> Errors:
+    source = value or {}
+    given = [n for n in ("inlineVolumeSpec", "persistentVolumeName") if source.get(n)]
+    if not given:
+        detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        return [required(path, detail)]
+    if len(given) > 1:
+        detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        return [forbidden(path, detail)]
+    name = source.get("persistentVolumeName")
+    if name:
+        where = f"{path}.persistentVolumeName"
+        return [invalid(where, name, each) for each in dns_subdomain(name)]
+    return []
+
+
+_ATTACHMENT: Final = members(
+    {"attacher": _attacher, "source": _attached_source, "nodeName": _node_name}
+)
+
+
+def check_attachment(item: Json, old: Json | None) -> Errors:
+    """A VolumeAttachment, whose spec never changes."""
+    found = _ATTACHMENT(item.get("spec"), "spec")
+    if old is not None and item.get("spec") != old.get("spec"):
+        found.append(immutable("spec", item.get("spec")))
+    return found
+
+
+def check_capacity(item: Json, old: Json | None) -> Errors:
+    """A CSIStorageCapacity."""
+    name = item.get("storageClassName", "")
+    found = [invalid("storageClassName", name, each) for each in dns_subdomain(name)]
+    found += check_selector(item.get("nodeTopology"), "nodeTopology")
+    for word in ("capacity", "maximumVolumeSize"):
+        if item.get(word) is not None and nano(item[word], word) < 0:
+            detail = "must be greater than or equal to 0"
+            found.append(invalid(word, item[word], detail))
+    return found + unchanged(item, old, ("nodeTopology", "storageClassName"))

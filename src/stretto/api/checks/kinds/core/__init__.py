@@ -1,0 +1,1 @@
+"""Rules of the core group: configuration, Services, volumes, nodes, namespaces, quotas, events."""

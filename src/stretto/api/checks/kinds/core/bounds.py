@@ -1,0 +1,203 @@
+"""Rules of LimitRanges and ResourceQuotas."""
+
+from typing import Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+)
+from stretto.api.checks.fields.texts import qualified_name
+from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json
+from stretto.api.wire.quantity import nano
+
+_WHOLE: Final = 10**9
+_COUNTED: Final = frozenset(
+    {
+        "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
+        "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
+    }
+)  # fmt: skip
+"""Amounts of a quota that are whole numbers."""
+_SCOPES: Final = (
+    "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",
+    "CrossNamespacePodAffinity", "VolumeAttributesClass",
+)  # fmt: skip
+_COMPUTE: Final = frozenset(
+    {
+        "pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory",
+        "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage",
+    }
+)  # fmt: skip
+_HUGE: Final = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
+_STANDARD: Final = _COMPUTE | _COUNTED | {"storage", "requests.storage"}
+_OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+
+
+def check_limit_range(item: Json, _old: Json | None) -> Errors:
+    """A LimitRange."""
+    found: Errors = []
+    kinds: set[str] = set()
+    for index, limit in enumerate((item.get("spec") or {}).get("limits") or ()):
+        where, kind = f"spec.limits[{index}]", limit.get("type", "")
+        found += [invalid(f"{where}.type", kind, each) for each in qualified_name(kind)]
+        if kind in kinds:
+            found.append(duplicate(f"{where}.type", kind))
+        kinds.add(kind)
+        found += _limit(limit, kind, where)
+    return found
+
+
+def _limit(limit: Json, kind: str, where: str) -> Errors:
+    found: Errors = []
+    parts = {
+        name: limit.get(name) or {}
+        for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+    }
+    if kind == "Pod":
+        for name in ("default", "defaultRequest"):
+            if parts[name]:
+                detail = f"may not be specified when `type` is '{kind}'"
+                found.append(forbidden(f"{where}.{name}", detail))
+    if kind == "PersistentVolumeClaim" and not (
+        "storage" in parts["min"] or "storage" in parts["max"]
+    ):
+        detail = "either minimum or maximum storage value is required, but neither was provided"
+        found.append(required(f"{where}.limits", detail))
+    for key in sorted({key for amounts in parts.values() for key in amounts}):
+        found += _bounds(parts, key, where)
+    return found
+
+
+def _bounds(parts: dict[str, Json], key: str, where: str) -> Errors:
+    """The amounts of one resource among themselves."""
+    text = {name: amounts.get(key) for name, amounts in parts.items()}
+    value = {name: None if each is None else nano(each, where) for name, each in text.items()}
+    found: Errors = []
+
+    def above(low: str, high: str, shown: str, words: tuple[str, str]) -> None:
+        one, two = value[low], value[high]
+        if one is not None and two is not None and one > two:
+            detail = f"{words[0]} value {text[low]} is greater than {words[1]} value {text[high]}"
+            found.append(invalid(f"{where}.{low}[{key}]", text[shown], detail))
+
+    above("min", "max", "min", ("min", "max"))
+    if value["defaultRequest"] is not None:
+        low, high = value["min"], value["max"]
+        asked = text["defaultRequest"]
+        if low is not None and low > value["defaultRequest"]:
+            detail = f"min value {text['min']} is greater than default request value {asked}"
+            found.append(invalid(f"{where}.defaultRequest[{key}]", asked, detail))
+        if high is not None and value["defaultRequest"] > high:
+            detail = f"default request value {asked} is greater than max value {text['max']}"
+            found.append(invalid(f"{where}.defaultRequest[{key}]", asked, detail))
+        if value["default"] is not None and value["defaultRequest"] > value["default"]:
+            limit = text["default"]
+            detail = f"default request value {asked} is greater than default limit value {limit}"
+            found.append(invalid(f"{where}.defaultRequest[{key}]", asked, detail))
+    if value["default"] is not None:
+        low, high = value["min"], value["max"]
+        if low is not None and low > value["default"]:
+            detail = f"min value {text['min']} is greater than default value {text['default']}"
+            found.append(invalid(f"{where}.default[{key}]", text["min"], detail))
+        if high is not None and value["default"] > high:
+            detail = f"default value {text['default']} is greater than max value {text['max']}"
+            found.append(invalid(f"{where}.default[{key}]", text["max"], detail))
+    return found + _ratio(text, value, key, where)
+
+
+def _ratio(text: Json, value: dict[str, int | None], key: str, where: str) -> Errors:
+    ratio = value["maxLimitRequestRatio"]
+    if ratio is None:
+        return []
+    shown, path = text["maxLimitRequestRatio"], f"{where}.maxLimitRequestRatio[{key}]"
+    if ratio < _WHOLE:
+        return [invalid(path, shown, f"ratio {shown} is less than 1")]
+    low, high = value["min"], value["max"]
+    if low and high and ratio * low > high * _WHOLE:
+        detail = f"ratio {shown} is greater than max/min = {high / low:f}"
+        return [invalid(path, shown, detail)]
+    return []
+
+
+def check_quota(item: Json, old: Json | None) -> Errors:
+    """A ResourceQuota."""
+    spec = item.get("spec") or {}
+    found = _amounts(spec.get("hard") or {}, "spec.hard")
+    found += _scopes(spec.get("scopes") or [], spec.get("hard") or {})
+    found += _selectors(spec)
+    if old is not None:
+        before = (old.get("spec") or {}).get("scopes") or []
+        if sorted(before) != sorted(spec.get("scopes") or []):
+            found.append(immutable("spec.scopes", spec.get("scopes")))
+    return found
+
+
+def _amounts(amounts: Json, path: str) -> Errors:
+    found: Errors = []
+    for name, amount in sorted(amounts.items()):
+        where = f"{path}[{name}]"
+        problems = qualified_name(name)
+        found += [invalid(where, name, each) for each in problems]
+        is_known = "/" in name or name in _STANDARD or name.startswith(_HUGE)
+        if not problems and not is_known:
+            detail = "must be a standard resource type or fully qualified"
+            found.append(invalid(where, name, detail))
+            detail = "must be a standard resource for quota"
+            found.append(invalid(where, name, detail))
+        if nano(amount, where) < 0:
+            found.append(invalid(where, amount, AT_LEAST_ZERO))
+        elif (name in _COUNTED or name.startswith("count/")) and nano(amount, where) % _WHOLE:
+            found.append(invalid(where, amount, "must be an integer"))
+    return found
+
+
+def _scopes(scopes: list[str], hard: Json) -> Errors:
+    path = "spec.scopes"
+    found: Errors = []
+    for scope in scopes:
+        if scope not in _SCOPES:
+            found.append(invalid(path, scopes, "unsupported scope"))
+        allowed = frozenset({"pods"}) if scope == "BestEffort" else _COMPUTE
+        for name in hard:
+            if scope in _SCOPES[:5] and name not in allowed and not name.startswith("count/"):
+                detail = "unsupported scope applied to resource"
+                found.append(invalid(path, scopes, detail))
+    for one, two in _OPPOSITES:
+        if one in scopes and two in scopes:
+            found.append(invalid(path, scopes, "conflicting scopes"))
+    return found
+
+
+def _selectors(spec: Json) -> Errors:
+    found: Errors = []
+    path = "spec.scopeSelector.matchExpressions"
+    for rule in (spec.get("scopeSelector") or {}).get("matchExpressions") or ():
+        scope, operator = rule.get("scopeName", ""), rule.get("operator", "")
+        values = rule.get("values") or []
+        if scope not in _SCOPES:
+            found.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
+        if operator in ("In", "NotIn") and not values:
+            detail = (
+                "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            )
+            found.append(required(f"{path}.values", detail))
+        elif operator in ("Exists", "DoesNotExist") and values:
+            detail = (
+                "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            )
+            found.append(invalid(f"{path}.values", values, detail))
+        elif operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+            found.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+    return found
+
+
+def check_quota_status(item: Json, _old: Json) -> Errors:
+    """The status of a ResourceQuota."""
+    status = item.get("status") or {}
+    return _amounts(status.get("hard") or {}, "status.hard") + _amounts(
+        status.get("used") or {}, "status.used"
+    )

@@ -1,0 +1,59 @@
+"""Rules of Events, in their old and their new group."""
+
+from typing import Final
+
+from stretto.api.checks.fields.errors import Errors, invalid, required
+from stretto.api.checks.fields.texts import qualified_name
+from stretto.api.checks.kinds.values import Json
+
+_NOTE_LIMIT: Final = 1024
+_OUTSIDE: Final = ("", "default")
+"""Namespaces of events about cluster-scoped objects."""
+_NEEDED: Final = ("reportingInstance", "action", "reason")
+
+
+def check_event(item: Json, _old: Json | None) -> Errors:
+    """An Event: it lies in the namespace of its object."""
+    about = item.get("involvedObject") or item.get("regarding") or {}
+    namespace, own = about.get("namespace", ""), item["metadata"].get("namespace", "")
+    found: Errors = []
+    if own not in (_OUTSIDE if not namespace else (namespace,)):
+        detail = "does not match event.namespace"
+        found.append(invalid("involvedObject.namespace", namespace, detail))
+    if item.get("eventTime"):
+        found += _reported(item)
+    return found
+
+
+def _reported(item: Json) -> Errors:
+    """What an event with a precise time needs."""
+    word = "reportingController" if "regarding" in item else "reportingComponent"
+    controller = item.get(word, "")
+    found: Errors = []
+    if not controller:
+        found.append(required("reportingController"))
+    found += [invalid("reportingController", controller, e) for e in qualified_name(controller)]
+    found += [required(name) for name in _NEEDED if not item.get(name)]
+    note = item.get("note") or item.get("message") or ""
+    if len(note) > _NOTE_LIMIT:
+        found.append(invalid("message", "", f"can have at most {_NOTE_LIMIT} characters"))
+    return found
+
+
+def check_new_event(item: Json, old: Json | None) -> Errors:
+    """An Event of ``events.k8s.io``."""
+    found = check_event(item, old)
+    if old is not None:
+        return found
+    if not item.get("eventTime"):
+        found.append(required("eventTime"))
+    if item.get("type") not in ("Normal", "Warning"):
+        found.append(invalid("type", item.get("type") or "", "has invalid value: "))
+    for name in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
+        if item.get(name):
+            short = name.removeprefix("deprecated")
+            path = short[0].lower() + short[1:]
+            found.append(invalid(path, "", "needs to be unset"))
+    if item.get("deprecatedCount"):
+        found.append(invalid("count", "", "needs to be unset"))
+    return found

@@ -1,0 +1,112 @@
+"""Rules of Nodes and Namespaces."""
+
+from typing import Final
+
+from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid
+from stretto.api.checks.fields.metadata import check_finalizer
+from stretto.api.checks.fields.texts import label_key, label_value
+from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json, is_network, one_of
+from stretto.api.wire.quantity import nano
+
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_LEVELS: Final = ("privileged", "baseline", "restricted")
+_SECURITY: Final = "pod-security.kubernetes.io/"
+
+
+def check_node(item: Json, old: Json | None) -> Errors:
+    """A Node."""
+    spec = item.get("spec") or {}
+    found: Errors = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(spec.get("taints") or ()):
+        where = f"metadata.taints[{index}]"
+        key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
+        found += [invalid(f"{where}.key", key, each) for each in label_key(key)]
+        found += [invalid(f"{where}.value", value, each) for each in label_value(value)]
+        found += one_of(effect, f"{where}.effect", _EFFECTS)
+        if (key, effect) in seen:
+            shown = {
+                "Key": key,
+                "Value": value,
+                "Effect": effect,
+                "TimeAdded": taint.get("timeAdded"),
+            }
+            detail = "taints must be unique by key and effect pair"
+            found.append(duplicate(where, shown, detail))
+        seen.add((key, effect))
+    for index, network in enumerate(spec.get("podCIDRs") or ()):
+        if not is_network(network):
+            found.append(invalid(f"spec.podCIDRs[{index}]", network, _NETWORK_TEXT))
+    if old is not None:
+        before = old.get("spec") or {}
+        for name, detail in (
+            ("podCIDRs", 'node updates may not change podCIDR except from "" to valid'),
+            ("providerID", 'node updates may not change providerID except from "" to valid'),
+        ):
+            if before.get(name) and before.get(name) != spec.get(name):
+                found.append(forbidden(f"spec.{name}", detail))
+    return found + _amounts(item)
+
+
+def _amounts(item: Json) -> Errors:
+    status = item.get("status") or {}
+    return [
+        invalid(f"status.{word}.{name}", amount, AT_LEAST_ZERO)
+        for word in ("capacity", "allocatable")
+        for name, amount in sorted((status.get(word) or {}).items())
+        if nano(amount, name) < 0
+    ]
+
+
+def check_node_status(item: Json, _old: Json) -> Errors:
+    """The status of a Node."""
+    return _amounts(item)
+
+
+def check_namespace(item: Json, _old: Json | None) -> Errors:
+    """A Namespace: its finalizers and the levels of pod security in its labels."""
+    found: Errors = []
+    for name in (item.get("spec") or {}).get("finalizers") or ():
+        found += check_finalizer(name, "spec.finalizers")
+    if found:
+        return found
+    labels = item["metadata"].get("labels") or {}
+    for word in ("enforce", "audit", "warn"):
+        key = f"{_SECURITY}{word}"
+        if key in labels and labels[key] not in _LEVELS:
+            detail = f"must be one of {', '.join(_LEVELS)}"
+            found.append(invalid(f"metadata.labels[{key}]", labels[key], detail))
+        found += _version(labels.get(f"{key}-version"), f"metadata.labels[{key}-version]")
+    return found
+
+
+def _version(text: str | None, path: str) -> Errors:
+    if text is None or text == "latest":
+        return []
+    major, dot, minor = text.removeprefix("v").partition(".")
+    if text.startswith("v") and dot and major == "1" and minor.isdigit():
+        return []
+    return [invalid(path, text, 'must be "latest" or "v1.x"')]
+
+
+def check_namespace_status(item: Json, _old: Json) -> Errors:
+    """The status of a Namespace: it ends when it is deleted, not by its phase."""
+    phase = (item.get("status") or {}).get("phase", "")
+    deleted = "deletionTimestamp" in item["metadata"]
+    if deleted and phase != "Terminating":
+        detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        return [invalid("status.Phase", phase, detail)]
+    if not deleted and phase != "Active":
+        detail = "may only be 'Active' if `deletionTimestamp` is empty"
+        return [invalid("status.Phase", phase, detail)]
+    return []
+
+
+def check_finalize(item: Json, _old: Json) -> Errors:
+    """The finalizers of a Namespace."""
+    return [
+        error
+        for index, name in enumerate((item.get("spec") or {}).get("finalizers") or ())
+        for error in check_finalizer(name, f"spec.finalizers[{index}]")
+    ]

@@ -1,0 +1,253 @@
+"""Rules of Services and Endpoints."""
+
+import ipaddress
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.shapes import between, choice
+from stretto.api.checks.fields.texts import (
+    ADDRESS_TEXT,
+    check_labels,
+    dns_label,
+    dns_subdomain,
+)
+from stretto.api.checks.kinds.pods.containers import port_name
+from stretto.api.checks.kinds.values import Json, is_address, is_network, one_of, port_number
+
+_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_EXTERNAL: Final = ("LoadBalancer", "NodePort")
+_NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_ONLY_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
+_TIMEOUT: Final = between(1, 86_400)
+_RANGES: Final = "spec.LoadBalancerSourceRanges"
+
+
+def check_service(item: Json, old: Json | None) -> Errors:
+    """A Service."""
+    spec = item.get("spec") or {}
+    kind = spec.get("type") or ""
+    found: Errors = []
+    if old is not None:
+        found += _changed_address(spec, old["spec"], kind)
+    if not spec.get("ports") and spec.get("clusterIP") != "None" and kind != "ExternalName":
+        found.append(required("spec.ports"))
+    found += _ports(spec.get("ports") or [], kind)
+    if spec.get("selector"):
+        found += check_labels(spec["selector"], "spec.selector")
+    found += _affinity(spec)
+    found += one_of(kind, "spec.type", _TYPES)
+    if kind == "ExternalName":
+        found += _external_name(spec)
+    found += _addresses(spec)
+    found += _ranges(spec, kind)
+    found += _traffic(spec, kind)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
+        path = "spec.allocateLoadBalancerNodePorts"
+        found.append(forbidden(path, _ONLY_BALANCER))
+    if spec.get("loadBalancerClass") is not None and kind != "LoadBalancer":
+        found.append(forbidden("spec.loadBalancerClass", _ONLY_BALANCER))
+    return found
+
+
+def _changed_address(spec: Json, before: Json, kind: str) -> Errors:
+    if kind == "ExternalName" or before.get("type") == "ExternalName":
+        return []
+    address = before.get("clusterIP")
+    if not address or spec.get("clusterIP") == address:
+        return []
+    detail = "may not change once set"
+    return [invalid("spec.clusterIPs[0]", spec.get("clusterIPs"), detail)]
+
+
+def _ports(ports: list[Json], kind: str) -> Errors:
+    found: Errors = []
+    names: set[str] = set()
+    pairs: set[tuple[Any, Any]] = set()
+    node_pairs: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(ports):
+        where, name = f"spec.ports[{index}]", port.get("name", "")
+        if not name and len(ports) > 1:
+            found.append(required(f"{where}.name"))
+        elif name:
+            found += [invalid(f"{where}.name", name, each) for each in dns_label(name)]
+            if name in names:
+                found.append(duplicate(f"{where}.name", name))
+            names.add(name)
+        found += port_number(port.get("port"), f"{where}.port")
+        found += one_of(port.get("protocol"), f"{where}.protocol", _PROTOCOLS)
+        target = port.get("targetPort")
+        if isinstance(target, str) and target:
+            problems = port_name(target)
+            found += [invalid(f"{where}.targetPort", target, each) for each in problems]
+        elif target:
+            found += port_number(target, f"{where}.targetPort")
+        if kind == "ClusterIP" and port.get("nodePort"):
+            text = "may not be used when `type` is 'ClusterIP'"
+            found.append(forbidden(f"{where}.nodePort", text))
+        pair = port.get("port"), port.get("protocol")
+        if pair in pairs:
+            shown = {"protocol": port.get("protocol"), "port": port.get("port")}
+            found.append(duplicate(where, shown))
+        pairs.add(pair)
+        node = port.get("nodePort"), port.get("protocol")
+        if node[0] and node in node_pairs:
+            found.append(duplicate(f"{where}.nodePort", node[0]))
+        node_pairs.add(node)
+    return found
+
+
+def _affinity(spec: Json) -> Errors:
+    affinity = spec.get("sessionAffinity") or ""
+    config = spec.get("sessionAffinityConfig")
+    found = one_of(affinity, "spec.sessionAffinity", ("ClientIP", "None"))
+    seconds = ((config or {}).get("clientIP") or {}).get("timeoutSeconds")
+    if affinity == "ClientIP":
+        path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
+        if seconds is not None:
+            found += _TIMEOUT(seconds, path)
+    elif config is not None and affinity == "None":
+        detail = "must not be set when session affinity is None"
+        found.append(forbidden("spec.sessionAffinityConfig", detail))
+    return found
+
+
+def _external_name(spec: Json) -> Errors:
+    name = spec.get("externalName") or ""
+    found: Errors = []
+    if not name:
+        found.append(required("spec.externalName"))
+    else:
+        problems = dns_subdomain(name.removesuffix("."))
+        found += [invalid("spec.externalName", name, each) for each in problems]
+    return found
+
+
+def _addresses(spec: Json) -> Errors:
+    found: Errors = []
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        where = f"spec.externalIPs[{index}]"
+        if not is_address(address):
+            found.append(invalid(where, address, ADDRESS_TEXT))
+        else:
+            found += _not_special(address, where)
+    for index, address in enumerate(spec.get("clusterIPs") or ()):
+        where = f"spec.clusterIPs[{index}]"
+        if address not in ("None", "") and not is_address(address):
+            found.append(invalid(where, address, ADDRESS_TEXT))
+    return found
+
+
+def _ranges(spec: Json, kind: str) -> Errors:
+    ranges = spec.get("loadBalancerSourceRanges") or []
+    found: Errors = []
+    if ranges and kind != "LoadBalancer":
+        found.append(forbidden(_RANGES, _ONLY_BALANCER))
+    found += [
+        invalid(f"{_RANGES}[{index}]", each, _NETWORK_TEXT)
+        for index, each in enumerate(ranges)
+        if not is_network(each.strip())
+    ]
+    return found
+
+
+def _traffic(spec: Json, kind: str) -> Errors:
+    found: Errors = []
+    policy = spec.get("externalTrafficPolicy")
+    path = "spec.externalTrafficPolicy"
+    is_external = kind in _EXTERNAL or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+    if policy:
+        if not is_external:
+            text = "may only be set for externally-accessible services"
+            found.append(invalid(path, policy, text))
+        else:
+            found += choice("Cluster", "Local")(policy, path)
+    inner = spec.get("internalTrafficPolicy")
+    if inner is not None:
+        found += choice("Cluster", "Local")(inner, "spec.internalTrafficPolicy")
+    check = spec.get("healthCheckNodePort") or 0
+    if check and not (kind == "LoadBalancer" and policy == "Local"):
+        text = (
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        )
+        found.append(invalid("spec.healthCheckNodePort", check, text))
+    families = spec.get("ipFamilyPolicy")
+    if families is not None:
+        allowed = ("PreferDualStack", "RequireDualStack", "SingleStack")
+        if families not in allowed:
+            found.append(unsupported("spec.ipFamilyPolicy", families, allowed))
+    return found
+
+
+def check_service_status(item: Json, _old: Json) -> Errors:
+    """The status of a Service."""
+    ingress = ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    path = "status.loadBalancer.ingress"
+    found: Errors = []
+    if ingress and (item.get("spec") or {}).get("type") != "LoadBalancer":
+        found.append(forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"))
+        return found
+    for index, each in enumerate(ingress):
+        address = each.get("ip")
+        if address and not is_address(address):
+            found.append(invalid(f"{path}[{index}].ip", address, ADDRESS_TEXT))
+    return found
+
+
+def check_endpoints(item: Json, _old: Json | None) -> Errors:
+    """Endpoints."""
+    found: Errors = []
+    for index, subset in enumerate(item.get("subsets") or ()):
+        where = f"subsets[{index}]"
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            detail = "must specify `addresses` or `notReadyAddresses`"
+            found.append(required(where, detail))
+        for word in ("addresses", "notReadyAddresses"):
+            for number, address in enumerate(subset.get(word) or ()):
+                found += _endpoint(address, f"{where}.{word}[{number}]")
+        ports = subset.get("ports") or []
+        for number, port in enumerate(ports):
+            here, name = f"{where}.ports[{number}]", port.get("name", "")
+            if not name and len(ports) > 1:
+                found.append(required(f"{here}.name"))
+            elif name:
+                found += [invalid(f"{here}.name", name, each) for each in dns_label(name)]
+            found += port_number(port.get("port"), f"{here}.port")
+            found += one_of(port.get("protocol"), f"{here}.protocol", _PROTOCOLS)
+    return found
+
+
+def _endpoint(address: Json, path: str) -> Errors:
+    text = address.get("ip", "")
+    if not is_address(text):
+        return [invalid(f"{path}.ip", text, ADDRESS_TEXT)]
+    found: Errors = []
+    host = address.get("hostname", "")
+    if host:
+        found += [invalid(f"{path}.hostname", host, each) for each in dns_label(host)]
+    return found + _not_special(text, f"{path}.ip")
+
+
+def _not_special(text: str, path: str) -> Errors:
+    """An address that other hosts can reach."""
+    address = ipaddress.ip_address(text)
+    checks = (
+        (address.is_unspecified, f"may not be unspecified ({text})"),
+        (address.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (
+            address.is_link_local,
+            "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+        ),
+        (
+            address.is_multicast,
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+        ),
+    )
+    return [invalid(path, text, detail) for applies, detail in checks if applies]

@@ -1,0 +1,166 @@
+"""Rules of PersistentVolumes and PersistentVolumeClaims."""
+
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
+from stretto.api.checks.fields.texts import dns_subdomain
+from stretto.api.checks.kinds.pods.placement import check_node_selector
+from stretto.api.checks.kinds.pods.sources import SOURCES, check_host_path
+from stretto.api.checks.kinds.values import Json, check_selector, one_of
+from stretto.api.wire.quantity import nano
+
+_MODES: Final = ("Block", "Filesystem")
+_ACCESS: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_POLICIES: Final = ("Delete", "Recycle", "Retain")
+
+_SOURCES: Final = (
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd",
+    "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume",
+    "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
+)  # fmt: skip
+_FIXED: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
+    "bound claims"
+)
+_OWNER: Final = "spec.persistentvolumesource"
+
+
+def check_claim_spec(spec: Json, path: str) -> Errors:
+    """The spec of a PVC."""
+    found: Errors = []
+    modes = spec.get("accessModes") or []
+    if not modes:
+        found.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
+    found += check_selector(spec.get("selector"), f"{path}.selector")
+    found += [error for mode in modes for error in one_of(mode, f"{path}.accessModes", _ACCESS)]
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        detail = "may not use ReadWriteOncePod with other access modes"
+        found.append(forbidden(f"{path}.accessModes", detail))
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    where = f"{path}.resources[storage]"
+    if "storage" not in requests:
+        found.append(required(where))
+    elif nano(requests["storage"], where) <= 0:
+        found.append(invalid(where, requests["storage"], "must be greater than zero"))
+    name = spec.get("storageClassName")
+    if name:
+        found += [invalid(f"{path}.storageClassName", name, each_) for each_ in dns_subdomain(name)]
+    if spec.get("volumeMode") is not None:
+        found += one_of(spec["volumeMode"], f"{path}.volumeMode", _MODES)
+    return found
+
+
+def check_claim(item: Json, old: Json | None) -> Errors:
+    """A PVC; its spec is fixed, except the size and the attributes of a bound one."""
+    spec = item.get("spec") or {}
+    found = check_claim_spec(spec, "spec")
+    if old is None:
+        return found
+    before = dict(old.get("spec") or {})
+    after = dict(spec)
+    if not before.get("volumeName") and after.get("volumeName"):
+        before["volumeName"] = after["volumeName"]
+    is_bound = (old.get("status") or {}).get("phase") == "Bound"
+    if is_bound:
+        before["resources"] = _with_requests(before, after)
+        before.pop("volumeAttributesClassName", None)
+        after.pop("volumeAttributesClassName", None)
+    if before.get("storageClassName") is None:
+        before["storageClassName"] = after.setdefault("storageClassName", None)
+    if before != after:
+        found.append(forbidden("spec", _FIXED))
+    return found + _smaller(spec, old)
+
+
+def _with_requests(before: Json, after: Json) -> Any:
+    resources = dict(before.get("resources") or {})
+    requests = (after.get("resources") or {}).get("requests")
+    return {**resources, "requests": requests} if requests else resources
+
+
+def _smaller(spec: Json, old: Json) -> Errors:
+    """The request of a PVC cannot become less than what it has."""
+    path = "spec.resources.requests.storage"
+    new = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    was = (((old.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
+    if new is None or was is None or nano(new, path) >= nano(was, path):
+        return []
+    status = ((old.get("status") or {}).get("capacity") or {}).get("storage")
+    if status is not None and nano(new, path) > nano(status, path):
+        return []
+    return [forbidden(path, "field can not be less than status.capacity")]
+
+
+def check_volume(item: Json, old: Json | None) -> Errors:
+    """A PersistentVolume."""
+    spec = item.get("spec") or {}
+    found: Errors = []
+    modes = spec.get("accessModes") or []
+    if not modes:
+        found.append(required("spec.accessModes"))
+    found += [error for mode in modes for error in one_of(mode, "spec.accessModes", _ACCESS)]
+    found += _capacity(spec.get("capacity") or {})
+    if spec.get("persistentVolumeReclaimPolicy"):
+        policy = spec["persistentVolumeReclaimPolicy"]
+        found += one_of(policy, "spec.persistentVolumeReclaimPolicy", _POLICIES)
+    found += _affinity(spec)
+    found += _source(spec)
+    name = spec.get("storageClassName")
+    if name:
+        found += [invalid("spec.storageClassName", name, each_) for each_ in dns_subdomain(name)]
+    if spec.get("volumeMode") is not None:
+        found += one_of(spec["volumeMode"], "spec.volumeMode", _MODES)
+    if old is not None:
+        before = {name: (old.get("spec") or {}).get(name) for name in _SOURCES}
+        after = {name: spec.get(name) for name in _SOURCES}
+        if before != after:
+            detail = "spec.persistentvolumesource is immutable after creation"
+            found.append(forbidden(_OWNER, detail))
+        if spec.get("volumeMode") != (old.get("spec") or {}).get("volumeMode"):
+            detail = "field is immutable"
+            found.append(invalid("spec.volumeMode", spec.get("volumeMode"), detail))
+    return found
+
+
+def _capacity(capacity: Json) -> Errors:
+    if not capacity:
+        return [required("spec.capacity")]
+    found: Errors = []
+    if set(capacity) != {"storage"}:
+        found += one_of(next(iter(capacity)), "spec.capacity", ("storage",))
+    for name, amount in sorted(capacity.items()):
+        where = f"spec.capacity[{name}]"
+        if nano(amount, where) <= 0:
+            found.append(invalid(where, amount, "must be greater than zero"))
+    return found
+
+
+def _affinity(spec: Json) -> Errors:
+    affinity = spec.get("nodeAffinity")
+    if affinity is None:
+        if spec.get("local") is not None:
+            detail = "Local volume requires node affinity"
+            return [required("spec.nodeAffinity", detail)]
+        return []
+    needed = affinity.get("required")
+    path = "spec.nodeAffinity.required"
+    if needed is None:
+        return [required(path, "must specify required node constraints")]
+    return check_node_selector(needed, path)
+
+
+def _source(spec: Json) -> Errors:
+    given = [name for name in _SOURCES if spec.get(name) is not None]
+    if not given:
+        return [required("spec", "must specify a volume type")]
+    found: Errors = []
+    first = given[0]
+    check = check_host_path if first == "hostPath" else SOURCES.get(first)
+    if check is not None:
+        found += check(spec[first], f"spec.{first}", spec)
+    if first == "csi" and not spec["csi"].get("volumeHandle"):
+        found.append(required("spec.csi.volumeHandle"))
+    if first == "local" and not spec["local"].get("path"):
+        found.append(required("spec.local.path"))
+    detail = "may not specify more than 1 volume type"
+    return found + [forbidden(f"spec.{name}", detail) for name in given[1:]]

@@ -1,0 +1,1 @@
+"""Rules of kinds that extend the API: definitions, webhooks, policies, API services, devices."""

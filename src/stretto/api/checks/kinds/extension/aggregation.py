@@ -1,0 +1,333 @@
+"""Rules of APIServices, flow control and certificate requests."""
+
+import base64
+import binascii
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
+from stretto.api.checks.kinds.values import Json, not_negative
+
+_GROUP_LIMIT: Final = 20_000
+_VERSION_LIMIT: Final = 1000
+_MOST_PRECEDENCE: Final = 10_000
+_VERBS: Final = (
+    "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
+)  # fmt: skip
+
+
+def check_api_service(item: Json, _old: Json | None) -> Errors:
+    """An APIService."""
+    spec = item.get("spec") or {}
+    name = item["metadata"].get("name", "")
+    group, version = spec.get("group", ""), spec.get("version", "")
+    found: Errors = []
+    expected = f"{version}.{group}"
+    if name != expected:
+        detail = f'must be `spec.version+"."+spec.group`: "{expected}"'
+        found.append(invalid("metadata.name", name, detail))
+    if group:
+        found += [invalid("spec.group", group, each) for each in dns_subdomain(group)]
+    found += [invalid("spec.version", version, each) for each in dns_1035(version)]
+    first, second = spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0
+    if not 0 < first <= _GROUP_LIMIT:
+        detail = f"must be positive and less than {_GROUP_LIMIT}"
+        found.append(invalid("spec.groupPriorityMinimum", first, detail))
+    if not 0 < second <= _VERSION_LIMIT:
+        detail = f"must be positive and less than {_VERSION_LIMIT}"
+        found.append(invalid("spec.versionPriority", second, detail))
+    service = spec.get("service")
+    if service is None:
+        if spec.get("caBundle"):
+            detail = "local APIServices may not have a caBundle"
+            found.append(invalid("spec.caBundle", "<cert data>", detail))
+        if spec.get("insecureSkipTLSVerify"):
+            detail = "local APIServices may not have insecureSkipTLSVerify"
+            found.append(invalid("spec.insecureSkipTLSVerify", True, detail))
+        return found
+    found += [required(f"spec.service.{n}") for n in ("namespace", "name") if not service.get(n)]
+    port = service.get("port", 443)
+    if not 1 <= port <= 65_535:
+        detail = "port is not valid: must be between 1 and 65535, inclusive"
+        found.append(invalid("spec.service.port", port, detail))
+    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+        detail = "may not be true if caBundle is present"
+        found.append(invalid("spec.insecureSkipTLSVerify", True, detail))
+    return found
+
+
+def check_flow_schema(item: Json, _old: Json | None) -> Errors:
+    """A FlowSchema."""
+    spec = item.get("spec") or {}
+    found: Errors = []
+    precedence = spec.get("matchingPrecedence") or 0
+    path = "spec.matchingPrecedence"
+    if precedence <= 0:
+        found.append(invalid(path, precedence, "must be a positive value"))
+    if precedence > _MOST_PRECEDENCE:
+        detail = f"must not be greater than {_MOST_PRECEDENCE}"
+        found.append(invalid(path, precedence, detail))
+    if precedence == 1 and item["metadata"].get("name") != "exempt":
+        detail = 'only the schema named "exempt" may have matchingPrecedence 1'
+        found.append(invalid(path, precedence, detail))
+    method = spec.get("distinguisherMethod")
+    if method is not None:
+        kinds = choice("ByNamespace", "ByUser")
+        found += kinds(method.get("type"), "spec.distinguisherMethod.type")
+    name = (spec.get("priorityLevelConfiguration") or {}).get("name", "")
+    path = "spec.priorityLevelConfiguration.name"
+    if not name:
+        found.append(required(path, "must reference a priority level"))
+    else:
+        found += [invalid(path, name, each) for each in dns_subdomain(name)]
+    for index, rule in enumerate(spec.get("rules") or ()):
+        found += _flow_rule(rule, f"spec.rules[{index}]")
+    return found
+
+
+def _flow_rule(rule: Json, path: str) -> Errors:
+    found: Errors = []
+    subjects = rule.get("subjects") or []
+    if not subjects:
+        detail = "subjects must contain at least one value"
+        found.append(required(f"{path}.subjects", detail))
+    members = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
+    for index, subject in enumerate(subjects):
+        where, kind = f"{path}.subjects[{index}]", subject.get("kind", "")
+        if kind not in members:
+            found.append(unsupported(f"{where}.kind", kind, ("Group", "ServiceAccount", "User")))
+            continue
+        for word, name in members.items():
+            if word == kind and subject.get(name) is None:
+                detail = f"{name} is required when subject kind is '{kind}'"
+                found.append(required(f"{where}.{name}", detail))
+            elif word != kind and subject.get(name) is not None:
+                detail = f"{name} is forbidden when subject kind is not '{word}'"
+                found.append(forbidden(f"{where}.{name}", detail))
+    resources, urls = rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
+    if not resources and not urls:
+        detail = "at least one of resourceRules and nonResourceRules has to be non-empty"
+        found.append(required(path, detail))
+    for index, each in enumerate(resources):
+        found += _resource_rule(each, f"{path}.resourceRules[{index}]")
+    for index, each in enumerate(urls):
+        where = f"{path}.nonResourceRules[{index}]"
+        found += _verbs(each.get("verbs") or [], f"{where}.verbs")
+        if not each.get("nonResourceURLs"):
+            detail = "nonResourceURLs must contain at least one value"
+            found.append(required(f"{where}.nonResourceURLs", detail))
+    return found
+
+
+def _resource_rule(rule: Json, path: str) -> Errors:
+    found = _verbs(rule.get("verbs") or [], f"{path}.verbs")
+    for name, detail in (
+        ("apiGroups", "resource rules must supply at least one api group"),
+        ("resources", "resource rules must supply at least one resource"),
+    ):
+        values = rule.get(name) or []
+        if not values:
+            found.append(required(f"{path}.{name}", detail))
+        elif len(values) > 1 and "*" in values:
+            detail = "if '*' is present, must not specify other "
+            detail += "api groups" if name == "apiGroups" else "resources"
+            found.append(invalid(f"{path}.{name}", values, detail))
+    if not rule.get("namespaces") and not rule.get("clusterScope"):
+        detail = "resource rules that are not cluster scoped must supply at least one namespace"
+        found.append(required(f"{path}.namespaces", detail))
+    return found
+
+
+def _verbs(verbs: list[str], path: str) -> Errors:
+    if not verbs:
+        return [required(path, "verbs must contain at least one value")]
+    if "*" in verbs:
+        if len(verbs) == 1:
+            return []
+        return [invalid(path, verbs, "if '*' is present, must not specify other verbs")]
+    if not set(verbs) <= set(_VERBS):
+        return [unsupported(path, verbs, _VERBS)]
+    return []
+
+
+def check_priority_level(item: Json, _old: Json | None) -> Errors:
+    """A PriorityLevelConfiguration."""
+    spec = item.get("spec") or {}
+    name, kind = item["metadata"].get("name", ""), spec.get("type", "")
+    found: Errors = []
+    if (name == "exempt") != (kind == "Exempt"):
+        detail = "must be 'Exempt' if and only if `name` is 'exempt'"
+        found.append(invalid("spec.type", kind, detail))
+    limited, exempt = spec.get("limited"), spec.get("exempt")
+    if kind == "Exempt":
+        if limited is not None:
+            detail = "must be nil if the type is not Limited"
+            found.append(forbidden("spec.limited", detail))
+        if exempt is not None:
+            for word in ("nominalConcurrencyShares", "lendablePercent"):
+                found += not_negative(exempt.get(word), f"spec.exempt.{word}")
+    elif kind == "Limited":
+        if exempt is not None:
+            detail = "must be nil if the type is Limited"
+            found.append(forbidden("spec.exempt", detail))
+        if limited is None:
+            detail = "must not be empty when type is Limited"
+            found.append(required("spec.limited", detail))
+        else:
+            found += _limited(limited)
+    else:
+        found.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
+    return found
+
+
+def _limited(limited: Json) -> Errors:
+    path = "spec.limited"
+    found = not_negative(
+        limited.get("nominalConcurrencyShares"), f"{path}.nominalConcurrencyShares"
+    )
+    lendable = limited.get("lendablePercent")
+    if lendable is not None and not 0 <= lendable <= 100:
+        detail = "must be between 0 and 100, inclusive"
+        found.append(invalid(f"{path}.lendablePercent", lendable, detail))
+    response = limited.get("limitResponse") or {}
+    where, kind = f"{path}.limitResponse", response.get("type", "")
+    queuing = response.get("queuing")
+    if kind == "Reject":
+        if queuing is not None:
+            detail = "must be nil if limited.limitResponse.type is not Limited"
+            found.append(forbidden(f"{where}.queuing", detail))
+    elif kind == "Queue":
+        if queuing is None:
+            detail = "must not be empty if limited.limitResponse.type is Limited"
+            found.append(required(f"{where}.queuing", detail))
+        else:
+            found += _queuing(queuing, f"{where}.queuing")
+    else:
+        found.append(unsupported(f"{where}.type", kind, ("Queue", "Reject")))
+    return found
+
+
+def _queuing(queuing: Json, path: str) -> Errors:
+    found: Errors = []
+    for name in ("queueLengthLimit", "queues"):
+        value = queuing.get(name) or 0
+        if value <= 0:
+            found.append(invalid(f"{path}.{name}", value, "must be positive"))
+    hand, queues = queuing.get("handSize") or 0, queuing.get("queues") or 0
+    if hand <= 0:
+        found.append(invalid(f"{path}.handSize", hand, "must be positive"))
+    if hand > queues:
+        detail = f"should not be greater than queues ({queues})"
+        found.append(invalid(f"{path}.handSize", hand, detail))
+    return found
+
+
+_USAGES: Final = (
+    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign",
+    "data encipherment", "decipher only", "digital signature", "email protection",
+    "encipher only", "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement",
+    "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth",
+    "signing", "timestamping",
+)  # fmt: skip
+_REQUEST: Final = "-----BEGIN CERTIFICATE REQUEST-----"
+_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
+_DECISIONS: Final = ("Approved", "Denied", "Failed")
+
+
+def check_signing_request(item: Json, old: Json | None) -> Errors:
+    """A CertificateSigningRequest."""
+    spec = item.get("spec") or {}
+    if old is not None:
+        return _changed_conditions(item, old, frozenset())
+    found: Errors = []
+    text = _decoded(spec.get("request"))
+    if not text.lstrip().startswith(_REQUEST.encode()):
+        detail = "PEM block type must be CERTIFICATE REQUEST"
+        found.append(invalid("spec.request", spec.get("request"), detail))
+    usages = spec.get("usages") or []
+    if not usages:
+        found.append(required("spec.usages"))
+    for index, usage in enumerate(usages):
+        where = f"spec.usages[{index}]"
+        if usage not in _USAGES:
+            found.append(unsupported(where, usage, _USAGES))
+        if usage in usages[:index]:
+            found.append(duplicate(where, usage))
+    found += _signer(spec.get("signerName", ""))
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < 600:
+        detail = "may not specify a duration less than 600 seconds (10 minutes)"
+        found.append(invalid("spec.expirationSeconds", seconds, detail))
+    return found
+
+
+def _signer(name: str) -> Errors:
+    path = "spec.signerName"
+    if not name:
+        return [required(path)]
+    domain, slash, rest = name.partition("/")
+    if not slash or not domain or not rest or "." not in domain:
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        return [invalid(path, name, detail)]
+    return [invalid(path, domain, each) for each in dns_subdomain(domain)] + [
+        invalid(path, rest, each) for part in rest.split(".") for each in dns_subdomain(part)
+    ]
+
+
+def _decoded(text: Any) -> bytes:
+    try:
+        return base64.b64decode(text or "")
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _conditions(item: Json) -> list[str]:
+    return [each.get("type", "") for each in (item.get("status") or {}).get("conditions") or ()]
+
+
+def _changed_conditions(item: Json, old: Json, free: frozenset[str]) -> Errors:
+    """Decisions about a request that a write adds or removes."""
+    path = "status.conditions"
+    before, after = _conditions(old), _conditions(item)
+    found: Errors = []
+    for word in _DECISIONS:
+        was, now = before.count(word), after.count(word)
+        if now < was:
+            detail = f'updates may not remove a condition of type "{word}"'
+            found.append(forbidden(path, detail))
+        elif now > was and word not in free:
+            detail = f'updates may not add a condition of type "{word}"'
+            found.append(forbidden(path, detail))
+    return found
+
+
+def _exclusive(item: Json) -> Errors:
+    words = _conditions(item)
+    if "Approved" in words and "Denied" in words:
+        detail = "Approved and Denied conditions are mutually exclusive"
+        return [invalid("status.conditions", "Denied", detail)]
+    return []
+
+
+def check_signing_status(item: Json, old: Json) -> Errors:
+    """The status of a request: the certificate, or a failure."""
+    found: Errors = []
+    certificate = (item.get("status") or {}).get("certificate")
+    if certificate and _CERTIFICATE not in _decoded(certificate):
+        detail = "must contain at least one CERTIFICATE PEM block"
+        found.append(invalid("status.certificate", "<certificate data>", detail))
+    return found + _exclusive(item) + _changed_conditions(item, old, frozenset({"Failed"}))
+
+
+def check_approval(item: Json, old: Json) -> Errors:
+    """The decision about a request."""
+    allowed = frozenset({"Approved", "Denied"})
+    return _exclusive(item) + _changed_conditions(item, old, allowed)

@@ -1,0 +1,318 @@
+"""Rules of CustomResourceDefinitions, without those of their schemas."""
+
+import re
+from typing import Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
+from stretto.api.checks.kinds.extension.schemas import check_schema, field_schema
+from stretto.api.checks.kinds.extension.webhooks import check_client
+from stretto.api.checks.kinds.values import Json
+
+_SCOPE: Final = choice("Cluster", "Namespaced")
+_MIXED: Final = "may have mixed case, but should otherwise match: "
+_APPROVED: Final = "api-approved.kubernetes.io"
+_UNAPPROVED: Final = (
+    f'protected groups must have approval annotation "{_APPROVED}", see '
+    "https://github.com/kubernetes/enhancements/pull/1111"
+)
+_APPROVAL_TEXT: Final = (
+    f'protected groups must have approval annotation "{_APPROVED}" with either a URL or a reason '
+    'starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111'
+)
+_PROTECTED: Final = ("k8s.io", "kubernetes.io")
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = (
+    "byte", "date", "date-time", "double", "float", "int32", "int64", "password",
+)  # fmt: skip
+_SIMPLE: Final = re.compile(r"(\.[a-zA-Z0-9_-]+|\[\'[^\']+\'\])+")
+_MOST_FIELDS: Final = 8
+_SELECTABLE: Final = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings "
+    "with formats are allowed."
+)
+_STRATEGY: Final = choice("None", "Webhook")
+
+
+def check_definition(item: Json, old: Json | None) -> Errors:
+    """A CustomResourceDefinition."""
+    spec, name = item.get("spec") or {}, item["metadata"].get("name", "")
+    names, group = spec.get("names") or {}, spec.get("group", "")
+    found: Errors = []
+    if old is None and name != f"{names.get('plural', '')}.{group}":
+        detail = 'must be spec.names.plural+"."+spec.group'
+        found.append(invalid("metadata.name", name, detail))
+    found += _group(group)
+    found += _SCOPE(spec.get("scope"), "spec.scope")
+    versions = spec.get("versions") or []
+    found += _versions(versions)
+    for path, part, version in _parts(versions):
+        found += _part(part, path, version)
+    if spec.get("preserveUnknownFields"):
+        found.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+    found += _names(names, "spec.names")
+    found += _conversion(spec.get("conversion") or {})
+    stored = (item.get("status") or {}).get("storedVersions") or []
+    found += _stored(stored, versions)
+    found += _approval(item, group)
+    return found + (_changes(spec, old) if old is not None else [])
+
+
+def _group(group: str) -> Errors:
+    path = "spec.group"
+    if not group:
+        return [required(path)]
+    problems = dns_subdomain(group)
+    found = [invalid(path, group, each) for each in problems]
+    if not problems and "." not in group:
+        found.append(invalid(path, group, "should be a domain with at least one dot"))
+    return found
+
+
+def _versions(versions: list[Json]) -> Errors:
+    found: Errors = []
+    path = "spec.versions"
+    storage = sum(1 for each in versions if each.get("storage"))
+    names = [each.get("name", "") for each in versions]
+    for index, each in enumerate(names):
+        where = f"{path}[{index}].name"
+        found += [invalid(where, each, problem) for problem in dns_1035(each)]
+    if len(set(names)) < len(names):
+        shown = [_internal(each) for each in versions]
+        found.append(invalid(path, shown, "must contain unique version names"))
+    if storage != 1:
+        shown = [_internal(each) for each in versions]
+        detail = "must have exactly one version marked as storage version"
+        found.append(invalid(path, shown, detail))
+    for index, each in enumerate(versions):
+        if not (each.get("schema") or {}).get("openAPIV3Schema"):
+            found.append(required(f"{path}[{index}].schema.openAPIV3Schema"))
+    return found
+
+
+def _internal(version: Json) -> Json:
+    """A version as kube-apiserver shows it when all versions share their schema."""
+    return {
+        "Name": version.get("name", ""),
+        "Served": version.get("served", False),
+        "Storage": version.get("storage", False),
+        "Deprecated": version.get("deprecated", False),
+        "DeprecationWarning": version.get("deprecationWarning"),
+        "Schema": None,
+        "Subresources": None,
+        "AdditionalPrinterColumns": None,
+        "SelectableFields": None,
+    }
+
+
+_PARTS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+
+
+def _parts(versions: list[Json]) -> list[tuple[str, str, Json]]:
+    """The parts of versions with their paths: shared parts count once, for the definition."""
+    found: list[tuple[str, str, Json]] = []
+    for name in _PARTS:
+        values = [each.get(name) for each in versions]
+        if not values:
+            continue
+        if all(each == values[0] for each in values):
+            path = "spec.validation" if name == "schema" else f"spec.{name}"
+            found.append((path, name, versions[0]))
+        else:
+            found += [
+                (f"spec.versions[{index}].{name}", name, each)
+                for index, each in enumerate(versions)
+            ]
+    return found
+
+
+def _part(name: str, path: str, version: Json) -> Errors:
+    value = version.get(name)
+    if not value:
+        return []
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    if name == "schema":
+        return check_schema(schema, f"{path}.openAPIV3Schema") if schema else []
+    if name == "subresources":
+        return _scale(value.get("scale"), f"{path}.scale")
+    if name == "additionalPrinterColumns":
+        return [error for i, each in enumerate(value) for error in _column(each, f"{path}[{i}]")]
+    return _selectable(value, path, schema)
+
+
+def _scale(scale: Json | None, path: str) -> Errors:
+    if scale is None:
+        return []
+    found: Errors = []
+    for name, prefix in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+        value = scale.get(name, "")
+        if not value:
+            found.append(required(f"{path}.{name}"))
+        elif not value.startswith(prefix):
+            detail = f"should be a json path under {prefix[:-1]}"
+            found.append(invalid(f"{path}.{name}", value, detail))
+    selector = scale.get("labelSelectorPath")
+    if selector and not selector.startswith((".spec.", ".status.")):
+        detail = "should be a json path under either .status or .spec"
+        found.append(invalid(f"{path}.labelSelectorPath", selector, detail))
+    return found
+
+
+def _column(column: Json, path: str) -> Errors:
+    found: Errors = []
+    if not column.get("name"):
+        found.append(required(f"{path}.name"))
+    kind = column.get("type", "")
+    if not kind:
+        listed = ", ".join(_COLUMN_TYPES)
+        found.append(required(f"{path}.type", f"must be one of {listed}"))
+    elif kind not in _COLUMN_TYPES:
+        listed = ", ".join(_COLUMN_TYPES)
+        found.append(invalid(f"{path}.type", kind, f"must be one of {listed}"))
+    form = column.get("format", "")
+    if form and form not in _COLUMN_FORMATS:
+        listed = ",".join(_COLUMN_FORMATS)
+        found.append(invalid(f"{path}.format", form, f"must be one of {listed}"))
+    json_path = column.get("jsonPath", "")
+    where = f"{path}.JSONPath"
+    if not json_path:
+        found.append(required(where))
+    elif not json_path.startswith((".", "[")):
+        detail = "must be a simple json path starting with ."
+        found.append(invalid(where, json_path, detail))
+    return found
+
+
+def _selectable(fields: list[Json], path: str, schema: Json) -> Errors:
+    found: Errors = []
+    seen: set[str] = set()
+    for index, field in enumerate(fields):
+        where, json_path = f"{path}[{index}].jsonPath", field.get("jsonPath", "")
+        if not json_path:
+            found.append(required(where))
+            continue
+        target = field_schema(schema, json_path) if _SIMPLE.fullmatch(json_path) else None
+        if target is None:
+            detail = "is an invalid path: does not refer to a valid field"
+            found.append(invalid(where, json_path, detail))
+        elif json_path.startswith(".metadata"):
+            detail = "must not point to fields in metadata"
+            found.append(invalid(where, json_path, detail))
+        elif target.get("type") not in ("boolean", "integer", "string"):
+            found.append(invalid(where, json_path, _SELECTABLE))
+        if json_path in seen:
+            shown = {"FieldValueDuplicate": json_path}
+            found.append(unsupported(where, shown, ()))
+        seen.add(json_path)
+    if len(fields) > _MOST_FIELDS:
+        found.append(invalid(path, len(fields), f"must have at most {_MOST_FIELDS} items"))
+    return found
+
+
+def _names(names: Json, path: str) -> Errors:
+    found: Errors = []
+    plural, kind, plural_kind = (names.get(n, "") for n in ("plural", "kind", "listKind"))
+    found += [invalid(f"{path}.plural", plural, each) for each in dns_1035(plural)]
+    singular = names.get("singular", "")
+    if singular:
+        found += [invalid(f"{path}.singular", singular, each) for each in dns_1035(singular)]
+    problems = dns_1035(kind.lower())
+    found += [invalid(f"{path}.kind", kind, f"{_MIXED}{each}") for each in problems]
+    for index, each in enumerate(names.get("shortNames") or ()):
+        where = f"{path}.shortNames[{index}]"
+        found += [invalid(where, each, problem) for problem in dns_1035(each)]
+    if plural_kind:
+        problems = dns_1035(plural_kind.lower())
+        found += [invalid(f"{path}.listKind", plural_kind, f"{_MIXED}{e}") for e in problems]
+        if plural_kind == kind:
+            detail = "kind and listKind may not be the same"
+            found.append(invalid(f"{path}.listKind", plural_kind, detail))
+    for index, each in enumerate(names.get("categories") or ()):
+        where = f"{path}.categories[{index}]"
+        found += [invalid(where, each, problem) for problem in dns_1035(each)]
+    return found
+
+
+def _conversion(conversion: Json) -> Errors:
+    path = "spec.conversion"
+    strategy, hook = conversion.get("strategy", ""), conversion.get("webhook")
+    if not conversion:
+        return []
+    found = _STRATEGY(strategy, f"{path}.strategy")
+    if strategy == "Webhook":
+        client = (hook or {}).get("clientConfig")
+        if client is None:
+            detail = "required when strategy is set to Webhook"
+            found.append(required(f"{path}.webhookClientConfig", detail))
+        else:
+            found += check_client(client, f"{path}.webhookClientConfig")
+        versions = (hook or {}).get("conversionReviewVersions") or []
+        where = f"{path}.conversionReviewVersions"
+        if not versions:
+            found.append(required(where))
+        elif not {"v1", "v1beta1"} & set(versions):
+            detail = "must include at least one of v1, v1beta1"
+            found.append(invalid(where, versions, detail))
+    elif hook is not None and hook.get("clientConfig") is not None:
+        detail = "should not be set when strategy is not set to Webhook"
+        found.append(forbidden(f"{path}.webhookClientConfig", detail))
+    return found
+
+
+def _stored(stored: list[str], versions: list[Json]) -> Errors:
+    path = "status.storedVersions"
+    if not stored:
+        return [invalid(path, None, "must have at least one stored version")]
+    known = {each.get("name") for each in versions}
+    found: Errors = []
+    for index, each in enumerate(stored):
+        if each not in known:
+            detail = (
+                f"missing from spec.versions; {each} was previously a storage version, and must "
+                "remain in spec.versions until a storage migration ensures no data remains "
+                f"persisted in {each} and removes {each} from status.storedVersions"
+            )
+            found.append(invalid(f"{path}[{index}]", each, detail))
+    return found
+
+
+def _approval(item: Json, group: str) -> Errors:
+    if not any(group == each or group.endswith(f".{each}") for each in _PROTECTED):
+        return []
+    path = f"metadata.annotations[{_APPROVED}]"
+    notes = item["metadata"].get("annotations") or {}
+    if _APPROVED not in notes:
+        return [required(path, _UNAPPROVED)]
+    value = notes[_APPROVED]
+    if value.startswith(("unapproved", "https://", "http://")):
+        return []
+    return [invalid(path, value, _APPROVAL_TEXT)]
+
+
+def _changes(spec: Json, old: Json) -> Errors:
+    """What a change may not touch: the group and the plural, and the rest once it is served."""
+    before = old.get("spec") or {}
+    conditions = (old.get("status") or {}).get("conditions") or ()
+    is_served = any(
+        each.get("type") == "Established" and each.get("status") == "True" for each in conditions
+    )
+    names, was = spec.get("names") or {}, before.get("names") or {}
+    found: Errors = []
+    if is_served:
+        if spec.get("scope") != before.get("scope"):
+            found.append(immutable("spec.scope", spec.get("scope")))
+        if names.get("kind") != was.get("kind"):
+            found.append(immutable("spec.names.kind", names.get("kind")))
+    if spec.get("group") != before.get("group"):
+        found.append(immutable("spec.group", spec.get("group")))
+    if names.get("plural") != was.get("plural"):
+        found.append(immutable("spec.names.plural", names.get("plural")))
+    return found

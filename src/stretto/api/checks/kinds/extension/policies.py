@@ -1,0 +1,236 @@
+"""Rules of admission policies and their bindings."""
+
+import re
+from typing import Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.texts import dns_subdomain, path_segment
+from stretto.api.checks.kinds.extension.webhooks import check_conditions, check_operations
+from stretto.api.checks.kinds.values import Json, check_selector
+
+_IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_ACTIONS: Final = ("Audit", "Deny", "Warn")
+_MATCHES: Final = choice("Equivalent", "Exact")
+_FAILURES: Final = choice("Fail", "Ignore")
+_NOT_FOUND: Final = ("Allow", "Deny")
+_BOTH: Final = (
+    "must not contain both Deny and Warn (repeating the same validation failure information in "
+    "the API response and headers serves no purpose)"
+)
+
+
+def check_policy(item: Json, _old: Json | None) -> Errors:
+    """A ValidatingAdmissionPolicy; whether its expressions compile is checked elsewhere."""
+    spec = item.get("spec") or {}
+    found: Errors = []
+    if spec.get("failurePolicy") is None:
+        found.append(required("spec.failurePolicy"))
+    else:
+        found += _FAILURES(spec["failurePolicy"], "spec.failurePolicy")
+    found += _kind(spec.get("paramKind"))
+    found += _constraints(spec.get("matchConstraints"), "spec.matchConstraints")
+    found += check_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
+    found += _variables(spec.get("variables") or [])
+    validations, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
+    if not validations and not notes:
+        detail = "validations or auditAnnotations must contain at least one item"
+        found += [
+            required("spec.validations", detail),
+            required("spec.auditAnnotations", detail),
+        ]
+    for index, validation in enumerate(validations):
+        found += _validation(validation, f"spec.validations[{index}]")
+    keys: set[str] = set()
+    for index, note in enumerate(notes):
+        where, key = f"spec.auditAnnotations[{index}]", note.get("key", "")
+        if not key:
+            found.append(required(f"{where}.key"))
+        if key in keys:
+            found.append(duplicate(f"{where}.key", key))
+        keys.add(key)
+        if not note.get("valueExpression", "").strip():
+            found.append(required(f"{where}.valueExpression"))
+    return found
+
+
+def _kind(kind: Json | None) -> Errors:
+    if kind is None:
+        return []
+    path = "spec.paramKind"
+    found: Errors = []
+    version = kind.get("apiVersion", "")
+    if not version:
+        found.append(required(f"{path}.apiVersion"))
+    elif version.count("/") > 1:
+        detail = f"unexpected GroupVersion string: {version}"
+        found.append(invalid(f"{path}.apiVersion", version, detail))
+    if not kind.get("kind"):
+        found.append(required(f"{path}.kind"))
+    return found
+
+
+def _constraints(constraints: Json | None, path: str) -> Errors:
+    if constraints is None:
+        return [required(path)]
+    found = check_matches(constraints, path)
+    if not constraints.get("resourceRules"):
+        found.append(required(f"{path}.resourceRules"))
+    return found
+
+
+def check_matches(constraints: Json, path: str) -> Errors:
+    """What requests some constraints match."""
+    found: Errors = []
+    if constraints.get("matchPolicy") is None:
+        found.append(required(f"{path}.matchPolicy"))
+    else:
+        found += _MATCHES(constraints["matchPolicy"], f"{path}.matchPolicy")
+    for name in ("namespaceSelector", "objectSelector"):
+        if constraints.get(name) is None:
+            found.append(required(f"{path}.{name}"))
+        else:
+            found += check_selector(constraints[name], f"{path}.{name}")
+    for word in ("resourceRules", "excludeResourceRules"):
+        for index, rule in enumerate(constraints.get(word) or ()):
+            where = f"{path}.{word}[{index}]"
+            found += check_operations(rule, where)
+            for number, name in enumerate(rule.get("resourceNames") or ()):
+                here = f"{where}.resourceNames[{number}]"
+                found += [invalid(here, name, each) for each in path_segment(name)]
+    return found
+
+
+def _variables(variables: list[Json]) -> Errors:
+    found: Errors = []
+    names: set[str] = set()
+    for index, variable in enumerate(variables):
+        where, name = f"spec.variables[{index}]", variable.get("name", "")
+        if not name:
+            found.append(required(f"{where}.name"))
+        elif not _IDENTIFIER.fullmatch(name):
+            detail = "name is not a valid CEL identifier"
+            found.append(invalid(f"{where}.name", name, detail))
+        if name in names:
+            found.append(duplicate(f"{where}.name", name))
+        names.add(name)
+        if not variable.get("expression", "").strip():
+            found.append(required(f"{where}.expression"))
+    return found
+
+
+def _validation(validation: Json, path: str) -> Errors:
+    found: Errors = []
+    message = validation.get("message", "")
+    if not validation.get("expression", "").strip():
+        found.append(required(f"{path}.expression", "expression is not specified"))
+    if "\n" in validation.get("expression", "").strip() and not message:
+        detail = "message must be specified if expression contains line breaks"
+        found.append(required(f"{path}.message", detail))
+    elif message:
+        if "\n" in message:
+            found.append(
+                invalid(f"{path}.message", message, "message must not contain line breaks")
+            )
+        elif not message.strip():
+            detail = "message must be non-empty if specified"
+            found.append(invalid(f"{path}.message", message, detail))
+    reason = validation.get("reason")
+    if reason is not None and reason not in _REASONS:
+        found.append(unsupported(f"{path}.reason", reason, _REASONS))
+    return found
+
+
+def check_policy_binding(item: Json, _old: Json | None) -> Errors:
+    """A ValidatingAdmissionPolicyBinding."""
+    spec = item.get("spec") or {}
+    found = _policy_name(spec.get("policyName", ""))
+    found += _param_ref(spec.get("paramRef"))
+    if spec.get("matchResources") is not None:
+        found += check_matches(spec["matchResources"], "spec.matchResources")
+    return found + _actions(spec.get("validationActions") or [])
+
+
+def check_mutating_binding(item: Json, _old: Json | None) -> Errors:
+    """A MutatingAdmissionPolicyBinding."""
+    spec = item.get("spec") or {}
+    found = _policy_name(spec.get("policyName", "")) + _param_ref(spec.get("paramRef"))
+    if spec.get("matchResources") is not None:
+        found += check_matches(spec["matchResources"], "spec.matchResources")
+    return found
+
+
+def _policy_name(name: str) -> Errors:
+    if not name:
+        return [required("spec.policyName")]
+    return [invalid("spec.policyName", name, each) for each in dns_subdomain(name)]
+
+
+def _param_ref(ref: Json | None) -> Errors:
+    if ref is None:
+        return []
+    path = "spec.paramRef"
+    found: Errors = []
+    if not ref.get("name") and ref.get("selector") is None:
+        detail = "one of name or selector must be specified"
+        found.append(required(path, detail))
+    elif ref.get("name") and ref.get("selector") is not None:
+        detail = "name and selector are mutually exclusive"
+        found.append(forbidden(f"{path}.name", detail))
+    action = ref.get("parameterNotFoundAction")
+    if action is None:
+        found.append(required(f"{path}.parameterNotFoundAction"))
+    elif action not in _NOT_FOUND:
+        found.append(unsupported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow")))
+    return found
+
+
+def _actions(actions: list[str]) -> Errors:
+    path = "spec.validationActions"
+    found: Errors = []
+    if not actions:
+        found.append(required(path, "at least one validation action is required"))
+    for index, action in enumerate(actions):
+        where = f"{path}[{index}]"
+        if action not in _ACTIONS:
+            found.append(unsupported(where, action, _ACTIONS))
+        if action in actions[:index]:
+            found.append(duplicate(where, action))
+    if {"Deny", "Warn"} <= set(actions):
+        found.append(invalid(path, actions, _BOTH))
+    return found
+
+
+def check_mutating_policy(item: Json, _old: Json | None) -> Errors:
+    """A MutatingAdmissionPolicy."""
+    spec = item.get("spec") or {}
+    found = _kind(spec.get("paramKind"))
+    found += _constraints(spec.get("matchConstraints"), "spec.matchConstraints")
+    found += check_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
+    found += _variables(spec.get("variables") or [])
+    mutations = spec.get("mutations") or []
+    if not mutations:
+        detail = "mutations must contain at least one item"
+        found.append(required("spec.mutations", detail))
+    for index, mutation in enumerate(mutations):
+        where, kind = f"spec.mutations[{index}]", mutation.get("patchType", "")
+        names = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+        if not kind:
+            found.append(required(f"{where}.patchType"))
+        elif kind not in names:
+            allowed = ("ApplyConfiguration", "JSONPatch")
+            found.append(unsupported(f"{where}.patchType", kind, allowed))
+        elif not ((mutation.get(names[kind]) or {}).get("expression") or "").strip():
+            found.append(required(f"{where}.{names[kind]}.expression"))
+    if spec.get("reinvocationPolicy"):
+        policy = choice("IfNeeded", "Never")
+        found += policy(spec["reinvocationPolicy"], "spec.reinvocationPolicy")
+    return found

@@ -1,0 +1,180 @@
+"""Rules of webhook configurations."""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from stretto.api.checks.fields.errors import Errors, duplicate, invalid, required
+from stretto.api.checks.fields.shapes import between, choice
+from stretto.api.checks.fields.texts import fully_qualified, qualified_name
+from stretto.api.checks.kinds.values import Json, check_selector
+
+_URL_FORM: Final = "; desired format: https://host[/path]"
+_SIDE_EFFECTS: Final = choice("None", "NoneOnDryRun")
+_FAILURES: Final = choice("Fail", "Ignore")
+_MATCHES: Final = choice("Equivalent", "Exact")
+_REINVOCATIONS: Final = choice("IfNeeded", "Never")
+_SCOPES: Final = choice("*", "Cluster", "Namespaced")
+_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_TIMEOUT: Final = between(1, 30)
+_MOST_CONDITIONS: Final = 64
+_SEGMENTS: Final = 3
+
+
+def check_webhooks(item: Json, _old: Json | None) -> Errors:
+    """A webhook configuration, mutating or validating."""
+    found: Errors = []
+    names: set[str] = set()
+    for index, hook in enumerate(item.get("webhooks") or ()):
+        where, name = f"webhooks[{index}]", hook.get("name", "")
+        found += _name(name, f"{where}.name")
+        found += _hook(hook, where)
+        if name in names:
+            found.append(duplicate(f"{where}.name", name))
+        names.add(name)
+    return found
+
+
+def _name(name: str, path: str) -> Errors:
+    problems = fully_qualified(name, _SEGMENTS)
+    return [invalid(path, name, each) for each in problems] if name else [required(path)]
+
+
+def _hook(hook: Json, where: str) -> Errors:
+    found: Errors = []
+    for index, rule in enumerate(hook.get("rules") or ()):
+        found += check_operations(rule, f"{where}.rules[{index}]")
+    versions = hook.get("admissionReviewVersions") or []
+    path = f"{where}.admissionReviewVersions"
+    if not versions:
+        found.append(required(path, "must specify one of v1, v1beta1"))
+    elif not {"v1", "v1beta1"} & set(versions):
+        detail = "must include at least one of v1, v1beta1"
+        found.append(invalid(path, versions, detail))
+    if hook.get("failurePolicy") is not None:
+        found += _FAILURES(hook["failurePolicy"], f"{where}.failurePolicy")
+    if hook.get("matchPolicy") is not None:
+        found += _MATCHES(hook["matchPolicy"], f"{where}.matchPolicy")
+    if hook.get("sideEffects") is None:
+        found.append(required(f"{where}.sideEffects", "must specify one of None, NoneOnDryRun"))
+    else:
+        found += _SIDE_EFFECTS(hook["sideEffects"], f"{where}.sideEffects")
+    seconds = hook.get("timeoutSeconds")
+    if seconds is not None and _TIMEOUT(seconds, ""):
+        detail = "the timeout value must be between 1 and 30 seconds"
+        found.append(invalid(f"{where}.timeoutSeconds", seconds, detail))
+    for name in ("namespaceSelector", "objectSelector"):
+        found += check_selector(hook.get(name), f"{where}.{name}")
+    if hook.get("reinvocationPolicy") is not None:
+        found += _REINVOCATIONS(hook["reinvocationPolicy"], f"{where}.reinvocationPolicy")
+    found += check_client(hook.get("clientConfig") or {}, f"{where}.clientConfig")
+    return found + check_conditions(hook.get("matchConditions") or [], f"{where}.matchConditions")
+
+
+def check_client(client: Json, path: str) -> Errors:
+    """How the server reaches a webhook: by a URL or by a Service."""
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        return [required(path, "exactly one of url or service is required")]
+    if url is not None or service is None:
+        return _url(str(url), f"{path}.url")
+    found = [
+        required(f"{path}.service.{name}", f"service {name} is required")
+        for name in ("name", "namespace")
+        if not service.get(name)
+    ]
+    port = service.get("port", 443)
+    if not 1 <= port <= 65_535:
+        detail = "port is not valid: must be between 1 and 65535, inclusive"
+        found.append(invalid(f"{path}.service.port", port, detail))
+    target = service.get("path")
+    if target is not None and not target.startswith("/"):
+        detail = "must start with a '/'"
+        found.append(invalid(f"{path}.service.path", target, detail))
+    return found
+
+
+def _url(url: str, path: str) -> Errors:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        return [required(path, f"url must be a valid URL: {error}{_URL_FORM}")]
+    found: Errors = []
+    if parts.scheme != "https":
+        detail = f"'https' is the only allowed URL scheme{_URL_FORM}"
+        found.append(invalid(path, parts.scheme, detail))
+    if not parts.netloc:
+        found.append(invalid(path, parts.netloc, f"host must be specified{_URL_FORM}"))
+    if parts.username is not None:
+        found.append(invalid(path, parts.username, "user information is not permitted in the URL"))
+    if parts.fragment:
+        found.append(invalid(path, parts.fragment, "fragments are not permitted in the URL"))
+    if parts.query:
+        detail = "query parameters are not permitted in the URL"
+        found.append(invalid(path, parts.query, detail))
+    return found
+
+
+def check_operations(rule: Json, path: str) -> Errors:
+    """Operations and resources that a rule selects."""
+    operations, found = rule.get("operations") or [], []
+    if not operations:
+        found.append(required(f"{path}.operations"))
+    if len(operations) > 1 and "*" in operations:
+        detail = "if '*' is present, must not specify other operations"
+        found.append(invalid(f"{path}.operations", operations, detail))
+    for index, each in enumerate(operations):
+        found += choice(*_OPERATIONS)(each, f"{path}.operations[{index}]")
+    for name in ("apiGroups", "apiVersions", "resources"):
+        found += _words(rule.get(name) or [], f"{path}.{name}")
+    if rule.get("scope") is not None:
+        found += _SCOPES(rule["scope"], f"{path}.scope")
+    return found
+
+
+def _words(values: list[str], path: str) -> Errors:
+    if not values:
+        return [required(path)]
+    found: Errors = []
+    if len(values) > 1 and "*" in values:
+        detail = "if '*' is present, must not specify other values"
+        word = path.rpartition(".")[2]
+        if word == "apiGroups":
+            detail = "if '*' is present, must not specify other API groups"
+        elif word == "apiVersions":
+            detail = "if '*' is present, must not specify other API versions"
+        elif word == "resources":
+            return _resources(values, path)
+        found.append(invalid(path, values, detail))
+    return found
+
+
+def _resources(values: list[str], path: str) -> Errors:
+    if "*/*" in values:
+        detail = "if '*/*' is present, must not specify other resources"
+        return [invalid(path, values, detail)]
+    plain = [each for each in values if each != "*" and "/" not in each]
+    if plain:
+        detail = "if '*' is present, must not specify other resources without subresources"
+        return [invalid(path, values, detail)]
+    return []
+
+
+def check_conditions(conditions: list[Json], path: str) -> Errors:
+    """Match conditions: names and expressions; whether they compile is checked elsewhere."""
+    found: Errors = []
+    if len(conditions) > _MOST_CONDITIONS:
+        detail = f"must have at most {_MOST_CONDITIONS} items"
+        found.append(invalid(path, conditions, detail))
+    names: set[str] = set()
+    for index, condition in enumerate(conditions):
+        where, name = f"{path}[{index}]", condition.get("name", "")
+        if not condition.get("expression", "").strip():
+            found.append(required(f"{where}.expression"))
+        if not name:
+            found.append(required(f"{where}.name"))
+        else:
+            found += [invalid(f"{where}.name", name, each) for each in qualified_name(name)]
+            if name in names:
+                found.append(duplicate(f"{where}.name", name))
+        names.add(name)
+    return found

@@ -1,0 +1,317 @@
+"""Rules of containers: image, ports, environment, mounts, resources, security."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    invalid,
+    missing,
+    required,
+)
+from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.texts import config_key, dns_label, dns_subdomain, env_name
+from stretto.api.checks.kinds.pods.probes import check_lifecycle, check_probes
+from stretto.api.checks.kinds.pods.security import check_container_security
+from stretto.api.checks.kinds.resources import check_claims, check_resources
+from stretto.api.checks.kinds.values import Json, one_of, port_number
+
+_PULLS: Final = ("Always", "IfNotPresent", "Never")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_NAME_LIMIT: Final = 63
+_PORT_NAME_LIMIT: Final = 15
+_MESSAGE_POLICY: Final = choice("FallbackToLogsOnError", "File")
+_RESIZED: Final = ("cpu", "memory")
+_RESOURCES: Final = (
+    "limits.cpu", "limits.ephemeral-storage", "limits.memory",
+    "requests.cpu", "requests.ephemeral-storage", "requests.memory",
+)  # fmt: skip
+_ONE_SOURCE: Final = (
+    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or "
+    "`fileKeyRef`"
+)
+_POD_FIELDS: Final = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
+    "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
+_SUBSCRIPTED: Final = ("metadata.annotations", "metadata.labels")
+
+
+@dataclass(frozen=True)
+class PodFrame:
+    """What the rules of a container read of its pod."""
+
+    #: The spec of the pod.
+    spec: Json
+    #: Names of its volumes.
+    volumes: frozenset[str]
+    #: Names of its resource claims.
+    claims: frozenset[str]
+
+    @property
+    def uses_host_users(self) -> bool:
+        """Whether the pod runs in the user namespace of its node."""
+        return self.spec.get("hostUsers") is not False
+
+
+def check_container(container: Json, where: str, frame: PodFrame) -> Iterator[Any]:
+    """What all kinds of containers have in common."""
+    name, image = container.get("name", ""), container.get("image", "")
+    if not name:
+        yield required(f"{where}.name")
+    elif len(name) > _NAME_LIMIT:
+        yield invalid(f"{where}.name", name, f"must be no more than {_NAME_LIMIT} characters")
+    else:
+        yield from (invalid(f"{where}.name", name, each) for each in dns_label(name))
+    if not image:
+        yield required(f"{where}.image")
+    elif image != image.strip():
+        yield invalid(f"{where}.image", image, "must not have leading or trailing whitespace")
+    yield from _MESSAGE_POLICY(
+        container.get("terminationMessagePolicy"), f"{where}.terminationMessagePolicy"
+    )
+    if container.get("ports"):
+        yield from _ports(container["ports"], where, frame.spec)
+    if container.get("env"):
+        yield from _environment(container["env"], where)
+    if container.get("envFrom"):
+        yield from _sources(container["envFrom"], f"{where}.envFrom")
+    yield from _mounts(container, where, frame.volumes)
+    yield from one_of(container.get("imagePullPolicy"), f"{where}.imagePullPolicy", _PULLS)
+    if container.get("resources"):
+        yield from check_resources(container["resources"], f"{where}.resources")
+        yield from check_claims(container["resources"], f"{where}.resources", frame.claims)
+    if container.get("resizePolicy"):
+        yield from _resize(container["resizePolicy"], f"{where}.resizePolicy", frame.spec)
+    yield from check_container_security(
+        container.get("securityContext"),
+        f"{where}.securityContext",
+        uses_host_users=frame.uses_host_users,
+    )
+
+
+def check_containers(
+    items: list[Json], path: str, names: set[str], frame: PodFrame
+) -> Iterator[Any]:
+    """The containers of a pod."""
+    if not items:
+        yield required(path)
+    grace = frame.spec.get("terminationGracePeriodSeconds") or 0
+    for index, container in enumerate(items):
+        where = f"{path}[{index}]"
+        yield from check_container(container, where, frame)
+        yield from _once(container, where, names)
+        if container.get("lifecycle"):
+            yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
+        yield from check_probes(container, where, grace)
+    yield from _host_ports(items, path)
+
+
+def check_init_containers(
+    items: list[Json], path: str, names: set[str], frame: PodFrame
+) -> Iterator[Any]:
+    """The init containers of a pod; only those that restart have probes and hooks."""
+    grace = frame.spec.get("terminationGracePeriodSeconds") or 0
+    for index, container in enumerate(items):
+        where = f"{path}[{index}]"
+        yield from check_container(container, where, frame)
+        yield from _once(container, where, names)
+        if container.get("restartPolicy") == "Always":
+            if container.get("lifecycle"):
+                yield from check_lifecycle(container["lifecycle"], f"{where}.lifecycle", grace)
+            yield from check_probes(container, where, grace)
+            continue
+        for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+            if container.get(name) is not None:
+                detail = "may not be set for init containers without restartPolicy=Always"
+                yield forbidden(f"{where}.{name}", detail)
+
+
+def _once(container: Json, where: str, names: set[str]) -> Iterator[Any]:
+    name = container.get("name", "")
+    if name in names:
+        yield duplicate(f"{where}.name", name)
+    elif name:
+        names.add(name)
+
+
+def _host_ports(items: list[Json], path: str) -> Iterator[Any]:
+    """Two containers cannot have the same port of the node."""
+    taken: set[str] = set()
+    for index, container in enumerate(items):
+        for number, port in enumerate(container.get("ports") or ()):
+            if port.get("hostPort"):
+                shown = f"{port.get('protocol')}/{port.get('hostIP', '')}/{port['hostPort']}"
+                if shown in taken:
+                    yield duplicate(f"{path}[{index}].ports[{number}].hostPort", shown)
+                taken.add(shown)
+
+
+def _ports(ports: list[Json], where: str, spec: Json) -> Iterator[Any]:
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        here, name = f"{where}.ports[{index}]", port.get("name", "")
+        if name:
+            problems = port_name(name)
+            yield from (invalid(f"{here}.name", name, each) for each in problems)
+            if not problems and name in seen:
+                yield duplicate(f"{here}.name", name)
+            seen.add(name)
+        if not port.get("containerPort"):
+            yield required(f"{here}.containerPort")
+        else:
+            yield from port_number(port["containerPort"], f"{here}.containerPort")
+        host = port.get("hostPort")
+        if host:
+            yield from port_number(host, f"{here}.hostPort")
+            if spec.get("hostNetwork") and host != port.get("containerPort"):
+                detail = "must match `containerPort` when `hostNetwork` is true"
+                yield invalid(f"{here}.hostPort", host, detail)
+        yield from one_of(port.get("protocol"), f"{here}.protocol", _PROTOCOLS)
+
+
+def port_name(name: str) -> list[str]:
+    """What is wrong with the name of a port."""
+    found = []
+    if len(name) > _PORT_NAME_LIMIT:
+        found.append(f"must be no more than {_PORT_NAME_LIMIT} characters")
+    if not all(each.isdigit() or each.islower() or each == "-" for each in name):
+        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not any(each.islower() for each in name):
+        found.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        found.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        found.append("must not begin or end with a hyphen")
+    return found
+
+
+def _environment(variables: list[Json], where: str) -> Iterator[Any]:
+    for index, variable in enumerate(variables):
+        here, name = f"{where}.env[{index}]", variable.get("name", "")
+        if not name:
+            yield required(f"{here}.name")
+        else:
+            yield from (invalid(f"{here}.name", name, each) for each in env_name(name))
+        source = variable.get("valueFrom")
+        if source is not None:
+            yield from _value_from(variable, source, f"{here}.valueFrom")
+
+
+def _value_from(variable: Json, source: Json, path: str) -> Iterator[Any]:
+    checks = {
+        "fieldRef": _field_ref,
+        "resourceFieldRef": _resource_ref,
+        "configMapKeyRef": _key_ref,
+        "secretKeyRef": _key_ref,
+    }
+    given = [name for name in checks if source.get(name) is not None]
+    for name in given:
+        yield from checks[name](source[name], f"{path}.{name}")
+    if not given and not source:
+        yield invalid(path, "", _ONE_SOURCE)
+    elif variable.get("value"):
+        yield invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(given) > 1:
+        yield invalid(path, "", "may not have more than one field specified at a time")
+
+
+def _field_ref(ref: Json, path: str) -> Iterator[Any]:
+    field = ref.get("fieldPath", "")
+    if not field:
+        yield required(f"{path}.fieldPath")
+        return
+    base, bracket, _ = field.partition("['")
+    if bracket and base in _SUBSCRIPTED:
+        return
+    if field not in _POD_FIELDS:
+        yield from choice(*_POD_FIELDS)(field, f"{path}.fieldPath")
+
+
+def _resource_ref(ref: Json, path: str) -> Iterator[Any]:
+    name = ref.get("resource", "")
+    if not name:
+        yield required(f"{path}.resource")
+    elif not name.startswith(("limits.hugepages-", "requests.hugepages-")):
+        yield from choice(*_RESOURCES)(name, f"{path}.resource")
+
+
+def _key_ref(ref: Json, path: str) -> Iterator[Any]:
+    name, key = ref.get("name", ""), ref.get("key", "")
+    if name:
+        yield from (invalid(f"{path}.name", name, each) for each in dns_subdomain(name))
+    if not key:
+        yield required(f"{path}.key")
+    else:
+        yield from (invalid(f"{path}.key", key, each) for each in config_key(key))
+
+
+def _sources(sources: list[Json], path: str) -> Iterator[Any]:
+    for index, source in enumerate(sources):
+        where = f"{path}[{index}]"
+        given = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
+        if source.get("prefix"):
+            for problem in env_name(source["prefix"]):
+                yield invalid(f"{where}.prefix", source["prefix"], problem)
+        for name in given:
+            value = source[name].get("name", "")
+            yield from (invalid(f"{where}.{name}.name", value, e) for e in dns_subdomain(value))
+        if not given:
+            yield invalid(where, "", "must specify one of: `configMapRef` or `secretRef`")
+        elif len(given) > 1:
+            yield invalid(where, "", "may not have more than one field specified at a time")
+
+
+def _mounts(container: Json, where: str, volumes: frozenset[str]) -> Iterator[Any]:
+    paths: set[str] = set()
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        here, name = f"{where}.volumeMounts[{index}]", mount.get("name", "")
+        if not name:
+            yield required(f"{here}.name")
+        elif name not in volumes:
+            yield missing(f"{here}.name", name)
+        path = mount.get("mountPath", "")
+        if not path:
+            yield required(f"{here}.mountPath")
+        elif path in paths:
+            yield invalid(f"{here}.mountPath", path, "must be unique")
+        paths.add(path)
+        for word in ("subPath", "subPathExpr"):
+            yield from local_path(mount.get(word, ""), f"{here}.{word}")
+        if mount.get("subPath") and mount.get("subPathExpr"):
+            detail = "subPathExpr and subPath are mutually exclusive"
+            yield invalid(f"{here}.subPathExpr", mount["subPathExpr"], detail)
+
+
+def local_path(path: str, where: str) -> Iterator[Any]:
+    """A path below another one: relative, without backsteps."""
+    if path.startswith("/"):
+        yield invalid(where, path, "must be a relative path")
+    if ".." in path.split("/"):
+        yield invalid(where, path, "must not contain '..'")
+
+
+def _resize(policies: list[Json], path: str, spec: Json) -> Errors:
+    found: Errors = []
+    seen: set[str] = set()
+    for index, policy in enumerate(policies):
+        where, name = f"{path}[{index}]", policy.get("resourceName", "")
+        if name in seen:
+            found.append(duplicate(where, name))
+        seen.add(name)
+        if not name:
+            found.append(required(f"{where}.resourceName"))
+        else:
+            found += choice(*_RESIZED)(name, f"{where}.resourceName")
+        restart = policy.get("restartPolicy", "")
+        if not restart:
+            found.append(required(f"{where}.restartPolicy"))
+        else:
+            found += choice("NotRequired", "RestartContainer")(restart, f"{where}.restartPolicy")
+        if spec.get("restartPolicy") == "Never" and restart == "RestartContainer":
+            detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            found.append(invalid(f"{where}.restartPolicy", restart, detail))
+    return found

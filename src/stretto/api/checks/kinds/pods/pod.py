@@ -1,0 +1,198 @@
+"""Rules of pods and of the specs of pod templates."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.texts import (
+    ADDRESS_TEXT,
+    dns_label,
+    dns_subdomain,
+    qualified_name,
+    search_domain,
+)
+from stretto.api.checks.kinds.pods.containers import (
+    PodFrame,
+    check_containers,
+    check_init_containers,
+)
+from stretto.api.checks.kinds.pods.ephemeral import check_ephemeral
+from stretto.api.checks.kinds.pods.placement import (
+    check_affinity,
+    check_node_selector_labels,
+    check_spread,
+    check_tolerations,
+)
+from stretto.api.checks.kinds.pods.security import check_pod_security
+from stretto.api.checks.kinds.pods.sources import check_volumes
+from stretto.api.checks.kinds.pods.updates import check_pod_update
+from stretto.api.checks.kinds.resources import check_pod_resources
+from stretto.api.checks.kinds.values import Json, is_address, one_of
+
+_RESTARTS: Final = ("Always", "OnFailure", "Never")
+_DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_PREEMPTION: Final = ("PreemptLowerPriority", "Never")
+_SYSTEMS: Final = ("linux", "windows")
+_SECONDS: Final = 2**31 - 1
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_MAX_NAMESERVERS: Final = 3
+_MAX_SEARCHES: Final = 32
+
+
+def check_pod(item: Json, old: Json | None) -> Errors:
+    """A pod."""
+    if old is not None:
+        return check_pod_update(item, old)
+    spec = item.get("spec") or {}
+    notes = item["metadata"].get("annotations") or {}
+    found: Errors = []
+    if _MIRROR in notes and not spec.get("nodeName"):
+        detail = "must set spec.nodeName if mirror pod annotation is set"
+        found.append(invalid(f"metadata.annotations[{_MIRROR}]", notes[_MIRROR], detail))
+    found += check_pod_spec(spec, "spec")
+    if spec.get("ephemeralContainers"):
+        detail = "cannot be set on create"
+        found.append(forbidden("spec.ephemeralContainers", detail))
+    if spec.get("schedulingGates") and spec.get("nodeName"):
+        detail = "cannot be set until all schedulingGates have been cleared"
+        found.append(forbidden("spec.nodeName", detail))
+    return found
+
+
+def check_pod_spec(spec: Json, path: str, volumes: frozenset[str] = frozenset()) -> Errors:
+    """The spec of a pod or of a template.
+
+    Args:
+        spec: the spec.
+        path: its path.
+        volumes: names of volumes that a controller adds.
+    """
+    return list(_spec(spec, path, volumes))
+
+
+def _spec(spec: Json, path: str, added: frozenset[str]) -> Iterator[Any]:
+    volumes = spec.get("volumes") or []
+    if volumes:
+        yield from check_volumes(volumes, f"{path}.volumes", spec)
+    claims = spec.get("resourceClaims") or []
+    frame = PodFrame(
+        spec,
+        added | frozenset(each.get("name", "") for each in volumes),
+        frozenset(each.get("name", "") for each in claims),
+    )
+    names: set[str] = set()
+    containers = spec.get("containers") or []
+    yield from check_containers(containers, f"{path}.containers", names, frame)
+    if spec.get("initContainers"):
+        where = f"{path}.initContainers"
+        yield from check_init_containers(spec["initContainers"], where, names, frame)
+    if spec.get("ephemeralContainers"):
+        where = f"{path}.ephemeralContainers"
+        yield from check_ephemeral(spec["ephemeralContainers"], where, names, frame)
+    if spec.get("resources"):
+        yield from check_pod_resources(spec["resources"], f"{path}.resources")
+    yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTARTS)
+    yield from one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS)
+    yield from check_node_selector_labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
+    yield from check_pod_security(spec, path)
+    if spec.get("affinity"):
+        yield from check_affinity(spec["affinity"], f"{path}.affinity")
+    yield from _dns(spec, f"{path}.dnsConfig")
+    yield from _gates(spec, path)
+    if spec.get("topologySpreadConstraints"):
+        constraints = spec["topologySpreadConstraints"]
+        yield from check_spread(constraints, f"{path}.topologySpreadConstraints")
+    yield from _names(spec, path)
+    if spec.get("tolerations"):
+        yield from check_tolerations(spec["tolerations"], f"{path}.tolerations")
+    yield from _rest(spec, path)
+
+
+def _dns(spec: Json, path: str) -> Iterator[Any]:
+    config = spec.get("dnsConfig")
+    if spec.get("dnsPolicy") == "None":
+        if config is None:
+            detail = "must provide `dnsConfig` when `dnsPolicy` is None"
+            yield required(path, detail)
+        elif not config.get("nameservers"):
+            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield required(f"{path}.nameservers", detail)
+    if not config:
+        return
+    servers, searches = config.get("nameservers") or [], config.get("searches") or []
+    if len(servers) > _MAX_NAMESERVERS:
+        detail = f"must not have more than {_MAX_NAMESERVERS} nameservers"
+        yield invalid(f"{path}.nameservers", servers, detail)
+    for index, server in enumerate(servers):
+        if not is_address(server):
+            yield invalid(f"{path}.nameservers[{index}]", server, ADDRESS_TEXT)
+    if len(searches) > _MAX_SEARCHES:
+        detail = f"must not have more than {_MAX_SEARCHES} search paths"
+        yield invalid(f"{path}.searches", searches, detail)
+    for index, domain in enumerate(searches):
+        for problem in search_domain(domain):
+            yield invalid(f"{path}.searches[{index}]", domain, problem)
+    for index, option in enumerate(config.get("options") or ()):
+        if not option.get("name"):
+            yield required(f"{path}.options[{index}]", "must not be empty")
+
+
+def _gates(spec: Json, path: str) -> Iterator[Any]:
+    for index, gate in enumerate(spec.get("readinessGates") or ()):
+        kind = gate.get("conditionType", "")
+        for problem in qualified_name(kind):
+            yield invalid(f"{path}.readinessGates[{index}].conditionType", kind, problem)
+    seen: set[str] = set()
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        where, name = f"{path}.schedulingGates[{index}]", gate.get("name", "")
+        for problem in qualified_name(name):
+            yield invalid(where, name, problem)
+        if name in seen:
+            yield duplicate(where, name)
+        seen.add(name)
+
+
+def _names(spec: Json, path: str) -> Iterator[Any]:
+    for name in ("serviceAccountName", "nodeName"):
+        value = spec.get(name)
+        if value:
+            yield from (invalid(f"{path}.{name}", value, each) for each in dns_subdomain(value))
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= _SECONDS:
+        detail = f"must be between 1 and {_SECONDS}, inclusive"
+        yield invalid(f"{path}.activeDeadlineSeconds", deadline, detail)
+    for name in ("hostname", "subdomain"):
+        value = spec.get(name)
+        if value:
+            texts = [each.replace("bytes", "characters") for each in dns_label(value)]
+            yield from (invalid(f"{path}.{name}", value, each) for each in texts)
+
+
+def _rest(spec: Json, path: str) -> Iterator[Any]:
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        where = f"{path}.hostAliases[{index}]"
+        if not is_address(alias.get("ip", "")):
+            yield invalid(f"{where}.ip", alias.get("ip", ""), ADDRESS_TEXT)
+        for name in alias.get("hostnames") or ():
+            yield from (invalid(f"{where}.hostnames", name, each) for each in dns_subdomain(name))
+    for name in ("priorityClassName", "runtimeClassName"):
+        value = spec.get(name)
+        if value:
+            yield from (invalid(f"{path}.{name}", value, each) for each in dns_subdomain(value))
+    policy = spec.get("preemptionPolicy")
+    if policy is not None:
+        yield from one_of(policy, f"{path}.preemptionPolicy", _PREEMPTION)
+    system = spec.get("os")
+    if system is not None:
+        name = system.get("name", "")
+        if not name:
+            yield required(f"{path}.os.name")
+        elif name not in _SYSTEMS:
+            yield unsupported(f"{path}.os", name, _SYSTEMS)

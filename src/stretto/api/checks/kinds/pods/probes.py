@@ -1,0 +1,106 @@
+"""Rules of probes and of the hooks of a container's life."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import forbidden, invalid, required
+from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.kinds.values import Json, not_negative, port_number
+
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_PROBED: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_NUMBERS: Final = (
+    "initialDelaySeconds",
+    "timeoutSeconds",
+    "periodSeconds",
+    "successThreshold",
+    "failureThreshold",
+)
+_WORDS: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def check_probes(container: Json, where: str, grace: int) -> Iterator[Any]:
+    """The probes of a container."""
+    for word in _WORDS:
+        if container.get(word) is not None:
+            yield from _probe(container[word], f"{where}.{word}", word, grace)
+
+
+def _probe(probe: Json, where: str, word: str, grace: int) -> Iterator[Any]:
+    yield from _handlers(probe, where, _PROBED, grace)
+    for name in _NUMBERS:
+        yield from not_negative(probe.get(name), f"{where}.{name}")
+    seconds = probe.get("terminationGracePeriodSeconds")
+    if seconds is not None and seconds <= 0:
+        yield invalid(f"{where}.terminationGracePeriodSeconds", seconds, "must be greater than 0")
+    if word == "readinessProbe":
+        if seconds is not None:
+            detail = "must not be set for readinessProbes"
+            yield invalid(f"{where}.terminationGracePeriodSeconds", seconds, detail)
+    elif probe.get("successThreshold", 1) != 1:
+        yield invalid(f"{where}.successThreshold", probe["successThreshold"], "must be 1")
+
+
+def check_lifecycle(lifecycle: Json, path: str, grace: int) -> Iterator[Any]:
+    """The hooks of a container."""
+    for word in ("postStart", "preStop"):
+        if lifecycle.get(word) is not None:
+            yield from _handlers(lifecycle[word], f"{path}.{word}", _HANDLERS, grace)
+
+
+def _handlers(value: Json, where: str, known: tuple[str, ...], grace: int) -> Iterator[Any]:
+    """Exactly one way to act."""
+    given = [each for each in known if value.get(each) is not None]
+    for each in given[1:]:
+        yield forbidden(f"{where}.{each}", "may not specify more than 1 handler type")
+    if not given:
+        yield required(where, "must specify a handler type")
+        return
+    first = given[0]
+    yield from _CHECKS[first](value[first], f"{where}.{first}", grace)
+
+
+def _command(action: Json, path: str, _grace: int) -> Iterator[Any]:
+    if not action.get("command"):
+        yield required(f"{path}.command")
+
+
+def _request(action: Json, path: str, _grace: int) -> Iterator[Any]:
+    if not action.get("path"):
+        yield required(f"{path}.path")
+    yield from check_port(action.get("port"), f"{path}.port")
+    yield from choice("HTTP", "HTTPS")(action.get("scheme"), f"{path}.scheme")
+    for index, header in enumerate(action.get("httpHeaders") or ()):
+        if not header.get("name"):
+            yield required(f"{path}.httpHeaders[{index}].name")
+
+
+def _socket(action: Json, path: str, _grace: int) -> Iterator[Any]:
+    yield from check_port(action.get("port"), f"{path}.port")
+
+
+def _sleep(action: Json, path: str, grace: int) -> Iterator[Any]:
+    seconds = action.get("seconds", 0)
+    if not 0 <= seconds <= grace:
+        detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+        yield invalid(path, seconds, detail)
+
+
+_CHECKS: Final = {
+    "exec": _command,
+    "httpGet": _request,
+    "tcpSocket": _socket,
+    "grpc": _socket,
+    "sleep": _sleep,
+}
+
+
+def check_port(port: Any, path: str) -> Iterator[Any]:
+    """A number or a name of a port."""
+    if isinstance(port, str):
+        if not port or len(port) > 15:
+            yield invalid(path, port, "must be no more than 15 characters")
+        elif not any(each.isalpha() for each in port):
+            yield invalid(path, port, "must contain at least one letter (a-z)")
+        return
+    yield from port_number(port, path)

@@ -1,0 +1,129 @@
+"""Rules of the security contexts of pods and containers."""
+
+import re
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
+from stretto.api.checks.fields.shapes import between, choice, each, members, optional
+from stretto.api.checks.kinds.values import Json
+
+PRIVILEGED: Final = "disallowed by cluster policy"
+"""Why a privileged container is refused by a server that allows none."""
+_IDENTITY: Final = between(0, 2**31 - 1)
+_SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+_SYSCTL_TEXT: Final = (
+    "must have at most 253 characters and match regex "
+    r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+)
+_SYSCTL_LIMIT: Final = 253
+_SECCOMP: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_IDS: Final = members(
+    {"runAsUser": optional(_IDENTITY), "runAsGroup": optional(_IDENTITY)},
+)
+_POD_IDS: Final = members(
+    {
+        "fsGroup": optional(_IDENTITY),
+        "supplementalGroups": each(_IDENTITY),
+        "runAsUser": optional(_IDENTITY),
+        "runAsGroup": optional(_IDENTITY),
+    }
+)
+
+
+def check_pod_security(spec: Json, path: str) -> Errors:
+    """The security context of a pod, and the namespaces of the node that it shares."""
+    context = spec.get("securityContext") or {}
+    where = f"{path}.securityContext"
+    found: Errors = []
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        detail = "ShareProcessNamespace and HostPID cannot both be enabled"
+        found.append(invalid(f"{where}.shareProcessNamespace", True, detail))
+    if context:
+        found += _POD_IDS(context, where)
+        found += _sysctls(context.get("sysctls") or [], f"{where}.sysctls", spec)
+        policy = optional(choice("Always", "OnRootMismatch"))
+        found += policy(context.get("fsGroupChangePolicy"), f"{where}.fsGroupChangePolicy")
+        found += _profile(context.get("seccompProfile"), f"{where}.seccompProfile")
+        groups = optional(choice("Merge", "Strict"))
+        found += groups(
+            context.get("supplementalGroupsPolicy"), f"{where}.supplementalGroupsPolicy"
+        )
+        found += _profile(context.get("appArmorProfile"), f"{where}.appArmorProfile")
+    return found
+
+
+def _sysctls(sysctls: list[Json], path: str, spec: Json) -> Errors:
+    found: Errors = []
+    seen: set[str] = set()
+    for index, item in enumerate(sysctls):
+        where, name = f"{path}[{index}].name", item.get("name", "")
+        if not name:
+            found.append(required(where))
+        elif len(name) > _SYSCTL_LIMIT or not _SYSCTL.fullmatch(name):
+            found.append(invalid(where, name, _SYSCTL_TEXT))
+        elif name in seen:
+            found.append(invalid(where, name, "duplicate sysctl"))
+        elif name.startswith("net.") and spec.get("hostNetwork"):
+            detail = "may not be specified when 'hostNetwork' is true"
+            found.append(invalid(where, name, detail))
+        elif name.startswith(("kernel.shm", "kernel.msg", "fs.mqueue.")) and spec.get("hostIPC"):
+            found.append(invalid(where, name, "may not be specified when 'hostIPC' is true"))
+        seen.add(name)
+    return found
+
+
+def _profile(profile: Json | None, path: str) -> Errors:
+    """A seccomp or AppArmor profile."""
+    if profile is None:
+        return []
+    kind = profile.get("type", "")
+    found: Errors = []
+    if kind == "Localhost":
+        if not profile.get("localhostProfile"):
+            detail = "must be set when seccomp type is Localhost"
+            if "appArmor" in path:
+                detail = "must be set when AppArmor type is Localhost"
+            found.append(required(f"{path}.localhostProfile", detail))
+    elif profile.get("localhostProfile"):
+        word = "AppArmor" if "appArmor" in path else "seccomp"
+        detail = f"can only be set when {word} type is Localhost"
+        found.append(invalid(f"{path}.localhostProfile", profile["localhostProfile"], detail))
+    if not kind:
+        return [required(f"{path}.type", "type is required when seccompProfile is set"), *found]
+    return found + choice(*_SECCOMP)(kind, f"{path}.type")
+
+
+def check_container_security(context: Json | None, path: str, *, uses_host_users: bool) -> Errors:
+    """The security context of a container."""
+    if not context:
+        return []
+    found: Errors = []
+    if context.get("privileged"):
+        found.append(forbidden(f"{path}.privileged", PRIVILEGED))
+    found += _IDS(context, path)
+    mount = context.get("procMount")
+    found += optional(choice("Default", "Unmasked"))(mount, f"{path}.procMount")
+    if mount == "Unmasked" and uses_host_users:
+        detail = "`hostUsers` must be false to use `Unmasked`"
+        found.append(invalid(f"{path}.procMount", mount, detail))
+    found += _profile(context.get("seccompProfile"), f"{path}.seccompProfile")
+    if context.get("allowPrivilegeEscalation") is False:
+        found += _escalation(context, path)
+    return found + _profile(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+
+
+def _escalation(context: Json, path: str) -> Errors:
+    """What contradicts a container that must not gain privileges."""
+    if context.get("privileged"):
+        detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+        return [invalid(path, _shown(context), detail)]
+    if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+        detail = (
+            "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+        )
+        return [invalid(path, _shown(context), detail)]
+    return []
+
+
+def _shown(context: Json) -> Any:
+    return context

@@ -1,0 +1,221 @@
+"""Rules of volumes: names, and one source each."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import duplicate, forbidden, invalid, required
+from stretto.api.checks.fields.shapes import choice, optional
+from stretto.api.checks.kinds.pods.containers import local_path
+from stretto.api.checks.kinds.values import Json, labelled
+from stretto.api.wire.quantity import nano
+
+HOST_PATHS: Final = (
+    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate",
+    "Socket",
+)  # fmt: skip
+"""Types of paths of a node."""
+_MODES: Final = range(0o1000)
+_MODE_TEXT: Final = "must be a number between 0 and 0777 (octal), both inclusive"
+_LEAST_TOKEN: Final = 600
+_MOST_TOKEN: Final = 1 << 32
+_NO_ACCOUNT: Final = "must not be specified when serviceAccountName is not set"
+
+Source = Callable[[Json, str, Json], Iterator[Any]]
+"""The refused fields of a source: value, path, and the spec of the pod."""
+
+
+def check_volumes(volumes: list[Json], path: str, spec: Json) -> Iterator[Any]:
+    """The volumes of a pod."""
+    seen: set[str] = set()
+    for index, volume in enumerate(volumes):
+        where, name = f"{path}[{index}]", volume.get("name", "")
+        yield from check_source(volume, where, spec)
+        if not name:
+            yield required(f"{where}.name")
+        else:
+            problems = labelled(name, f"{where}.name")
+            yield from problems
+            if not problems and name in seen:
+                yield duplicate(f"{where}.name", name)
+        seen.add(name)
+
+
+def check_source(volume: Json, where: str, spec: Json) -> Iterator[Any]:
+    """Exactly one source of a volume."""
+    given = [name for name in SOURCES if volume.get(name) is not None]
+    if not given and len(volume) <= 1:
+        yield required(where, "must specify a volume type")
+    for name in given[:1]:
+        check = SOURCES[name]
+        if check is not None:
+            yield from check(volume[name], f"{where}.{name}", spec)
+    for name in given[1:]:
+        yield forbidden(f"{where}.{name}", "may not specify more than 1 volume type")
+
+
+def _empty_dir(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    limit = source.get("sizeLimit")
+    if limit is not None and nano(limit, path) < 0:
+        yield forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
+    medium = source.get("medium", "")
+    if medium not in ("", "Memory", "HugePages") and not medium.startswith("HugePages-"):
+        yield from choice("", "Memory", "HugePages", "HugePages-")(medium, f"{path}.medium")
+
+
+def check_host_path(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    """A path of the node."""
+    if not source.get("path"):
+        yield required(f"{path}.path")
+    elif ".." in source["path"].split("/"):
+        yield invalid(f"{path}.path", source["path"], "must not contain '..'")
+    yield from optional(choice(*HOST_PATHS))(source.get("type"), f"{path}.type")
+
+
+def _config_map(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    if not source.get("name"):
+        yield required(f"{path}.name")
+    yield from _mode(source.get("defaultMode"), f"{path}.defaultMode")
+    yield from _items(source.get("items"), f"{path}.items")
+
+
+def _secret(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    if not source.get("secretName"):
+        yield required(f"{path}.secretName")
+    yield from _mode(source.get("defaultMode"), f"{path}.defaultMode")
+    yield from _items(source.get("items"), f"{path}.items")
+
+
+def _downward(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    yield from _mode(source.get("defaultMode"), f"{path}.defaultMode")
+    for index, item in enumerate(source.get("items") or ()):
+        where = f"{path}.items[{index}]"
+        if not item.get("path"):
+            yield required(f"{where}.path")
+        yield from local_path(item.get("path", ""), f"{where}.path")
+        if item.get("fieldRef") is None and item.get("resourceFieldRef") is None:
+            yield required(where, "one of fieldRef and resourceFieldRef is required")
+        yield from _mode(item.get("mode"), f"{where}.mode")
+
+
+def _mode(mode: int | None, path: str) -> Iterator[Any]:
+    if mode is not None and mode not in _MODES:
+        yield invalid(path, mode, _MODE_TEXT)
+
+
+def _items(items: list[Json] | None, path: str) -> Iterator[Any]:
+    for index, item in enumerate(items or ()):
+        where = f"{path}[{index}]"
+        if not item.get("key"):
+            yield required(f"{where}.key")
+        if not item.get("path"):
+            yield required(f"{where}.path")
+        yield from local_path(item.get("path", ""), f"{where}.path")
+        yield from _mode(item.get("mode"), f"{where}.mode")
+
+
+def _projected(source: Json, path: str, spec: Json) -> Iterator[Any]:
+    yield from _mode(source.get("defaultMode"), f"{path}.defaultMode")
+    for index, item in enumerate(source.get("sources") or ()):
+        where = f"{path}.sources[{index}]"
+        given = [name for name in _PROJECTED if item.get(name) is not None]
+        for name in given[:1]:
+            yield from _PROJECTED[name](item[name], f"{where}.{name}", spec)
+        for name in given[1:]:
+            yield forbidden(f"{where}.{name}", "may not specify more than 1 volume type")
+
+
+def _projected_named(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    if not source.get("name"):
+        yield required(f"{path}.name")
+    yield from _items(source.get("items"), f"{path}.items")
+
+
+def _token(source: Json, path: str, spec: Json) -> Iterator[Any]:
+    seconds = source.get("expirationSeconds", 3600)
+    where = f"{path}.expirationSeconds"
+    if seconds < _LEAST_TOKEN:
+        yield invalid(where, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > _MOST_TOKEN:
+        yield invalid(where, seconds, "may not specify a duration larger than 2^32 seconds")
+    if not source.get("path"):
+        yield required(f"{path}.path")
+    yield from local_path(source.get("path", ""), f"{path}.path")
+    if not spec.get("serviceAccountName"):
+        yield forbidden(path, _NO_ACCOUNT)
+
+
+def _bundle(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    if not source.get("path"):
+        yield required(f"{path}.path")
+
+
+_PROJECTED: Final[dict[str, Source]] = {
+    "secret": _projected_named,
+    "configMap": _projected_named,
+    "downwardAPI": _downward,
+    "serviceAccountToken": _token,
+    "clusterTrustBundle": _bundle,
+    "podCertificate": lambda _source, _path, _spec: iter(()),
+}
+
+
+def _needs(*names: str) -> Source:
+    """A source whose members must be given."""
+
+    def check(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+        for name in names:
+            if not source.get(name):
+                yield required(f"{path}.{name}")
+
+    return check
+
+
+def _claim(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    if not source.get("claimName"):
+        yield required(f"{path}.claimName")
+
+
+def _nfs(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    yield from _needs("server", "path")(source, path, _spec)
+    if source.get("path") and not source["path"].startswith("/"):
+        yield invalid(f"{path}.path", source["path"], "must be an absolute path")
+
+
+def _ephemeral(source: Json, path: str, _spec: Json) -> Iterator[Any]:
+    if source.get("volumeClaimTemplate") is None:
+        yield required(f"{path}.volumeClaimTemplate")
+
+
+SOURCES: Final[dict[str, Source | None]] = {
+    "emptyDir": _empty_dir,
+    "hostPath": check_host_path,
+    "gitRepo": _needs("repository"),
+    "gcePersistentDisk": _needs("pdName"),
+    "awsElasticBlockStore": _needs("volumeID"),
+    "secret": _secret,
+    "nfs": _nfs,
+    "iscsi": _needs("targetPortal", "iqn"),
+    "glusterfs": _needs("endpoints", "path"),
+    "flocker": None,
+    "persistentVolumeClaim": _claim,
+    "rbd": _needs("monitors", "image"),
+    "cinder": _needs("volumeID"),
+    "cephfs": _needs("monitors"),
+    "quobyte": _needs("registry", "volume"),
+    "downwardAPI": _downward,
+    "fc": None,
+    "flexVolume": _needs("driver"),
+    "configMap": _config_map,
+    "azureFile": _needs("secretName", "shareName"),
+    "vsphereVolume": _needs("volumePath"),
+    "photonPersistentDisk": _needs("pdID"),
+    "portworxVolume": _needs("volumeID"),
+    "azureDisk": _needs("diskName", "diskURI"),
+    "storageos": None,
+    "projected": _projected,
+    "scaleIO": _needs("gateway", "system", "volumeName"),
+    "csi": _needs("driver"),
+    "ephemeral": _ephemeral,
+    "image": _needs("reference"),
+}
+"""Sources in the order in which kube-apiserver reads them."""

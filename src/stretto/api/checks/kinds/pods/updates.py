@@ -1,0 +1,169 @@
+"""What an update of a pod may change.
+
+The object itself: images, deadlines, tolerations and gates. By subresources: ephemeral containers
+and resources.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
+from stretto.api.checks.kinds.pods.containers import PodFrame
+from stretto.api.checks.kinds.pods.ephemeral import check_ephemeral
+from stretto.api.checks.kinds.resources import check_resources
+from stretto.api.checks.kinds.values import Json
+from stretto.api.types.quality import quality_of_service
+
+UPDATE: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
+    "to 1 if it was previously negative)"
+)
+"""Why an update of a pod is refused."""
+_FREE: Final = frozenset({"activeDeadlineSeconds", "tolerations", "schedulingGates"})
+"""Members of a spec that an update may change."""
+_RESIZED: Final = ("cpu", "memory")
+_SECONDS: Final = 2**31 - 1
+
+
+def check_pod_update(item: Json, old: Json) -> Errors:
+    """A changed pod."""
+    return list(_update(item.get("spec") or {}, old.get("spec") or {}))
+
+
+def _update(spec: Json, old: Json) -> Iterator[Any]:
+    for word in ("containers", "initContainers"):
+        if len(spec.get(word) or ()) != len(old.get(word) or ()):
+            yield forbidden(f"spec.{word}", "pod updates may not add or remove containers")
+            return
+    for word in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(word) or ()):
+            if not container.get("image"):
+                yield required(f"spec.{word}[{index}].image")
+    yield from _deadline(spec.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
+    yield from _tolerations(spec.get("tolerations") or [], old.get("tolerations") or [])
+    yield from _gates(spec.get("schedulingGates") or [], old.get("schedulingGates") or [])
+    before, after = _fixed(old), _fixed(spec)
+    grace = "terminationGracePeriodSeconds"
+    if (before.get(grace) or 0) < 0 and after.get(grace) == 1:
+        before[grace] = 1
+    if old.get("schedulingGates"):
+        for name in ("nodeSelector", "affinity"):
+            before.pop(name, None)
+            after.pop(name, None)
+    if before != after:
+        yield forbidden("spec", UPDATE)
+
+
+def _fixed(spec: Json) -> Json:
+    """The part of a spec that an update may not change."""
+    left = {key: each for key, each in spec.items() if key not in _FREE}
+    for word in ("containers", "initContainers"):
+        left[word] = [
+            {key: each for key, each in item.items() if key != "image"}
+            for item in spec.get(word) or ()
+        ]
+    return left
+
+
+def _deadline(new: int | None, old: int | None) -> Iterator[Any]:
+    path = "spec.activeDeadlineSeconds"
+    if new is not None:
+        if not 0 <= new <= _SECONDS:
+            yield invalid(path, new, f"must be between 0 and {_SECONDS}, inclusive")
+        elif old is not None and old < new:
+            yield invalid(path, new, "must be less than or equal to previous value")
+    elif old is not None:
+        yield invalid(path, None, "must not update from a positive integer to nil value")
+
+
+def _tolerations(new: list[Json], old: list[Json]) -> Iterator[Any]:
+    def bare(toleration: Json) -> Json:
+        return {key: each for key, each in toleration.items() if key != "tolerationSeconds"}
+
+    present = [bare(each) for each in new]
+    if any(bare(each) not in present for each in old):
+        detail = "existing toleration can not be modified except its tolerationSeconds"
+        yield forbidden("spec.tolerations", detail)
+
+
+def _gates(new: list[Json], old: list[Json]) -> Iterator[Any]:
+    known = {each.get("name", "") for each in old}
+    for gate in new:
+        name = gate.get("name", "")
+        if name not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
+            yield forbidden("spec.schedulingGates", detail)
+
+
+def check_ephemeral_update(item: Json, old: Json) -> Errors:
+    """The ephemeral containers of a running pod: new ones only."""
+    spec, path = item.get("spec") or {}, "spec.ephemeralContainers"
+    names = {
+        each.get("name", "")
+        for word in ("containers", "initContainers")
+        for each in spec.get(word) or ()
+    }
+    frame = PodFrame(
+        spec,
+        frozenset(each.get("name", "") for each in spec.get("volumes") or ()),
+        frozenset(each.get("name", "") for each in spec.get("resourceClaims") or ()),
+    )
+    containers = spec.get("ephemeralContainers") or []
+    found: Errors = list(check_ephemeral(containers, path, names, frame))
+    new = {each.get("name", ""): each for each in containers}
+    for each in (old.get("spec") or {}).get("ephemeralContainers") or ():
+        name = each.get("name", "")
+        if name not in new:
+            detail = f'existing ephemeral containers "{name}" may not be removed\n'
+            found.append(forbidden(path, detail))
+        elif new[name] != each:
+            detail = f'existing ephemeral containers "{name}" may not be changed\n'
+            found.append(forbidden(path, detail))
+    return found
+
+
+def check_resize(item: Json, old: Json) -> Errors:
+    """The resources of a running pod: CPU and memory, within its quality of service."""
+    spec, before = item.get("spec") or {}, old.get("spec") or {}
+    found: Errors = []
+    quality = quality_of_service(before)
+    if quality_of_service(spec) != quality:
+        detail = "Pod QOS Class may not change as a result of resizing"
+        found.append(invalid("spec", quality, detail))
+    pairs = list(zip(before.get("containers") or (), spec.get("containers") or (), strict=False))
+    for index, (_, new) in enumerate(pairs):
+        where = f"spec.containers[{index}].resources"
+        found += check_resources(new.get("resources") or {}, where)
+    for index, (was, new) in enumerate(pairs):
+        for word in ("limits", "requests"):
+            if _removes(was, new, word):
+                where = f"spec.containers[{index}].resources.{word}"
+                found.append(forbidden(where, f"resource {word} cannot be removed"))
+    if not found and _without_resized(spec) != _without_resized(before):
+        found.append(forbidden("spec", "only cpu and memory resources are mutable"))
+    return found
+
+
+def _removes(old: Json, new: Json, word: str) -> bool:
+    """Whether a container loses an amount."""
+    before = (old.get("resources") or {}).get(word) or {}
+    after = (new.get("resources") or {}).get(word) or {}
+    return any(name in before and name not in after for name in _RESIZED)
+
+
+def _without_resized(spec: Json) -> Json:
+    """A spec without the amounts that a resize changes."""
+    containers = []
+    for each in spec.get("containers") or ():
+        resources = {
+            word: {
+                name: amount
+                for name, amount in ((each.get("resources") or {}).get(word) or {}).items()
+                if name not in _RESIZED
+            }
+            for word in ("limits", "requests")
+        }
+        containers.append({**each, "resources": resources})
+    return {**spec, "containers": containers}

@@ -1,0 +1,1 @@
+"""Rules of the kinds that make pods: replicas, stateful sets, jobs."""

@@ -1,0 +1,192 @@
+"""Rules of Deployments, ReplicaSets, ReplicationControllers and DaemonSets."""
+
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import (
+    Errors,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+    unsupported,
+)
+from stretto.api.checks.fields.texts import check_labels
+from stretto.api.checks.kinds.values import Json, count_or_percent, not_negative
+from stretto.api.checks.kinds.workloads.templates import (
+    NO_MATCH,
+    TEMPLATE,
+    check_restarting,
+    check_selected,
+    template_labels,
+)
+
+_ROLLING: Final = ("Recreate", "RollingUpdate")
+_UPDATES: Final = ("OnDelete", "RollingUpdate")
+_ABOVE: Final = "cannot be greater than status.replicas"
+
+
+def check_deployment(item: Json, old: Json | None) -> Errors:
+    """A Deployment."""
+    spec = item.get("spec") or {}
+    found = not_negative(spec.get("replicas"), "spec.replicas")
+    found += check_selected(spec, "deployment") + check_restarting(spec)
+    found += _strategy(spec.get("strategy") or {})
+    for name in ("minReadySeconds", "revisionHistoryLimit"):
+        found += not_negative(spec.get(name), f"spec.{name}")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        path = "spec.progressDeadlineSeconds"
+        found += not_negative(deadline, path)
+        if deadline <= (spec.get("minReadySeconds") or 0):
+            found.append(invalid(path, deadline, "must be greater than minReadySeconds"))
+    return found + _fixed_selector(spec, old)
+
+
+def _fixed_selector(spec: Json, old: Json | None) -> Errors:
+    if old is None or spec.get("selector") == old["spec"].get("selector"):
+        return []
+    return [immutable("spec.selector", spec.get("selector"))]
+
+
+def _strategy(strategy: Json) -> Errors:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    path = "spec.strategy"
+    if kind not in _ROLLING:
+        shown = {"Type": kind or "", "RollingUpdate": None}
+        return [unsupported(path, shown, _ROLLING)]
+    if kind == "Recreate":
+        if rolling is None:
+            return []
+        text = "may not be specified when strategy `type` is 'Recreate'"
+        return [forbidden(f"{path}.rollingUpdate", text)]
+    rolling = rolling or {}
+    where = f"{path}.rollingUpdate"
+    down, up = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    found = count_or_percent(down, f"{where}.maxUnavailable")
+    found += count_or_percent(up, f"{where}.maxSurge")
+    if down in (0, "0%") and up in (0, "0%"):
+        text = "may not be 0 when `maxSurge` is 0"
+        found.append(invalid(f"{where}.maxUnavailable", down, text))
+    return found + _at_most_all(down, f"{where}.maxUnavailable")
+
+
+def _at_most_all(share: Any, path: str) -> Errors:
+    """A share of at most 100 %."""
+    if isinstance(share, str) and share[:-1].isdigit() and int(share[:-1]) > 100:
+        return [invalid(path, share, "must not be greater than 100%")]
+    return []
+
+
+def check_replica_set(item: Json, old: Json | None) -> Errors:
+    """A ReplicaSet."""
+    spec = item.get("spec") or {}
+    found = not_negative(spec.get("replicas"), "spec.replicas")
+    found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    found += check_selected(spec, "replicaset") + check_restarting(spec)
+    return found + _fixed_selector(spec, old)
+
+
+def check_replication_controller(item: Json, _old: Json | None) -> Errors:
+    """A ReplicationController, whose selector is a set of labels."""
+    spec = item.get("spec") or {}
+    found = not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    selector = spec.get("selector") or {}
+    if not selector:
+        found.append(required("spec.selector"))
+    found += check_labels(selector, "spec.selector")
+    found += not_negative(spec.get("replicas"), "spec.replicas")
+    if spec.get("template") is None:
+        return [*found, required(TEMPLATE)]
+    labels = template_labels(spec)
+    if selector and any(labels.get(key) != value for key, value in selector.items()):
+        found.append(invalid(f"{TEMPLATE}.metadata.labels", labels or None, NO_MATCH))
+    return found + check_restarting(spec)
+
+
+def check_daemon_set(item: Json, old: Json | None) -> Errors:
+    """A DaemonSet."""
+    spec = item.get("spec") or {}
+    found = check_selected(spec, "daemonset") + check_restarting(spec)
+    found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    strategy = spec.get("updateStrategy") or {}
+    path = "spec.updateStrategy"
+    if strategy.get("type") == "RollingUpdate":
+        rolling = strategy.get("rollingUpdate")
+        if rolling is None:
+            found.append(required(f"{path}.rollingUpdate"))
+        else:
+            found += _daemon_rolling(rolling, f"{path}.rollingUpdate")
+    elif strategy.get("type") != "OnDelete":
+        shown = {"Type": strategy.get("type") or "", "RollingUpdate": None}
+        found.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
+    found += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+    return found + _fixed_selector(spec, old)
+
+
+def _daemon_rolling(rolling: Json, path: str) -> Errors:
+    down, up = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    found = count_or_percent(down, f"{path}.maxUnavailable")
+    found += count_or_percent(up, f"{path}.maxSurge")
+    zeros = (None, 0, "0%")
+    if down in zeros and up in zeros:
+        detail = "cannot be 0 when maxSurge is 0"
+        found.append(invalid(f"{path}.maxUnavailable", down, detail))
+    if down not in zeros and up not in zeros:
+        detail = "may not be set when maxUnavailable is non-zero"
+        found.append(invalid(f"{path}.maxSurge", up, detail))
+    return found
+
+
+def _counts(item: Json, names: tuple[str, ...]) -> Errors:
+    """Numbers of a status, none of which may be negative or above the replicas."""
+    status = item.get("status") or {}
+    found: Errors = []
+    for name in ("replicas", *names):
+        found += not_negative(status.get(name), f"status.{name}")
+    total = status.get("replicas") or 0
+    for name in names:
+        count = status.get(name) or 0
+        if count > total:
+            found.append(invalid(f"status.{name}", count, _ABOVE))
+    ready, available = status.get("readyReplicas") or 0, status.get("availableReplicas") or 0
+    if "availableReplicas" in names and available > ready:
+        detail = "cannot be greater than readyReplicas"
+        found.append(invalid("status.availableReplicas", available, detail))
+    return found
+
+
+def check_deployment_status(item: Json, _old: Json) -> Errors:
+    """The status of a Deployment."""
+    status = item.get("status") or {}
+    found = not_negative(status.get("observedGeneration"), "status.observedGeneration")
+    return found + _counts(item, ("updatedReplicas", "readyReplicas", "availableReplicas"))
+
+
+def check_replica_status(item: Json, _old: Json) -> Errors:
+    """The status of a ReplicaSet or a ReplicationController."""
+    names = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    found = _counts(item, names)
+    status = item.get("status") or {}
+    return found + not_negative(status.get("observedGeneration"), "status.observedGeneration")
+
+
+def check_stateful_status(item: Json, _old: Json) -> Errors:
+    """The status of a StatefulSet."""
+    names = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    return _counts(item, names)
+
+
+_DAEMON_COUNTS: Final = (
+    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
+    "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
+)  # fmt: skip
+
+
+def check_daemon_status(item: Json, _old: Json) -> Errors:
+    """The status of a DaemonSet."""
+    status = item.get("status") or {}
+    return [
+        error
+        for name in _DAEMON_COUNTS
+        for error in not_negative(status.get(name), f"status.{name}")
+    ]

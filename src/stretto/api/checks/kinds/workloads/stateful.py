@@ -1,0 +1,120 @@
+"""Rules of StatefulSets, ControllerRevisions and PodTemplates."""
+
+from typing import Final
+
+from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, required
+from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.kinds.core.volumes import check_claim_spec
+from stretto.api.checks.kinds.values import Json, labelled, not_negative
+from stretto.api.checks.kinds.workloads.templates import (
+    TEMPLATE,
+    check_restarting,
+    check_selected,
+    check_template,
+)
+
+_FIXED: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+    "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+    "'minReadySeconds' are forbidden"
+)
+_FREE: Final = frozenset(
+    {
+        "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+    }
+)  # fmt: skip
+_RETENTION: Final = choice("Delete", "Retain")
+
+
+def check_stateful_set(item: Json, old: Json | None) -> Errors:
+    """A StatefulSet."""
+    spec = item.get("spec") or {}
+    found: Errors = []
+    if old is not None:
+        before = {key: each for key, each in old["spec"].items() if key not in _FREE}
+        after = {key: each for key, each in spec.items() if key not in _FREE}
+        changed = [forbidden("spec", _FIXED)] if before != after else []
+    else:
+        changed = []
+    policy = spec.get("podManagementPolicy")
+    if not policy:
+        found.append(required("spec.podManagementPolicy"))
+    elif policy not in ("OrderedReady", "Parallel"):
+        text = "must be 'OrderedReady' or 'Parallel'"
+        found.append(invalid("spec.podManagementPolicy", policy, text))
+    found += _strategy(spec.get("updateStrategy") or {})
+    found += _retention(spec.get("persistentVolumeClaimRetentionPolicy"))
+    found += not_negative(spec.get("replicas"), "spec.replicas")
+    found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    ordinals = spec.get("ordinals")
+    if ordinals is not None:
+        found += not_negative(ordinals.get("start"), "spec.ordinals.start")
+    found += check_selected(spec, "statefulset")
+    claims = spec.get("volumeClaimTemplates") or []
+    found += _claims(claims)
+    names = frozenset((each.get("metadata") or {}).get("name", "") for each in claims)
+    found += _claim_volumes(claims)
+    return found + check_restarting(spec, names) + changed
+
+
+def _strategy(strategy: Json) -> Errors:
+    kind, path = strategy.get("type"), "spec.updateStrategy"
+    rolling = strategy.get("rollingUpdate")
+    if not kind:
+        return [required(path)]
+    if kind == "OnDelete":
+        if rolling is None:
+            return []
+        detail = "only allowed for updateStrategy 'RollingUpdate'"
+        return [invalid(f"{path}.rollingUpdate", rolling, detail)]
+    if kind != "RollingUpdate":
+        detail = "must be 'RollingUpdate' or 'OnDelete'"
+        return [invalid(path, {"Type": kind, "RollingUpdate": None}, detail)]
+    return not_negative((rolling or {}).get("partition"), f"{path}.rollingUpdate.partition")
+
+
+def _retention(policy: Json | None) -> Errors:
+    if policy is None:
+        return []
+    path = "spec.persistentVolumeClaimRetentionPolicy"
+    return [
+        error
+        for name in ("whenDeleted", "whenScaled")
+        for error in _RETENTION(policy.get(name), f"{path}.{name}")
+    ]
+
+
+def _claims(claims: list[Json]) -> Errors:
+    found: Errors = []
+    for index, claim in enumerate(claims):
+        found += check_claim_spec(
+            claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec"
+        )
+    return found
+
+
+def _claim_volumes(claims: list[Json]) -> Errors:
+    """The volumes of a pod that the claims become."""
+    found: Errors = []
+    for index, claim in enumerate(claims):
+        name = (claim.get("metadata") or {}).get("name", "")
+        path = f"{TEMPLATE}.spec.volumes[{index}].name"
+        found += labelled(name, path) if name else [required(path)]
+    return found
+
+
+def check_revision(item: Json, old: Json | None) -> Errors:
+    """A ControllerRevision, whose data never change."""
+    found: Errors = []
+    if item.get("data") is None:
+        found.append(required("data", "data is mandatory"))
+    found += not_negative(item.get("revision"), "revision")
+    if old is not None and item.get("data") != old.get("data"):
+        found.append(immutable("data", item.get("data")))
+    return found
+
+
+def check_pod_template(item: Json, _old: Json | None) -> Errors:
+    """A PodTemplate."""
+    return check_template(item.get("template") or {}, "template")
