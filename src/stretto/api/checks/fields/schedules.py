@@ -11,7 +11,7 @@ _DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
 _FIELDS: Final = 5
 
 
-class _Range(NamedTuple):
+class _Bounds(NamedTuple):
     """The values of one field."""
 
     #: Least value.
@@ -27,11 +27,11 @@ _MONTHS: Final = (
 )  # fmt: skip
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _RANGES: Final = (
-    _Range(0, 59),
-    _Range(0, 23),
-    _Range(1, 31),
-    _Range(1, 12, _MONTHS),
-    _Range(0, 6, _DAYS),
+    _Bounds(0, 59),
+    _Bounds(0, 23),
+    _Bounds(1, 31),
+    _Bounds(1, 12, _MONTHS),
+    _Bounds(0, 6, _DAYS),
 )
 
 
@@ -61,7 +61,7 @@ def _descriptor_problem(schedule: str) -> str:
     return f"unrecognized descriptor: {schedule}"
 
 
-def _part_problem(part: str, bounds: _Range) -> str:
+def _part_problem(part: str, bounds: _Bounds) -> str:
     """What is wrong with one item of a field: a value, a range, each with a step."""
     span, *steps = part.split("/")
     ends = span.split("-")
@@ -81,7 +81,7 @@ def _part_problem(part: str, bounds: _Range) -> str:
         low, high = numbers[0], numbers[-1]
     step: int | str = 1
     if steps:
-        step = _number(steps[0], _Range(0, 0))
+        step = _number(steps[0], _Bounds(0, 0))
         if isinstance(step, str):
             return step
         high = bounds.high if len(ends) == 1 else high
@@ -94,7 +94,7 @@ def _part_problem(part: str, bounds: _Range) -> str:
     return f"step of range should be a positive number: {part}" if step == 0 else ""
 
 
-def _number(text: str, bounds: _Range) -> int | str:
+def _number(text: str, bounds: _Bounds) -> int | str:
     """A number or a name as a number; otherwise what is wrong with it."""
     if text.lower() in bounds.names:
         return bounds.low + bounds.names.index(text.lower())

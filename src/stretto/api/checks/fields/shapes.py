@@ -24,6 +24,10 @@ from stretto.api.checks.fields.errors import (
 
 Rule = Callable[[Any, str], Errors]
 """The refused fields of a value at a path."""
+KindRule = Callable[[dict[str, Any], dict[str, Any] | None], Errors]
+"""The refused fields of a new or changed object, given the old one."""
+PartRule = Callable[[dict[str, Any], dict[str, Any]], Errors]
+"""The refused fields of an object after a write of a subresource, given the old one."""
 
 
 def members(table: Mapping[str, Rule]) -> Rule:

@@ -87,17 +87,17 @@ def _bounds(parts: dict[str, Json], key: str, where: str) -> Errors:
     above("min", "max", "min", ("min", "max"))
     if value["defaultRequest"] is not None:
         low, high = value["min"], value["max"]
-        asked = text["defaultRequest"]
+        stated = text["defaultRequest"]
         if low is not None and low > value["defaultRequest"]:
-            detail = f"min value {text['min']} is greater than default request value {asked}"
-            found.append(invalid(f"{where}.defaultRequest[{key}]", asked, detail))
+            detail = f"min value {text['min']} is greater than default request value {stated}"
+            found.append(invalid(f"{where}.defaultRequest[{key}]", stated, detail))
         if high is not None and value["defaultRequest"] > high:
-            detail = f"default request value {asked} is greater than max value {text['max']}"
-            found.append(invalid(f"{where}.defaultRequest[{key}]", asked, detail))
+            detail = f"default request value {stated} is greater than max value {text['max']}"
+            found.append(invalid(f"{where}.defaultRequest[{key}]", stated, detail))
         if value["default"] is not None and value["defaultRequest"] > value["default"]:
             limit = text["default"]
-            detail = f"default request value {asked} is greater than default limit value {limit}"
-            found.append(invalid(f"{where}.defaultRequest[{key}]", asked, detail))
+            detail = f"default request value {stated} is greater than default limit value {limit}"
+            found.append(invalid(f"{where}.defaultRequest[{key}]", stated, detail))
     if value["default"] is not None:
         low, high = value["min"], value["max"]
         if low is not None and low > value["default"]:

@@ -1,0 +1,42 @@
+"""Requests and refusals of the admission that scenarios and plans share, in terms of the API."""
+
+from typing import Any
+
+from stretto.api.admission.request import AdmissionRequest, ForbiddenError, Operation
+from stretto.base.errors import InputError
+from stretto.web.api import failures
+from stretto.web.api.call import Call
+from stretto.web.api.state import AdmittedWrite
+
+Json = dict[str, Any]
+
+
+def request_of(admission: AdmittedWrite) -> AdmissionRequest:
+    """A write as shared admission reads it."""
+    operation = Operation.CREATE if admission.operation == "CREATE" else Operation.UPDATE
+    item = admission.item or {}
+    return AdmissionRequest(
+        admission.resource.stored, item, operation, admission.call.route.namespace
+    )
+
+
+class Refusals:
+    """Turns refusals of admission into failures of the API."""
+
+    def __init__(self, call: Call, item: Json) -> None:
+        """For the write of an object."""
+        self._call = call
+        self._name = item["metadata"].get("name", "")
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        resource = self._call.resource
+        if isinstance(error, ForbiddenError):
+            text = str(error.args[1])
+            raise failures.forbidden(resource.group, resource.resource, self._name, text) from error
+        if isinstance(error, InputError):
+            raise failures.forbidden(
+                resource.group, resource.resource, self._name, str(error)
+            ) from error
