@@ -1,13 +1,17 @@
 """Rules of webhook configurations."""
 
+import re
 from typing import Final
-from urllib.parse import urlsplit
 
 from stretto.api.checks.fields.errors import Errors, duplicate, invalid, required
 from stretto.api.checks.fields.shapes import between, choice
 from stretto.api.checks.fields.texts import fully_qualified, qualified_name
 from stretto.api.checks.kinds.values import Json, check_selector
 
+_URL: Final = re.compile(
+    r"(?:(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):)?(?://(?:(?P<user>[^@/?#]*)@)?(?P<host>[^/?#]*))?"
+    r"[^?#]*(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
+)
 _URL_FORM: Final = "; desired format: https://host[/path]"
 _SIDE_EFFECTS: Final = choice("None", "NoneOnDryRun")
 _FAILURES: Final = choice("Fail", "Ignore")
@@ -94,23 +98,23 @@ def check_client(client: Json, path: str) -> Errors:
 
 
 def _url(url: str, path: str) -> Errors:
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        return [required(path, f"url must be a valid URL: {error}{_URL_FORM}")]
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        detail = f'url must be a valid URL: parse "{url}": invalid URL{_URL_FORM}'
+        return [required(path, detail)]
     found: Errors = []
-    if parts.scheme != "https":
+    if parts["scheme"] != "https":
         detail = f"'https' is the only allowed URL scheme{_URL_FORM}"
-        found.append(invalid(path, parts.scheme, detail))
-    if not parts.netloc:
-        found.append(invalid(path, parts.netloc, f"host must be specified{_URL_FORM}"))
-    if parts.username is not None:
-        found.append(invalid(path, parts.username, "user information is not permitted in the URL"))
-    if parts.fragment:
-        found.append(invalid(path, parts.fragment, "fragments are not permitted in the URL"))
-    if parts.query:
-        detail = "query parameters are not permitted in the URL"
-        found.append(invalid(path, parts.query, detail))
+        found.append(invalid(path, parts["scheme"] or "", detail))
+    if not parts["host"]:
+        found.append(invalid(path, "", f"host must be specified{_URL_FORM}"))
+    for name, detail in (
+        ("user", "user information is not permitted in the URL"),
+        ("fragment", "fragments are not permitted in the URL"),
+        ("query", "query parameters are not permitted in the URL"),
+    ):
+        if parts[name]:
+            found.append(invalid(path, parts[name], detail))
     return found
 
 
