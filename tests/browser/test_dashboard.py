@@ -10,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from stretto.cli.sources.run_studies import RunStudies
+from stretto.control.controllers.fragmentation import FreeCapacity
+from stretto.control.controllers.move_plan import DefragPlan
+from stretto.explain.records.records import RunRecords
+from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
 from stretto.web.views.sources import PlaneSource
@@ -22,8 +27,22 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 
-PAGES = ("/", "/nodes", "/pods", "/queues", "/units", "/shards", "/decisions", "/plan")
+PAGES = (
+    "/",
+    "/nodes",
+    "/pods",
+    "/queues",
+    "/units",
+    "/shards",
+    "/decisions",
+    "/plan",
+    "/studies",
+    "/defragment",
+)
 NODES = 400
+NO_MOVES = DefragPlan(
+    ReschedulingGoal.NODES, (), FreeCapacity(0, 0, 0, 0.0, 0.0), FreeCapacity(0, 0, 0, 0.0, 0.0)
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +62,11 @@ def source(harness: Harness) -> PlaneSource:
 
 
 @pytest.fixture(scope="module")
-def address(source: PlaneSource) -> Iterator[str]:
+def address(source: PlaneSource, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n001")])
-    with served(source, DashboardParts(plan=lambda _: preview)) as address:
+    studies = RunStudies(RunRecords(tmp_path_factory.mktemp("runs")))
+    parts = DashboardParts(studies, lambda _: preview, lambda goal, budget: NO_MOVES)
+    with served(source, parts) as address:
         yield address
 
 

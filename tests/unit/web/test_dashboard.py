@@ -6,6 +6,9 @@ import io
 import pytest
 
 from stretto.base.errors import InputError
+from stretto.control.controllers.fragmentation import FreeCapacity, Move
+from stretto.control.controllers.move_plan import DefragPlan
+from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
 from tests.unit.web.dashboards import get, post, small_dashboard
 
@@ -96,3 +99,24 @@ def test_pages_without_their_part_do_not_exist() -> None:
     app = small_dashboard()
     assert get(app, "/plan").status_code == 404
     assert 'href="/plan"' not in get(app, "/").text
+
+
+def moves(goal: ReschedulingGoal, budget: int) -> DefragPlan:
+    """One move that frees a node."""
+    before, after = FreeCapacity(0, 0, 0, 50.0, 10.0), FreeCapacity(1, 0, 0, 100.0, 20.0)
+    move = Move(0, 0, "default/web", "ReplicaSet/default/web", "n1", "n2")
+    return DefragPlan(goal, (move,) * min(budget, 1), before, after)
+
+
+def test_moves_that_free_nodes_are_shown_before_anything_is_evicted() -> None:
+    app = small_dashboard(DashboardParts(defragment=moves))
+    page = post(app, "/defragment", {"goal": "nodes", "budget": "5"}).text
+    assert "1 move would help." in page
+    assert '<th scope="row">empty nodes</th><td class="n">0</td><td class="n">1</td>' in page
+
+
+@pytest.mark.parametrize(("goal", "budget"), [("cats", "5"), ("nodes", "0"), ("nodes", "-1")])
+def test_a_plan_of_moves_names_what_is_wrong(goal: str, budget: str) -> None:
+    app = small_dashboard(DashboardParts(defragment=moves))
+    page = post(app, "/defragment", {"goal": goal, "budget": budget}).text
+    assert 'role="alert"' in page

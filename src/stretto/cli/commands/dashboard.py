@@ -58,9 +58,9 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
     except ImportError as error:
         raise MissingExtraError("the dashboard", "web") from error
     from stretto.base.tokens import new_token
-    from stretto.cli.sources.previews import planner
+    from stretto.cli.sources.previews import defragmenter, planner
+    from stretto.cli.sources.run_studies import RunStudies
     from stretto.cli.sources.views import view_source
-    from stretto.explain.inventory.runs import run_rows
     from stretto.explain.records.records import RunRecords
     from stretto.web.views.parts import DashboardParts
 
@@ -68,7 +68,11 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
         listening(LOOPBACK, opts.port) as listener,
         view_source(common, opts, opts.plugin) as source,
     ):
-        parts = DashboardParts(lambda: run_rows(RunRecords()), planner(common, opts, opts.plugin))
+        parts = DashboardParts(
+            RunStudies(RunRecords()),
+            planner(common, opts, opts.plugin),
+            defragmenter(common, opts),
+        )
         token = new_token()
         address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"
         common.console.data(f"{source.title}: {address}")

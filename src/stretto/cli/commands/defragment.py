@@ -67,19 +67,13 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     import msgspec
 
     from stretto.cli.output.documents import CapacityEntry, DefragmentDocument, MoveEntry
-    from stretto.control.controllers.packing import PackingPlanner
-    from stretto.plane.copy import PlaneCopy, SchedulingRules
+    from stretto.cli.sources.moves import planned_moves
+    from stretto.plane.copy import SchedulingRules
     from stretto.state.work.rescheduling import ReschedulingGoal
 
     tier = tier_of(opts.tier, common.console.note)
     state = read_state(common, opts, SchedulingRules("", tier)).state
-    copy = PlaneCopy(state)
-    copy.settle()
-    plane = copy.plane
-    planner = PackingPlanner(
-        plane.cluster, plane.units, copy.store, plane.budgets, plane.is_protected
-    )
-    plan = planner.plan(ReschedulingGoal(opts.goal), opts.budget, tier)
+    plan = planned_moves(state, ReschedulingGoal(opts.goal), opts.budget, tier)
     _show(common.console, plan, state.title)
     document = DefragmentDocument(
         goal=plan.goal.value,
@@ -92,19 +86,13 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
 
 def _show(console: Console, plan: "DefragPlan", title: str) -> None:
     """Write the moves, and the free capacity before and after."""
-    before, after = plan.before, plan.after
+    from stretto.explain.inventory.moves import capacity_rows
+
     if plan.moves:
         console.data(f"On the {title}: {format_count(len(plan.moves), 'move')} would help.")
     else:
         console.data(f"On the {title}: no move within the budget would free {plan.goal.value}.")
-    rows = [
-        ("empty nodes", before.empty_nodes, after.empty_nodes),
-        ("completely free GPUs", before.free_gpus, after.free_gpus),
-        ("GPUs free in fragments (sum)", before.stranded_milli / 1000, after.stranded_milli / 1000),
-        ("CPU requested on nodes in use %", before.cpu_in_use, after.cpu_in_use),
-        ("memory requested on nodes in use %", before.memory_in_use, after.memory_in_use),
-    ]
-    console.table(["capacity", "before", "after"], rows)
+    console.table(["capacity", "before", "after"], capacity_rows(plan))
     if plan.moves:
         shown = plan.moves if console.verbose else plan.moves[:SHOWN]
         console.table(["move", "from", "to"], [(m.pod, m.source, m.target) for m in shown])

@@ -1,4 +1,4 @@
-"""Plans of pasted objects for the dashboard, on a copy of the state that it shows."""
+"""Plans of pasted objects and of moves for the dashboard, on a copy of the state that it shows."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,8 +8,10 @@ from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import StateOptions, read_state, rules_of
 
 if TYPE_CHECKING:
+    from stretto.control.controllers.move_plan import DefragPlan
     from stretto.sim.history.plan import PlanReport
-    from stretto.web.views.parts import Planner, PlanPreview
+    from stretto.state.work.rescheduling import ReschedulingGoal
+    from stretto.web.views.parts import Defragmenter, Planner, PlanPreview
 
 
 def planner(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> "Planner":
@@ -30,6 +32,19 @@ def planner(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...
         return _preview(report, [*report.refused, *notes])
 
     return previewed
+
+
+def defragmenter(common: CommandContext, opts: StateOptions) -> "Defragmenter":
+    """A function that plans moves on the state of the options, read afresh each time."""
+
+    def planned(goal: "ReschedulingGoal", budget: int) -> "DefragPlan":
+        from stretto.cli.sources.moves import planned_moves
+        from stretto.plane.copy import SchedulingRules
+
+        state = read_state(common, opts, SchedulingRules("", "numpy")).state
+        return planned_moves(state, goal, budget, "numpy")
+
+    return planned
 
 
 def _preview(report: "PlanReport", notes: list[str]) -> "PlanPreview":

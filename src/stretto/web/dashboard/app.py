@@ -24,6 +24,7 @@ from stretto.web.dashboard.guard import Guard
 from stretto.web.dashboard.pages import Pages
 from stretto.web.dashboard.render import PAGES, Renderer
 from stretto.web.dashboard.requests import page_path
+from stretto.web.dashboard.studies import StudyPages
 from stretto.web.hosts import LOOPBACK_HOSTS
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sight import ViewSource
@@ -60,13 +61,18 @@ def dashboard_app(
         parts: what it offers beyond reading.
         access: who may open it.
     """
-    shown = {"/studies": parts.runs is not None, "/plan": parts.plan is not None}
+    shown = {
+        "/studies": parts.studies is not None,
+        "/plan": parts.plan is not None,
+        "/defragment": parts.defragment is not None,
+    }
     pages = tuple(each for each in PAGES if shown.get(each[0], True))
     renderer = Renderer(source.title, pages, access.base)
     live = Live(source)
     routes = [
         *Pages(source, renderer).routes(),
         *DashboardForms(source, parts, renderer).routes(),
+        *(StudyPages(source, parts.studies, renderer).routes() if parts.studies else ()),
         *Exports(source).routes(),
         *live.routes(),
         Route("/healthz", _healthy),

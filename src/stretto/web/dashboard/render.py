@@ -18,6 +18,7 @@ PAGES: Final = (
     ("/decisions", "Decisions"),
     ("/studies", "Studies"),
     ("/plan", "Plan"),
+    ("/defragment", "Defragment"),
 )
 """Paths and titles of the pages in the navigation."""
 
@@ -34,10 +35,27 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {"count": format_count, "age": short_duration}
+        self._environment.filters |= {
+            "count": format_count,
+            "age": short_duration,
+            "figure": _figure,
+            "change": _change,
+        }
         self._environment.globals |= {"state": title, "pages": pages, "base": base}
 
     def page(self, name: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """The response of a template."""
         text = self._environment.get_template(f"{name}.html").render(values)
         return HTMLResponse(text, status)
+
+
+def _figure(value: float | None) -> str:
+    """A number with at most two decimals; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def _change(value: float) -> str:
+    """A difference with its sign."""
+    return f"{'+' if value > 0 else '-'}{_figure(abs(value))}"

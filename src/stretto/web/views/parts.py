@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from stretto.control.controllers.move_plan import DefragPlan
+from stretto.explain.inventory.run_comparison import RunComparison
 from stretto.explain.inventory.runs import RunRow
+from stretto.state.work.rescheduling import ReschedulingGoal
 
 
 class PlannedPod(NamedTuple):
@@ -32,6 +35,8 @@ class PlanPreview(NamedTuple):
 
 Planner = Callable[[str], PlanPreview]
 """Plans pasted YAML; raises ``InputError`` for text that is not valid."""
+Defragmenter = Callable[[ReschedulingGoal, int], DefragPlan]
+"""Plans at most a number of moves towards a goal."""
 
 
 class Actions(Protocol):
@@ -54,12 +59,39 @@ class Actions(Protocol):
         ...
 
 
+class Studies(Protocol):
+    """The run records."""
+
+    def rows(self) -> Sequence[RunRow]:
+        """All records, the latest first."""
+        ...
+
+    def compare(self, names: Sequence[str]) -> RunComparison:
+        """Compare records; the first one is the reference.
+
+        Raises:
+            InputError: no record is named, too many are, or one of them is unreadable.
+            NotFoundError: no record has one of the names.
+        """
+        ...
+
+    def picture(self, comparison: RunComparison) -> bytes:
+        """The pods placed over time as PNG; empty if no report has them.
+
+        Raises:
+            MissingExtraError: the library that draws is not installed.
+        """
+        ...
+
+
 class DashboardParts(NamedTuple):
     """The optional parts of a dashboard."""
 
-    #: Lists the run records; ``None`` without a page of studies.
-    runs: Callable[[], Sequence[RunRow]] | None = None
+    #: The run records; ``None`` without a page of studies.
+    studies: Studies | None = None
     #: Plans pasted objects; ``None`` without that page.
     plan: Planner | None = None
+    #: Plans moves that free nodes or GPUs; ``None`` without that page.
+    defragment: Defragmenter | None = None
     #: Changes objects; ``None`` for a dashboard that only reads.
     actions: Actions | None = None

@@ -1,0 +1,132 @@
+"""Run records side by side: the figures of their reports and the pods placed over time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.explain.inventory.runs import RunRow, run_rows
+from stretto.explain.records.record_file import RecordFile
+from stretto.explain.records.records import RunRecords
+
+MOST_RUNS: Final = 8
+"""Largest number of records in one comparison: more columns do not fit on a page."""
+
+Summary = Mapping[str, Any]
+
+
+class RunFigure(msgspec.Struct, frozen=True):
+    """One figure of several runs."""
+
+    #: Name, such as ``pods placed``.
+    name: str
+    #: The value of each run; ``None`` where a report does not have it.
+    values: tuple[float | None, ...]
+    #: The difference of each value from that of the first run; ``None`` where either is missing.
+    differences: tuple[float | None, ...]
+
+
+class RunCurve(msgspec.Struct, frozen=True):
+    """Pods placed over the time of one run."""
+
+    #: Name of the record.
+    run: str
+    #: Seconds since the start.
+    seconds: tuple[float, ...]
+    #: Pods placed up to each time.
+    placed: tuple[float, ...]
+
+
+class RunComparison(msgspec.Struct, frozen=True):
+    """Several runs."""
+
+    #: The runs; the first one is the reference.
+    runs: tuple[RunRow, ...]
+    #: Figures that at least one report has.
+    figures: tuple[RunFigure, ...]
+    #: Curves of the runs whose reports have them.
+    curves: tuple[RunCurve, ...]
+
+
+def compare_runs(records: RunRecords, names: Sequence[str]) -> RunComparison:
+    """Compare records; the first one is the reference.
+
+    Raises:
+        InputError: no record is named, too many are, or one of them is unreadable.
+        NotFoundError: no record has one of the names.
+    """
+    if not 1 <= len(names) <= MOST_RUNS:
+        raise InputError("runs", f"{len(names)} records", f"1 to {MOST_RUNS} records")
+    paths = [records.find(name) for name in names]
+    summaries: list[Summary] = []
+    for path in paths:
+        with closing(RecordFile(path)) as file:
+            summaries.append(file.facts().summary)
+    runs = tuple(run_rows(records, tuple(names)))
+    curves = (
+        RunCurve(run.name, tuple(each["after_s"]), tuple(each["placed_after"]))
+        for run, each in zip(runs, summaries, strict=True)
+        if each.get("after_s")
+    )
+    return RunComparison(runs, tuple(_figures(summaries)), tuple(curves))
+
+
+def _figures(summaries: Sequence[Summary]) -> list[RunFigure]:
+    columns = [dict(_values(each)) for each in summaries]
+    names = dict.fromkeys(chain.from_iterable(columns))
+    return [_figure(name, [column.get(name) for column in columns]) for name in names]
+
+
+def _figure(name: str, values: Sequence[float | None]) -> RunFigure:
+    first = values[0]
+    differences = (
+        None if first is None or value is None else round(value - first, 6) for value in values
+    )
+    return RunFigure(name, tuple(values), tuple(differences))
+
+
+def _values(summary: Summary) -> list[tuple[str, float]]:
+    """The figures of one report, in the order of a page."""
+    found = [(name, read(summary)) for name, read in _PLAIN]
+    found += [
+        (f"{each['resource']} in use (%)", each["used_pct"]) for each in _list(summary, "resources")
+    ]
+    for each in _list(summary, "models"):
+        found.append((f"{each['model']} allocated (%)", each["allocated_pct"]))
+        found.append((f"{each['model']} fragmented (%)", each["fragmented_pct"]))
+    return [(name, float(value)) for name, value in found if value is not None]
+
+
+def _list(summary: Summary, field: str) -> Sequence[Summary]:
+    return summary.get(field) or ()
+
+
+def _latency(field: str) -> Callable[[Summary], Any]:
+    return lambda summary: (summary.get("latency") or {}).get(field)
+
+
+def _field(field: str) -> Callable[[Summary], Any]:
+    return lambda summary: summary.get(field)
+
+
+def _evicted(summary: Summary) -> int | None:
+    causes = summary.get("evicted")
+    return None if causes is None else sum(causes.values())
+
+
+_PLAIN: Final[tuple[tuple[str, Callable[[Summary], Any]], ...]] = (
+    ("seconds", _field("seconds")),
+    ("nodes", _field("nodes")),
+    ("pods", _field("pods")),
+    ("pods placed", _field("placed")),
+    ("pods pending", _field("pending")),
+    ("pods placed per second", _field("pods_per_s")),
+    ("time to bind, median (ms)", _latency("p50_ms")),
+    ("time to bind, 99th percentile (ms)", _latency("p99_ms")),
+    ("refused claims (%)", _field("conflict_pct")),
+    ("pods evicted", _evicted),
+)
+"""Figures of every report."""

@@ -1,0 +1,101 @@
+"""Run records side by side: figures, differences, downloads."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from stretto.cli.sources.run_studies import RunStudies
+from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
+from stretto.explain.records.records import RunRecords
+from stretto.testing import Harness
+from stretto.web.views.parts import DashboardParts
+from tests.unit.web.dashboards import get, small_dashboard
+
+CURVE = {"after_s": [0.0, 1.0], "placed_after": [0, 4]}
+
+
+def record(records: RunRecords, title: str, **summary: Any) -> str:
+    """The name of a new record with a report."""
+    path = records.new(title, "2026-01-01T00:00:00Z")
+    facts = RunFacts(path.stem, title, "2026-01-01T00:00:00Z", 2.0, 0, 1, "default", ())
+    plane = Harness().plane
+    sources = RecordSources(plane.store, plane.cluster, plane.units)
+    write_record(path, facts if not summary else _with(facts, summary), sources)
+    return path.stem
+
+
+def _with(facts: RunFacts, summary: dict[str, Any]) -> RunFacts:
+    return RunFacts(
+        **{name: getattr(facts, name) for name in facts.__struct_fields__ if name != "summary"},
+        summary=summary,
+    )
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> RunRecords:
+    return RunRecords(tmp_path)
+
+
+@pytest.fixture
+def pages(records: RunRecords) -> Starlette:
+    return small_dashboard(DashboardParts(studies=RunStudies(records)))
+
+
+def test_runs_side_by_side_show_differences_from_the_first(
+    records: RunRecords, pages: Starlette
+) -> None:
+    first = record(records, "one", placed=10, pending=2)
+    second = record(records, "two", placed=12, pending=0)
+    text = get(pages, f"/studies/compare?run={first}&run={second}").text
+    assert '12 <span class="quiet">+2</span>' in text
+    assert '0 <span class="quiet">-2</span>' in text
+
+
+def test_a_figure_that_one_report_lacks_is_a_dash(records: RunRecords, pages: Starlette) -> None:
+    first = record(records, "one", placed=10, conflict_pct=1.5)
+    second = record(records, "two", placed=10)
+    text = get(pages, f"/studies/compare?run={first}&run={second}").text
+    assert '<td class="n">1.50</td><td class="n">-</td>' in text
+
+
+def test_a_comparison_is_downloaded_as_csv(records: RunRecords, pages: Starlette) -> None:
+    name = record(records, "one", placed=10, evicted={"preemption": 3})
+    reply = get(pages, f"/studies/compare.csv?run={name}")
+    rows = list(csv.reader(io.StringIO(reply.text)))
+    assert rows == [["figure", name], ["pods placed", "10.0"], ["pods evicted", "3.0"]]
+
+
+def test_a_comparison_is_downloaded_as_json(records: RunRecords, pages: Starlette) -> None:
+    name = record(records, "one", placed=10, **CURVE)
+    found = get(pages, f"/studies/compare.json?run={name}").json()
+    assert found["curves"] == [{"run": name, "seconds": [0.0, 1.0], "placed": [0, 4]}]
+
+
+def test_the_pods_over_time_are_a_picture(records: RunRecords, pages: Starlette) -> None:
+    name = record(records, "one", placed=4, **CURVE)
+    reply = get(pages, f"/studies/compare.png?run={name}")
+    assert (reply.headers["content-type"], reply.content[:4]) == ("image/png", b"\x89PNG")
+
+
+def test_runs_without_curves_have_no_picture(records: RunRecords, pages: Starlette) -> None:
+    name = record(records, "one", placed=4)
+    assert get(pages, f"/studies/compare.png?run={name}").status_code == 404
+
+
+def test_a_comparison_without_records_says_how_many_it_takes(pages: Starlette) -> None:
+    reply = get(pages, "/studies/compare")
+    assert (reply.status_code, "expected 1 to 8 records" in reply.text) == (409, True)
+
+
+def test_a_record_that_does_not_exist_is_not_found(records: RunRecords, pages: Starlette) -> None:
+    record(records, "one", placed=4)
+    assert get(pages, "/studies/compare?run=nothing").status_code == 404
+
+
+def test_the_list_offers_records_for_a_comparison(records: RunRecords, pages: Starlette) -> None:
+    name = record(records, "one", placed=4)
+    assert f'type="checkbox" name="run" value="{name}"' in get(pages, "/studies").text
