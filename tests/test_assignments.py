@@ -68,7 +68,7 @@ OWNED_RECORDS: dict[str, set[str]] = {
     "web/api/subresources": {"call"},
     "web/api/verbs": {"call"},
     "web/dashboard": {"self._environment"},
-    "web/local": {"self._server"},
+    "web/local": {"each"},
     "web/views": {"scene"},
 }
 MOST = 290
