@@ -6,14 +6,12 @@ from stretto.api.schema.kubernetes import struct
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.negotiation import encoded
 from stretto.web.api.patching.patches import patched
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.replicas import SCALE, rescaled, scale_of
 from stretto.web.api.subresources.typed import read_typed
 from stretto.web.api.tables.columns import format_of
-from stretto.web.api.tables.rows import table_in
-from stretto.web.api.verbs.answers import OBJECT_FORMS, accept, metadata_only
+from stretto.web.api.verbs.answers import answer
 from stretto.web.api.verbs.patch import patch_type
 from stretto.web.api.verbs.update import check_name
 
@@ -45,12 +43,5 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
 
 def _answer(state: ApiState, call: Call, item: Json) -> ApiResponse:
     """The scale of an object in the form that the client accepts."""
-    accepted = accept(call, OBJECT_FORMS)
-    found = scale_of(call, item)
-    if accepted.form == "Table":
-        metadata = {"resourceVersion": found["metadata"].get("resourceVersion", "")}
-        columns = format_of((SCALE.group, SCALE.kind))
-        found = table_in(state, call, columns, ([found], metadata), accepted)
-    elif accepted.form:
-        found = metadata_only(found, accepted)
-    return encoded(found, accepted, 200, call.warnings)
+    columns = format_of((SCALE.group, SCALE.kind))
+    return answer(state, call, scale_of(call, item), columns=columns)

@@ -8,7 +8,8 @@ from stretto.web.api.failures import ApiError
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import Accepted, encoded, negotiate
 from stretto.web.api.state import ApiState
-from stretto.web.api.tables.rows import table_of
+from stretto.web.api.tables.columns import TableFormat, columns_of
+from stretto.web.api.tables.rows import table_in
 
 Json = dict[str, Any]
 
@@ -19,12 +20,15 @@ LIST_FORMS: Final = ("Table", "PartialObjectMetadataList")
 META: Final = "meta.k8s.io/v1"
 
 
-def answer(state: ApiState, call: Call, item: Json, status: int = 200) -> ApiResponse:
-    """An object as the client accepts it."""
+def answer(
+    state: ApiState, call: Call, item: Json, status: int = 200, columns: TableFormat | None = None
+) -> ApiResponse:
+    """An object as the client accepts it; ``columns`` of a table if not those of the resource."""
     accepted = accept(call, OBJECT_FORMS)
     if accepted.form == "Table" and item.get("kind") != "Status":
         version = item["metadata"].get("resourceVersion", "")
-        item = table_of(state, call, [item], {"resourceVersion": version}, accepted)
+        content = ([item], {"resourceVersion": version})
+        item = table_in(state, call, columns or columns_of(call.resource), content, accepted)
     elif accepted.form == "PartialObjectMetadata" and item.get("kind") != "Status":
         item = metadata_only(item, accepted)
     return encoded(item, accepted, status, call.warnings)
