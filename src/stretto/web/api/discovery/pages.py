@@ -13,6 +13,7 @@ from stretto.web.api.discovery.groups import (
 )
 from stretto.web.api.discovery.health import VERSION, health, no_page
 from stretto.web.api.discovery.openapi import openapi
+from stretto.web.api.encoding import JSON, YAML
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.negotiation import encoded, negotiate
 from stretto.web.api.state import ApiState
@@ -66,7 +67,7 @@ def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRes
         raise failures.no_method()
     if request.method == "HEAD" and len(parts) > 1:
         raise failures.no_method()
-    return encoded(document, negotiate(request.header("accept"), ()))
+    return encoded(document, negotiate(request.header("accept"), (), (JSON, YAML)))
 
 
 def _document(state: ApiState, request: ApiRequest, parts: list[str]) -> Json | None:
