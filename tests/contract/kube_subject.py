@@ -2,16 +2,17 @@
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE, Kind
 from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.paths import collection_path, object_path
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.cluster import ServerAnswer
 from tests.contract.subjects import Subject
 
 SPACES = ("contract", "a-space-before", "elsewhere", "one", "two")
@@ -31,8 +32,22 @@ _PAUSE = 0.02
 """Seconds between them."""
 
 
-def kube_subject(plane: ControlPlane) -> Subject:
-    """The API server as a subject."""
+class ServerUnderTest(Protocol):
+    """An API server with requests of its administrator."""
+
+    kubeconfig: Path
+
+    def send(self, method: str, path: str, body: bytes = b"") -> ServerAnswer:
+        """Send one request."""
+        ...
+
+    def install(self, kinds: Sequence[Kind]) -> None:
+        """Create CRDs and wait until they are served."""
+        ...
+
+
+def kube_subject(plane: ServerUnderTest, name: str = "kube") -> Subject:
+    """An API server as a subject."""
     for space in SPACES:
         plane.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": space}}).encode())
 
@@ -40,10 +55,10 @@ def kube_subject(plane: ControlPlane) -> Subject:
         wipe(plane)
         return KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(3), SURE)
 
-    return Subject("kube", make, history=0, latency=30.0, quiet=0.5)
+    return Subject(name, make, history=0, latency=30.0, quiet=0.5)
 
 
-def wipe(plane: ControlPlane) -> None:
+def wipe(plane: ServerUnderTest) -> None:
     """Remove all objects of the suite, held or on a node; ends when there are none.
 
     Raises:
@@ -58,7 +73,7 @@ def wipe(plane: ControlPlane) -> None:
     raise AssertionError("objects of the test before this one stay")
 
 
-def _is_empty(plane: ControlPlane) -> bool:
+def _is_empty(plane: ServerUnderTest) -> bool:
     return not any(_items(plane, path) for path in _places())
 
 
@@ -67,14 +82,14 @@ def _places() -> list[str]:
     return [collection_path(kind, space) for kind in KINDS for space in spaces[kind]]
 
 
-def _items(plane: ControlPlane, path: str) -> list[dict[str, Any]]:
+def _items(plane: ServerUnderTest, path: str) -> list[dict[str, Any]]:
     said = plane.send("GET", path)
     assert said.status == 200, said.body
     items: list[dict[str, Any]] = json.loads(said.body)["items"]
     return items
 
 
-def _sweep(plane: ControlPlane) -> None:
+def _sweep(plane: ServerUnderTest) -> None:
     for item in _items(plane, collection_path(POD)):
         meta = item["metadata"]
         if meta.get("finalizers"):

@@ -112,14 +112,24 @@ class MemoryStore:
         Raises:
             InputError: a selector is malformed.
         """
-        history = self._table(kind).history
-        ahead = since > self._version
-        position = history.dropped - 1 if ahead else history.position(since)
         if selection == EVERYTHING:
+            history, position = self._begun(kind, since)
             return HistoryWatch(history, since, position)
         newest = (lambda: self._version) if selection.bookmarks else None
         selected = Selected(kind, watch_filter(kind, selection), newest)
+        history, position = self._begun(kind, since)
         return SelectedWatch(history, since, position, selected)
+
+    def watch_matching(self, kind: Kind, since: int, matches: Callable[[Record], bool]) -> Watch:
+        """As ``watch``, with any function that selects records."""
+        history, position = self._begun(kind, since)
+        return SelectedWatch(history, since, position, Selected(kind, matches))
+
+    def _begun(self, kind: Kind, since: int) -> tuple[EventHistory, int]:
+        """The history of a kind and where a watch after a version starts."""
+        history = self._table(kind).history
+        ahead = since > self._version
+        return history, history.dropped - 1 if ahead else history.position(since)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
         """Call ``callback`` after each commit, with the kind that changed."""

@@ -48,6 +48,8 @@ class SqliteStore(StoreWrapper):
         self.records_at = self._memory.records_at
         #: Forgets history, as in ``MemoryStore``.
         self.compact = self._memory.compact
+        #: Watches of records that a function selects, as in ``MemoryStore``.
+        self.watch_matching = self._memory.watch_matching
         #: The next identity, as in ``MemoryStore``.
         self.next_uid = self._memory.next_uid
         try:

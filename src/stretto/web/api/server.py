@@ -68,9 +68,9 @@ class ApiServer:
             MUTATING,
             (*VALIDATING, no_escalation),
             (after_definition, after_role),
-            AccountTokens(settings.accounts_key),
-            self._token_user,
-            settings.allows_privileged,
+            accounts=AccountTokens(settings.accounts_key),
+            authenticate=self._token_user,
+            allows_privileged=settings.allows_privileged,
         )
         make_objects(self._state)
         refresh(self._state)

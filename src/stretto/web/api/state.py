@@ -10,6 +10,7 @@ from stretto.base.rng import Rng
 from stretto.web.api.authn.accounts import AccountTokens
 from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call
+from stretto.web.api.objects.views import RecordViews
 from stretto.web.api.resources import ResourceTable, ServedResource
 from stretto.web.api.storage import ObjectStorage
 
@@ -61,6 +62,8 @@ class ApiState:
     validating: Sequence[Admit] = ()
     #: Runs after each stored write.
     after_write: Sequence[Admit] = ()
+    #: Objects and events that several watches yield.
+    views: RecordViews = field(default_factory=RecordViews)
     #: Tokens of ServiceAccounts.
     accounts: AccountTokens = field(default_factory=AccountTokens)
     #: The user of a token; ``None`` for an unknown one.

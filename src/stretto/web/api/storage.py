@@ -1,6 +1,6 @@
 """Objects of the API in a store: reading, writing with conditions, removing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -33,6 +33,10 @@ class PastStore(Protocol):
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
         """Forget the history of some kinds, or of all: watches from older versions are too old."""
+        ...
+
+    def watch_matching(self, kind: Kind, since: int, matches: Callable[[Record], bool]) -> Watch:
+        """Changes of the objects of a kind that a function selects, after a version."""
         ...
 
     def next_uid(self) -> str:
@@ -106,13 +110,21 @@ class ObjectStorage:
         store = self.store
         return store.records_at(kind, version) if isinstance(store, PastStore) else None
 
-    def watch(self, kind: Kind, since: int, namespace: str) -> Watch:
+    def watch(self, kind: Kind, since: int, matches: Callable[[Record], bool] | None) -> Watch:
         """Changes of a kind after a version.
+
+        Args:
+            kind: the kind.
+            since: the version.
+            matches: whether a record is selected; ``None`` selects all.
 
         Raises:
             TooOldError: the version is too old.
         """
-        return self.store.watch(kind, since, ListOptions(namespace))
+        store = self.store
+        if matches is None or not isinstance(store, PastStore):
+            return store.watch(kind, since)
+        return store.watch_matching(kind, since, matches)
 
     def create(self, resource: ServedResource, item: Json) -> StoredItem:
         """Store a new object.

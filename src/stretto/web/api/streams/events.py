@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import TooOldError
-from stretto.stores.store import EventType, Record, Watch, WatchEvent
+from stretto.stores.store import Record, Watch
 from stretto.web.api.call import Call
 from stretto.web.api.encoding import event
 from stretto.web.api.failures import expired, status_of
@@ -33,9 +33,7 @@ class EventStream:
         self._started = False
         self._ended = False
         self._kind: Kind = call.resource.stored
-        #: Objects that the client has seen, by namespace and name; only for real selections.
-        self._seen: set[tuple[str, str]] = set()
-        self._watch: Watch = state.storage.watch(self._kind, plan.since, "")
+        self._watch: Watch = state.storage.watch(self._kind, plan.since, self._filter())
         self._resource = call.resource
         self._marked = state.clock.monotonic()
         self._first_table = True
@@ -69,7 +67,7 @@ class EventStream:
         try:
             for change in self._watch.poll(_BATCH):
                 self._version = change.record.version
-                chunks += self._event(change)
+                chunks.append(self._line(change.type.name, change.record))
         except TooOldError:
             self._ended = True
             error = expired("The resourceVersion for the provided watch is too old.")
@@ -80,44 +78,38 @@ class EventStream:
         return chunks + self._progress()
 
     def _initial(self) -> list[bytes]:
-        chunks = []
-        for record in self._plan.initial:
-            if self._selects(record):
-                self._seen.add((record.namespace, record.name))
-                chunks.append(self._line("ADDED", self._object(record)))
+        selects = self._filter() or (lambda _: True)
+        chunks = [self._line("ADDED", each) for each in self._plan.initial if selects(each)]
         if self._plan.selection.initial_events and self._plan.selection.bookmarks:
             chunks.append(self._bookmark(self._plan.since, {_END_NOTE: "true"}))
         return chunks
 
-    def _selects(self, record: Record) -> bool:
-        selection = self._plan.selection
-        if selection.namespace and record.namespace != selection.namespace:
-            return False
-        return selection.is_everything or selection.matches(rendered(record))
-
-    def _event(self, change: WatchEvent) -> list[bytes]:
-        """An event as a client with this selection sees it."""
-        record = change.record
-        selection = self._plan.selection
-        if selection.namespace and record.namespace != selection.namespace:
-            return []
-        key = record.namespace, record.name
+    def _filter(self) -> Callable[[Record], bool] | None:
+        """Whether a record is selected; ``None`` if all are."""
+        selection, views = self._plan.selection, self._state.views
+        namespace = selection.namespace
         if selection.is_everything:
-            return [self._line(change.type.name, self._object(record))]
-        before, after = key in self._seen, self._selects(record)
-        if change.type is EventType.DELETED:
-            self._seen.discard(key)
-            return [self._line("DELETED", self._object(record))] if before else []
-        if after:
-            self._seen.add(key)
-            return [self._line("MODIFIED" if before else "ADDED", self._object(record))]
-        self._seen.discard(key)
-        return [self._line("DELETED", self._object(record))] if before else []
+            return (lambda record: record.namespace == namespace) if namespace else None
 
-    def _object(self, record: Record) -> Json:
-        return shape(self._call, rendered(record))
+        def selects(record: Record) -> bool:
+            if namespace and record.namespace != namespace:
+                return False
+            return selection.matches(views.item(record))
 
-    def _line(self, word: str, item: Json) -> bytes:
+        return selects
+
+    def _line(self, word: str, record: Record) -> bytes:
+        """An event about a record."""
+        accepted = self._plan.accepted
+        if accepted.form == "Table":
+            return self._encoded(word, shape(self._call, rendered(record)))
+        form = (self._resource.kind, word, accepted)
+        views, call = self._state.views, self._call
+        return views.event(
+            record, form, lambda: self._encoded(word, shape(call, views.item(record)))
+        )
+
+    def _encoded(self, word: str, item: Json) -> bytes:
         accepted = self._plan.accepted
         if accepted.form == "Table":
             metadata = {"resourceVersion": item["metadata"].get("resourceVersion", "")}
@@ -127,7 +119,7 @@ class EventStream:
             self._first_table = False
         elif accepted.form:
             item = metadata_only(item, accepted)
-        return event(word, item, self._plan.accepted.media)
+        return event(word, item, accepted.media)
 
     def _bookmark(self, version: int, notes: dict[str, str] | None = None) -> bytes:
         kind = self._call.resource.kind
@@ -141,7 +133,7 @@ class EventStream:
         if accepted.form and accepted.form != "Table":
             item = metadata_only(item, accepted)
         elif accepted.form == "Table":
-            return self._line("BOOKMARK", item)
+            return self._encoded("BOOKMARK", item)
         return event("BOOKMARK", item, self._plan.accepted.media)
 
     def _progress(self) -> list[bytes]:

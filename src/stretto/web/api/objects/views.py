@@ -1,0 +1,55 @@
+"""What watches make of records, once for all watches: decoded objects and encoded events."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Generic, TypeVar
+
+from stretto.stores.store import Record
+from stretto.web.api.objects.rendering import rendered
+
+Json = dict[str, Any]
+Made = TypeVar("Made")
+
+_KEPT: Final = 4096
+"""Entries of each kind: watches read a change soon after it was made, or not at all."""
+
+
+class RecordViews:
+    """A bounded memory of decoded objects and of encoded events."""
+
+    def __init__(self, kept: int = _KEPT) -> None:
+        """Keep at most that many of each."""
+        self._items: _Latest[Json] = _Latest(kept)
+        self._events: _Latest[bytes] = _Latest(kept)
+
+    def item(self, record: Record) -> Json:
+        """The object of a record; it must not be changed."""
+        return self._items.get(_state(record), lambda: rendered(record))
+
+    def event(self, record: Record, form: Hashable, make: Callable[[], bytes]) -> bytes:
+        """An encoded event about a record, in some form."""
+        return self._events.get((_state(record), form), make)
+
+
+def _state(record: Record) -> Hashable:
+    """What an object is shown as: the old state of one that leaves a selection has its new version.
+
+    The hash of a body is computed once, and equal bodies are usually the same object.
+    """
+    return record.uid, record.version, record.body, record.node, record.deleting
+
+
+class _Latest(Generic[Made]):
+    """The values that were made last."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._values: dict[Hashable, Made] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """A value, made if it is not kept."""
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = make()
+            if len(self._values) > self._kept:
+                del self._values[next(iter(self._values))]
+        return found

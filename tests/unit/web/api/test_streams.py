@@ -1,0 +1,85 @@
+"""Watches of a selection that begin at a version."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.web.api.message import ApiRequest, ApiResponse, ApiStream
+from stretto.web.api.server import ApiServer, ApiSettings
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+Events = list[tuple[str, str, str]]
+
+
+class Site:
+    def __init__(self) -> None:
+        clock = ManualClock(1_790_000_000.0)
+        self.server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2)))
+
+    def send(self, method: str, target: str, body: Any = None, kind: str = "json") -> Any:
+        data = b"" if body is None else json.dumps(body).encode()
+        request = ApiRequest(method, target, {"content-type": f"application/{kind}"}, data)
+        answer = self.server.handle(request)
+        assert isinstance(answer, ApiResponse)
+        return json.loads(answer.body)
+
+    def label(self, name: str, value: str) -> None:
+        change = {"metadata": {"labels": {"tier": value}}}
+        self.send("PATCH", f"{MAPS}/{name}", change, "merge-patch+json")
+
+    def watch(self, version: str) -> ApiStream:
+        target = f"{MAPS}?watch=1&labelSelector=tier%3Dweb&resourceVersion={version}"
+        answer = self.server.handle(ApiRequest("GET", target))
+        assert isinstance(answer, ApiStream)
+        return answer
+
+
+def read(stream: ApiStream) -> Events:
+    found = [json.loads(each) for each in stream.poll() or ()]
+    return [
+        (
+            each["type"],
+            each["object"]["metadata"]["name"],
+            each["object"]["metadata"]["labels"]["tier"],
+        )
+        for each in found
+    ]
+
+
+@pytest.fixture
+def site() -> Site:
+    site = Site()
+    for name, tier in (("a", "web"), ("b", "db")):
+        site.send("POST", MAPS, {"metadata": {"name": name, "labels": {"tier": tier}}})
+    return site
+
+
+def test_an_object_that_was_selected_before_is_modified_and_leaves(site: Site) -> None:
+    stream = site.watch(site.send("GET", MAPS)["metadata"]["resourceVersion"])
+    site.send("PATCH", f"{MAPS}/a", {"data": {"x": "1"}}, "merge-patch+json")
+    site.label("a", "db")
+    assert read(stream) == [("MODIFIED", "a", "web"), ("DELETED", "a", "web")]
+
+
+def test_an_object_that_enters_the_selection_is_added(site: Site) -> None:
+    stream = site.watch(site.send("GET", MAPS)["metadata"]["resourceVersion"])
+    site.label("b", "web")
+    assert read(stream) == [("ADDED", "b", "web")]
+
+
+def test_a_change_outside_the_selection_is_not_seen(site: Site) -> None:
+    stream = site.watch(site.send("GET", MAPS)["metadata"]["resourceVersion"])
+    site.label("b", "cache")
+    assert read(stream) == []
+
+
+def test_two_watches_share_the_encoding_of_an_event(site: Site) -> None:
+    version = site.send("GET", MAPS)["metadata"]["resourceVersion"]
+    one, two = site.watch(version), site.watch(version)
+    site.label("b", "web")
+    first, second = (list(each.poll() or ()) for each in (one, two))
+    assert first[0] is second[0]
