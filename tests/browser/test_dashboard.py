@@ -177,3 +177,17 @@ def test_a_plan_is_shown_before_anything_is_written(page: Any, address: str) -> 
     page.fill("textarea", "kind: Pod")
     page.click("button")
     assert "1 of 1 pod would be placed." in page.inner_text("main")
+
+
+def test_twenty_thousand_nodes_are_drawn_live(browser: Any) -> None:
+    nodes = [make_node(f"n{i:05}", cpu="8", zone=f"z{i % 3}") for i in range(20_000)]
+    harness = Harness(nodes=nodes)
+    with served(PlaneSource("a large cluster", harness.plane), DashboardParts()) as address:
+        page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.goto(f"{address}/?token={TOKEN}")
+        until(lambda: frames(page))
+        seen = frames(page)
+        harness.submit(make_pod("late", cpu="1"))
+        harness.settle()
+        until(lambda: frames(page) > seen)
+        page.close()

@@ -25,6 +25,8 @@ _BUDGET: Final = 50
 """Moves of a plan, unless another number is given."""
 _MOST_MOVES: Final = 10_000
 """Largest number of moves of a plan."""
+_GOALS: Final = {ReschedulingGoal.GPUS: "whole GPUs", ReschedulingGoal.NODES: "whole nodes"}
+"""What each goal frees, for display."""
 
 
 class DashboardForms:
@@ -78,6 +80,7 @@ class DashboardForms:
                 error = str(refused)
         values = {
             "goals": tuple(ReschedulingGoal),
+            "names": _GOALS,
             "goal": goal,
             "budget": budget,
             "most": _MOST_MOVES,
