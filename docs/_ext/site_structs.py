@@ -64,6 +64,19 @@ FORMS = {
     "stretto.examples/v1": "stretto.cli.output.documents:ExampleListDocument",
     "stretto.examples/v1 (one scenario)": "stretto.cli.output.documents:ExampleDocument",
     "stretto.kernels/v1": "stretto.cli.output.documents:KernelDocument",
+    "stretto.bench.engine/v1": "stretto_lab.bench.engine:EngineResult",
+    "stretto.bench.kube/v1 (one workload)": "stretto_lab.commands.documents:KubeWorkloadDocument",
+    "stretto.chaos/v1": "stretto_lab.commands.documents:ChaosDocument",
+    "stretto.chaos.replay/v1": "stretto_lab.commands.documents:ChaosReplayDocument",
+    "stretto.chaos-offers/v1": "stretto_lab.commands.documents:OfferChaosDocument",
+    "stretto.chaos.failure/v1": "stretto_lab.chaos.trace:ChaosFailure",
+    "stretto.conformance/v1": "stretto_lab.conformance.report:ConformanceReport",
+    "stretto.study.five-questions/v1": "stretto_lab.commands.documents:FiveQuestionsDocument",
+    "stretto.study.forecast/v1": "stretto_lab.commands.documents:ForecastDocument",
+    "stretto.study.offers/v1": "stretto_lab.commands.documents:OfferDesignDocument",
+    "stretto.study.omega/v1": "stretto_lab.commands.documents:OmegaDocument",
+    "stretto.study.one-pool/v1": "stretto_lab.studies.one_pool.report:OnePoolResult",
+    "stretto.study.shards/v1": "stretto_lab.commands.documents:ShardStudyDocument",
     "stretto.error/v1": "stretto.cli.output.documents:ErrorDocument",
 }
 
@@ -89,7 +102,7 @@ def comment(struct: Struct, field: str) -> str:
 
 
 def _ours(base: type) -> bool:
-    return base.__module__.startswith("stretto.")
+    return base.__module__.startswith(("stretto.", "stretto_lab."))
 
 
 # ---------------------------------------------------------------- tables

@@ -1,5 +1,6 @@
 """Every JSON output of a verb has a published schema, and real output fits it."""
 
+import gzip
 import json
 import re
 import sys
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from stretto.cli.main import cli
 from stretto.cli.main import main as run_main
+from stretto_lab.chaos.trace import ChaosFailure, save_failure
 from tests.support.json_schema import violations
 
 #: A name of a JSON form in the source of the product.
@@ -59,6 +61,12 @@ CALLS = {
     "stretto.rules/v1": "rules",
     "stretto.examples/v1": "examples",
     "stretto.examples/v1 (one scenario)": "examples quickstart",
+    "stretto.bench.engine/v1": "bench engine --nodes 64 --running 64 --pods 64 --rate 0 --rounds 1",
+    "stretto.chaos/v1": "chaos --seeds 1 --steps 20",
+    "stretto.chaos-offers/v1": "chaos --offers --seeds 1 --steps 10",
+    "stretto.study.five-questions/v1": "study five-questions --nodes 10",
+    "stretto.study.omega/v1": "study omega --machines 50 --hours 0.01 --schedulers 1 --decisions 1",
+    "stretto.study.shards/v1": "study shards --nodes 20 --pods 50 --shards 1 --decisions-ms 0",
 }
 
 
@@ -87,9 +95,10 @@ def faults(structs: Any, form: str, document: dict[str, Any]) -> list[str]:
 
 
 def test_every_form_in_the_source_is_published(structs: Any, repo_root: Path) -> None:
-    sources = (repo_root / "src" / "stretto").rglob("*.py")
+    sources = (repo_root / "src").rglob("*.py")
+    published = {form.split(" ", maxsplit=1)[0] for form in structs.FORMS}
     named = {form for path in sources for form in FORM.findall(path.read_text(encoding="utf-8"))}
-    assert named - FILES - set(structs.FORMS) == set()
+    assert named - FILES - published == set()
 
 
 def test_every_trace_format_has_a_published_form(structs: Any) -> None:
@@ -105,6 +114,27 @@ def test_real_output_fits_its_schema(form: str, structs: Any, here: Path) -> Non
     done = CliRunner().invoke(cli, [*words, "--json", str(out)])
     assert done.exit_code in (0, 1, 3), done.output
     assert faults(structs, form, json.loads(out.read_text(encoding="utf-8"))) == []
+
+
+def test_a_conformance_report_fits_its_schema(structs: Any, here: Path) -> None:
+    with gzip.open("tests/conformance/data/cases.jsonl.gz", "rt", encoding="utf-8") as cases:
+        (here / "one.jsonl").write_text(next(cases), encoding="utf-8")
+    words = ["conformance", "--cases", str(here / "one.jsonl"), "--json", str(here / "out.json")]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    document = json.loads((here / "out.json").read_text(encoding="utf-8"))
+    assert faults(structs, "stretto.conformance/v1", document) == []
+
+
+def test_a_saved_failure_of_the_fault_simulator_and_its_replay_fit_their_schemas(
+    structs: Any, here: Path
+) -> None:
+    save_failure(ChaosFailure(3, 5, ("law 1: none",), ()), here / "saved.json")
+    words = ["chaos", "--replay", str(here / "saved.json"), "--json", str(here / "out.json")]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    forms = {"saved.json": "stretto.chaos.failure/v1", "out.json": "stretto.chaos.replay/v1"}
+    documents = {name: json.loads((here / name).read_text(encoding="utf-8")) for name in forms}
+    assert [faults(structs, form, documents[name]) for name, form in forms.items()] == [[], []]
 
 
 @pytest.mark.usefixtures("here")

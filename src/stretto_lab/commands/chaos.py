@@ -157,11 +157,12 @@ def _show(console: Console, report: "CampaignReport") -> None:
 def _replay(console: Console, path: Path) -> None:
     """Replay a saved failure."""
     from stretto_lab.chaos.run import run_seed
-    from stretto_lab.chaos.trace import SCHEMA, load_failure
+    from stretto_lab.chaos.trace import load_failure
 
     failure = load_failure(path)
     result = run_seed(failure.seed, failure.steps, only=failure.faults)
-    console.json(SCHEMA, {"seed": result.seed, "trace": result.trace, "breaches": result.breaches})
+    found = {"seed": result.seed, "trace": result.trace, "breaches": result.breaches}
+    console.json("stretto.chaos.replay/v1", found)
     if result.breaches:
         what = f"a law (seed {failure.seed}, step {result.failed_at})"
         raise CheckFailedError(what, "; ".join(result.breaches))

@@ -1,7 +1,7 @@
 """Each difference from Mesos, measured: one scenario, with the difference switched off and on."""
 
 from collections.abc import Callable, Iterator
-from math import inf
+from math import inf, isfinite
 from typing import Final, NamedTuple
 
 import msgspec
@@ -30,10 +30,10 @@ class DifferenceFigure(msgspec.Struct, frozen=True):
     setting: str
     #: What is measured.
     what: str
-    #: With the setting as in Mesos.
-    mesos: float
-    #: With the setting on.
-    better: float
+    #: With the setting as in Mesos; null where nothing was placed.
+    mesos: float | None
+    #: With the setting on; null where nothing was placed.
+    better: float | None
 
 
 class _Scenario(NamedTuple):
@@ -54,9 +54,13 @@ def differences() -> Iterator[DifferenceFigure]:
         yield DifferenceFigure(
             next(iter(scenario.change)),
             scenario.what,
-            scenario.measure(MESOS),
-            scenario.measure(better),
+            _finite(scenario.measure(MESOS)),
+            _finite(scenario.measure(better)),
         )
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 def _world(settings: AllocatorSettings) -> OfferWorld:
