@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from stretto.api.types.federation.objects import PropagationStatus
+from stretto.cli.main import cli
 from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.rollouts.course import NO_COURSE, FleetRollouts
 from stretto.federation.controllers.schedule import ScheduleController
@@ -15,11 +16,12 @@ from stretto.federation.objects.decision import decided
 from stretto.federation.objects.rollouts import members
 from stretto_lab.chaos.fleets.campaign import run_seed
 
-STEPS = 8
+STEPS = 40
+SEEDS = (0, 10, 27)
 Patcher = Callable[[pytest.MonkeyPatch], None]
 
 
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_fleet_keeps_the_laws(seed: int) -> None:
     assert run_seed(seed, STEPS).breaches == ()
 
@@ -131,4 +133,21 @@ PLANTED: list[Patcher] = [
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda each: each.__name__)
 def test_a_planted_bug_is_found(plant: Patcher, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    assert any(run_seed(seed, STEPS).breaches for seed in range(3))
+    assert any(run_seed(seed, STEPS).breaches for seed in SEEDS)
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    assert run_seed(3, STEPS) == run_seed(3, STEPS)
+
+
+def test_the_command_reports_a_breach(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    division_loses_a_replica(monkeypatch)
+    assert cli._run(["chaos", "--fleets", "--seeds", "1", "--steps", "5"]) == 9
+    assert "stretto chaos --fleets --seed 0 --seeds 1 --steps 5" in capsys.readouterr().err
+
+
+def test_the_command_accepts_one_world(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli._run(["chaos", "--fleets", "--offers"]) == 2
+    assert "two worlds" in capsys.readouterr().err

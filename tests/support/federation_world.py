@@ -14,7 +14,8 @@ from stretto.api.wire.kinds import DEPLOYMENT, NAMESPACE, Kind
 from stretto.base.clock import ManualClock
 from stretto.federation import names
 from stretto.federation.settings import FederationSettings
-from stretto.sim.fleet.fleet import DEFAULT_PARTS, EmbeddedFleet, FleetParts
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
 from stretto.stores.render import render
 from stretto.stores.store import Patch, Store
 from stretto.testing import make_node

@@ -22,6 +22,7 @@ from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.propagation.deliveries import MemberDeliveries
 from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts
+from stretto.federation.controllers.rollouts.reading import MemberDeployments
 from stretto.federation.controllers.schedule import ScheduleController
 from stretto.federation.controllers.services.exports import ExportController
 from stretto.federation.controllers.services.imports import ImportController
@@ -139,7 +140,8 @@ class Federation:
         yield ExportController(fleet)
         yield ImportController(fleet)
         writer = MemberWriter(fleet, self.deliveries)
-        yield SyncController(fleet, FleetRollouts(fleet, clock), writer)
+        deployments = MemberDeployments(fleet, self.deliveries.attempts)
+        yield SyncController(fleet, FleetRollouts(deployments, clock), writer)
         yield AutoMigrationController(fleet, clock)
         yield FeedbackController(fleet)
         yield AggregationController(fleet, clock)

@@ -50,8 +50,8 @@ class ClusterFleet:
             self._revision = self._configs.revision
             self._types = FederatedTypes(_readable(self._configs))
             for type_ in self._types:
-                self.host.follow_synced(type_.kind)
-                self.host.follow_synced(type_.federated_kind)
+                self.host.follow(type_.kind)
+                self.host.follow(type_.federated_kind)
                 for member in self._members.values():
                     member.follow(type_.kind)
         return self._types

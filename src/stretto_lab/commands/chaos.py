@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,8 @@ class ChaosOptions:
     replay: Path | None
     #: Whether frameworks and offers are simulated instead of pods.
     offers: bool
+    #: Whether fleets of clusters are simulated instead of pods.
+    fleets: bool
 
 
 @options.command(
@@ -39,6 +41,7 @@ class ChaosOptions:
         stretto chaos --seed 17 --seeds 1 --steps 400
         stretto chaos --replay out/chaos-17.json
         stretto chaos --offers --seeds 1000 --steps 100
+        stretto chaos --fleets --seeds 200 --steps 200
     """,
     out=True,
 )
@@ -46,6 +49,7 @@ class ChaosOptions:
 @click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each seed [400].")
 @click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Replay a saved failure.")
 @click.option("--offers", is_flag=True, help="Simulate frameworks and offers instead of pods.")
+@click.option("--fleets", is_flag=True, help="Simulate fleets of clusters instead of pods.")
 def chaos(common: CommandContext, opts: ChaosOptions) -> None:
     """Run the fault simulator and check every law.
 
@@ -55,10 +59,14 @@ def chaos(common: CommandContext, opts: ChaosOptions) -> None:
     shrunk trace is written to --out (default: out). Ctrl-C reports the seeds that are done.
 
     With --offers, each seed draws agents, frameworks (greedy, slow, silent, flapping), roles and
-    quota over the allocator of offers instead.
+    quota over the allocator of offers instead. With --fleets, each seed draws a federation: its
+    members, Deployments that roll, move and scale, and faults of members, host and controllers.
     """
-    if opts.offers:
-        _run_offers(common, opts)
+    if opts.offers and opts.fleets:
+        text = "--offers and --fleets are two worlds: give one of them"
+        raise click.UsageError(text, click.get_current_context())
+    if opts.offers or opts.fleets:
+        (_run_fleets if opts.fleets else _run_offers)(common, opts)
         return
     if opts.replay is not None:
         _replay(common.console, opts.replay)
@@ -110,6 +118,45 @@ def _run_offers(common: CommandContext, opts: ChaosOptions) -> None:
     if len(found) < opts.seeds:
         raise KeyboardInterrupt
     common.console.data("all laws hold")
+
+
+def _run_fleets(common: CommandContext, opts: ChaosOptions) -> None:
+    """Run the fault simulator of fleets."""
+    import msgspec
+
+    from stretto_lab.chaos.fleets.campaign import FleetCampaign, run_campaign
+
+    schema = "stretto.chaos-fleets/v1"
+
+    def record(made: FleetCampaign) -> dict[str, Any]:
+        options = {"first": common.seed, "steps_of_a_seed": opts.steps}
+        return {**options, **msgspec.to_builtins(made)}
+
+    console = common.console
+    seeds = range(common.seed, common.seed + opts.seeds)
+    with console.progress("chaos", opts.seeds) as progress:
+
+        def on_seed(made: FleetCampaign) -> None:
+            progress.update(made.seeds)
+            if made.seeds % 100 == 0:
+                console.json_so_far(schema, record(made))
+
+        found = run_campaign(seeds, opts.steps, on_seed)
+    console.table(["event", "times"], sorted(found.events.items()))
+    console.table(["controllers killed at", "times"], sorted(found.crashes.items()))
+    console.table(["law", "checks"], sorted(found.checked.items()))
+    seconds = f"{found.seconds:,.0f} virtual seconds"
+    console.data(f"{format_count(found.seeds, 'seed')}, {found.steps:,} steps, {seconds}")
+    for seed, breach in found.failed.items():
+        console.data(f"seed {seed}, {breach}")
+    console.json(schema, record(found))
+    if found.failed:
+        seed, breach = next(iter(found.failed.items()))
+        command = f"stretto chaos --fleets --seed {seed} --seeds 1 --steps {opts.steps}"
+        raise CheckFailedError("a law of fleets", breach, f"repeat it with {command}")
+    if found.seeds < opts.seeds:
+        raise KeyboardInterrupt
+    console.data("all laws hold")
 
 
 def _first(report: "CampaignReport") -> str:

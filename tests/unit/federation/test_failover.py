@@ -14,7 +14,7 @@ from stretto.federation.settings import FailoverRule
 from stretto.sim.fleet.building import built, settings_of
 from stretto.sim.fleet.description import FleetScenario, read_fleet
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.served import MemberMood
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Patch
 
 RULE = FailoverRule(after=20, back_after=20, most_lost=0.5)

@@ -17,7 +17,8 @@ from stretto.base.clock import ManualClock
 from stretto.federation import names
 from stretto.federation.settings import FederationSettings
 from stretto.reconcile.cache import StoredObject
-from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.parts import FleetParts
 from stretto.stores.store import Patch
 from stretto.testing import make_node
 from stretto.workloads.kubelet import PodCourse

@@ -21,7 +21,7 @@ from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, SECRET
 from stretto.federation.objects.membership.rights import ROLE
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.served import MemberMood
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Store

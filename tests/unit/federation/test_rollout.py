@@ -101,6 +101,14 @@ def test_a_lost_member_counts_for_nothing() -> None:
     assert set(found.specs) == {"a"}
 
 
+def test_pods_of_a_lost_member_count_as_long_as_they_are_wanted_there() -> None:
+    lost = RolloutMember(
+        "b", 10, MemberSpec(10, OLD), MemberSpec(10, OLD), {OLD: PodCount(10, 10)}, reachable=False
+    )
+    found = planned(member("a", 10), lost, policy=RolloutPolicy(2, 0))
+    assert found.specs == {"a": MemberSpec(10, NEW, max_surge=2)}
+
+
 def test_the_canary_updates_first() -> None:
     found = planned(member("a", 9), member("b", 1), policy=RolloutPolicy(5, 5, CANARY))
     assert set(found.specs) == {"b"}

@@ -8,7 +8,7 @@ import pytest
 from stretto.api.kinds.federation import PROPAGATION_POLICY, SCHEDULING_PROFILE
 from stretto.api.wire.kinds import DEPLOYMENT, Kind
 from stretto.federation import names
-from stretto.sim.fleet.kinds import DEFINITION
+from stretto.sim.fleet.server.kinds import DEFINITION
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Store
 from stretto.workloads.endpoints import ENDPOINT_SLICE, SERVICE

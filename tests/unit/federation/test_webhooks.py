@@ -9,7 +9,7 @@ import pytest
 from stretto.api.kinds.federation import SCHEDULING_PROFILE, WEBHOOK_CONFIGURATION
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation.settings import KUBEADMIRAL, FederationSettings
-from stretto.sim.fleet.fleet import FleetParts
+from stretto.sim.fleet.parts import FleetParts
 from stretto.stores.store import Patch
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 from tests.support.federation_world import FederationWorld

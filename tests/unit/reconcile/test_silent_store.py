@@ -9,7 +9,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.reconcile.cache import Change
 from stretto.reconcile.loop import ReconcileLoop
-from stretto.sim.fleet.served import MemberMood, MemberStore
+from stretto.sim.fleet.server.moods import MemberMood, MoodyStore
 from stretto.stores.embedded.memory import MemoryStore
 
 
@@ -32,7 +32,7 @@ class Seen:
 def test_other_stores_are_read_while_one_does_not_answer() -> None:
     clock = ManualClock(0.0)
     stores = {name: MemoryStore(clock, Rng(0).child(name)) for name in ("silent", "well")}
-    served = MemberStore(stores["silent"], lambda _: True)
+    served = MoodyStore(stores["silent"])
     loop, seen = ReconcileLoop(clock), Seen()
     loop.add_store("silent", served).follow(CONFIG_MAP)
     loop.add_store("well", stores["well"]).follow(CONFIG_MAP)

@@ -26,6 +26,15 @@ class FederatedKey(NamedTuple):
     name: str
 
 
+class DeliveryPlace(NamedTuple):
+    """One object in one cluster."""
+
+    #: Name of the cluster.
+    cluster: str
+    #: The federated object.
+    key: FederatedKey
+
+
 class FederatedItem(NamedTuple):
     """A federated object that exists."""
 

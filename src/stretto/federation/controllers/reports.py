@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from stretto.base.clock import Clock, timestamp
-from stretto.base.errors import StrettoError
+from stretto.base.errors import StrettoError, UnreachableError
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.conditions import with_conditions
 from stretto.federation.problems import ACCEPTED, ObjectCondition, ObjectProblemError
@@ -38,6 +38,8 @@ class ObjectReporter:
         Raises:
             RetryError: the store refused the write.
         """
+        if isinstance(error, UnreachableError):
+            return  # it is no problem of the object, and the next attempt follows
         if isinstance(error, ObjectProblemError):
             self.write(federated, [error.condition])
         else:

@@ -13,9 +13,9 @@ from stretto.base.errors import InputError
 from stretto.federation.objects.defaults import default_types
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
-from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
 from stretto.stores.store import Store
-from stretto.workloads.kubelet import CourseOf, default_course
 
 START: Final = 1_767_225_600.0
 """Wall time at which every fleet begins: 2026-01-01."""
@@ -27,14 +27,14 @@ _CPU_MODEL: Final = "stretto.dev/cpu-model"
 def built(
     fleet: FleetDescription,
     settings: FederationSettings | None = None,
-    course: CourseOf = default_course,
+    parts: FleetParts = DEFAULT_PARTS,
 ) -> EmbeddedFleet:
     """A fleet with its clusters and the objects of its host; the clusters have joined.
 
     Raises:
         InputError: an object is refused; the message names it.
     """
-    made = EmbeddedFleet(ManualClock(START), settings or settings_of(fleet), FleetParts(course))
+    made = EmbeddedFleet(ManualClock(START), settings or settings_of(fleet), parts)
     configured = {str(each.get("kind")) for each in fleet.objects}
     if FEDERATED_TYPE_CONFIG.kind.kind not in configured:
         for config in default_types():

@@ -22,7 +22,7 @@ from stretto.reconcile.cache import StoredObject
 from stretto.sim.fleet.building import add_cluster, built, settings_of
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.served import MemberMood
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Patch
 
 SAMPLE: Final = 2.0

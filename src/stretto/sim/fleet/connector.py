@@ -9,7 +9,7 @@ from stretto.federation.connection.identity import check_identity
 from stretto.federation.connection.kube import api_resource
 from stretto.federation.connection.protocol import ClusterCredentials, MemberAnswer, MemberProbe
 from stretto.sim.fleet.member import EmbeddedMember
-from stretto.sim.fleet.served import MemberMood
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Store
 
 _ANSWERS = {
@@ -17,6 +17,7 @@ _ANSWERS = {
     MemberMood.SILENT: MemberAnswer.UNREACHABLE,
     MemberMood.BUSY: MemberAnswer.UNHEALTHY,
     MemberMood.REFUSES: MemberAnswer.REFUSED,
+    MemberMood.SLOW: MemberAnswer.UNREACHABLE,
 }
 
 
@@ -36,7 +37,7 @@ class EmbeddedConnection:
         """Ask for its health and its kinds; the answer is there at once."""
         made: Future[MemberProbe] = Future()
         mood = self._member.served.mood
-        if mood is MemberMood.ANSWERS:
+        if self._member.served.is_readable:
             kinds = sorted(map(api_resource, self._member.kinds()), key=lambda x: (x.kind, x.group))
             made.set_result(MemberProbe(MemberAnswer.HEALTHY, "", tuple(kinds)))
         else:

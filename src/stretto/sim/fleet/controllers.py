@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stretto.base.clock import Clock
+from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.ends import NamespaceEnd
-from stretto.sim.fleet.kinds import served_kinds
+from stretto.sim.fleet.server.kinds import served_kinds
 from stretto.sim.fleet.tokens import TokenController
 from stretto.workloads.assembly import workload_controllers
 from stretto.workloads.cluster import LocalCluster
@@ -19,12 +20,14 @@ MoreControllers = Callable[[StoreCache], Sequence[Reconciler]]
 
 @dataclass(frozen=True, slots=True)
 class MemberControllers:
-    """What runs in every member."""
+    """What runs in every member, and what interrupts its API server."""
 
     #: What becomes of bound pods.
     course: CourseOf = default_course
     #: Further controllers.
     more: MoreControllers = lambda _: ()
+    #: Called before each write of a client takes effect, and before it is answered.
+    failpoint: Failpoint = no_failpoint
 
     def over(self, cache: StoreCache, clock: Clock) -> list[Reconciler]:
         """The controllers over the caches of one member."""

@@ -1,9 +1,7 @@
 """An embedded federation: its host, its members and its controllers on one clock."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
-from typing import Final
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
@@ -11,27 +9,11 @@ from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.connection.protocol import MemberConnector
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.connector import EmbeddedConnector
-from stretto.sim.fleet.controllers import MemberControllers, MoreControllers
+from stretto.sim.fleet.controllers import MemberControllers
 from stretto.sim.fleet.member import EmbeddedMember
+from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
+from stretto.sim.fleet.server.moods import MoodyStore
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
-from stretto.workloads.kubelet import CourseOf, default_course
-
-
-@dataclass(frozen=True)
-class FleetParts:
-    """What an embedded federation is made of beside its controllers."""
-
-    #: What becomes of bound pods.
-    course: CourseOf = default_course
-    #: Further controllers of a member.
-    more: MoreControllers = lambda _: ()
-    #: Sends the calls of scheduling profiles with webhooks.
-    webhooks: WebhookClient = NO_WEBHOOKS
-
-
-DEFAULT_PARTS: Final = FleetParts()
-"""Pods run as usual, and no webhook answers."""
 
 
 class EmbeddedFleet:
@@ -54,12 +36,14 @@ class EmbeddedFleet:
         self.clock = clock
         #: The store of the host.
         self.host = MemoryStore(clock, Rng(0).child("host"))
+        #: The host as the controllers reach it.
+        self.served = MoodyStore(self.host, parts.failpoint)
         #: The members by name.
         self.members: dict[str, EmbeddedMember] = {}
         #: Opens connections to the members; another one may wrap it.
         self.connector: MemberConnector = EmbeddedConnector(self.members)
         self._settings = settings
-        self._controllers = MemberControllers(parts.course, parts.more)
+        self._controllers = MemberControllers(parts.course, parts.more, parts.failpoint)
         self._webhooks = parts.webhooks
         self._federation: Federation | None = self._started()
 
@@ -119,7 +103,7 @@ class EmbeddedFleet:
 
     def _started(self) -> Federation:
         parts = FederationParts(self._webhooks)
-        return Federation(self.host, self.clock, self._settings, self.connector, parts)
+        return Federation(self.served, self.clock, self._settings, self.connector, parts)
 
     def _next_due(self) -> float:
         """Monotonic time of the next work; infinity if there is none."""

@@ -9,9 +9,10 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.sim.fleet.controllers import MemberControllers
-from stretto.sim.fleet.kinds import served_kinds, serves
 from stretto.sim.fleet.plane import member_plane
-from stretto.sim.fleet.served import MemberStore
+from stretto.sim.fleet.server.kinds import served_kinds, serves
+from stretto.sim.fleet.server.moods import MemberMood, MoodyStore
+from stretto.sim.fleet.server.store import MemberStore
 from stretto.stores.embedded.memory import MemoryStore
 
 
@@ -41,12 +42,14 @@ class EmbeddedMember:
         self.store = MemoryStore(clock, rng.child("store"))
         self.store.create(NODE, nodes)
         #: Its objects as clients reach them.
-        self.served = MemberStore(self.store, partial(serves, self.store))
+        kinds = MemberStore(self.store, partial(serves, self.store))
+        self.served = MoodyStore(kinds, controllers.failpoint)
         #: Its scheduler.
         self.plane = member_plane(self.store, clock, rng.child("plane"))
         self._loop = ReconcileLoop(clock)
         self._loop.add_controllers(controllers.over(self._loop.add_store(name, self.store), clock))
         self._clock = clock
+        self._runs = True
         self._seen = -1  # version at which a step has changed nothing
         self._due = -inf
 
@@ -54,10 +57,25 @@ class EmbeddedMember:
         """The kinds that it serves."""
         return served_kinds(self.store)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the control plane runs."""
+        return self._runs
+
+    def stop(self) -> None:
+        """Stop the control plane: nothing answers, and nothing is scheduled; pods run on."""
+        self._runs = False
+        self.served.set_mood(MemberMood.SILENT)
+
+    def start(self) -> None:
+        """Start the control plane again."""
+        self._runs = True
+        self.served.restart()
+
     def step(self) -> bool:
         """Run what is due and schedule what is pending; whether anything changed in the store."""
         before = self.store.version
-        if before == self._seen and self._due > self._clock.monotonic():
+        if not self._runs or (before == self._seen and self._due > self._clock.monotonic()):
             return False
         self._loop.step()
         self.plane.run_until_idle()
@@ -69,4 +87,6 @@ class EmbeddedMember:
 
     def next_due(self) -> float:
         """Monotonic time of the next work; infinity if there is none."""
+        if not self._runs:
+            return inf
         return self._due if self._seen == self.store.version else -inf

@@ -1,16 +1,22 @@
 """Seeds of a fleet: steps with drawn events, the laws after each, the heal and rest."""
 
 import logging
+import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
 
 import msgspec
 
-from stretto_lab.chaos.fleets.laws import at_rest, breaches
-from stretto_lab.chaos.fleets.world import FleetEvent, FleetWorld
+from stretto_lab.chaos.fleets.draws import FleetEvent
+from stretto_lab.chaos.fleets.events import happen
+from stretto_lab.chaos.fleets.laws import FleetLaws
+from stretto_lab.chaos.fleets.world import FleetWorld
 
 _LOGGER: Final = logging.getLogger("stretto.reconcile.loop")
+Counts = dict[str, int]
+"""How often each named thing was counted."""
 
 
 class FleetSeedResult(msgspec.Struct, frozen=True):
@@ -21,7 +27,15 @@ class FleetSeedResult(msgspec.Struct, frozen=True):
     #: Steps, the heal counted as one.
     steps: int
     #: Events by kind.
-    events: dict[str, int]
+    events: Counts
+    #: Kills of the controllers by the write at which they took place.
+    crashes: Counts
+    #: Checks by law.
+    checked: Counts
+    #: Virtual seconds.
+    seconds: float
+    #: A digest of all versions after every step: equal seeds give equal digests.
+    digest: int
     #: Breaches of the first step with one; empty for none.
     breaches: tuple[str, ...]
     #: That step; -1 for none.
@@ -35,8 +49,14 @@ class FleetCampaign(msgspec.Struct):
     seeds: int = 0
     #: Steps.
     steps: int = 0
+    #: Virtual seconds.
+    seconds: float = 0.0
     #: Events by kind.
-    events: dict[str, int] = {}
+    events: Counts = {}
+    #: Kills of the controllers by the write at which they took place.
+    crashes: Counts = {}
+    #: Checks by law.
+    checked: Counts = {}
     #: Seeds with a breach, with its text.
     failed: dict[int, str] = {}
 
@@ -44,9 +64,44 @@ class FleetCampaign(msgspec.Struct):
         """Count one seed."""
         self.seeds += 1
         self.steps += found.steps
-        self.events = dict(Counter(self.events) + Counter(found.events))
+        self.seconds += found.seconds
+        self.events = _sum(self.events, found.events)
+        self.crashes = _sum(self.crashes, found.crashes)
+        self.checked = _sum(self.checked, found.checked)
         if found.breaches:
-            self.failed = {**self.failed, found.seed: "; ".join(found.breaches)}
+            text = f"step {found.failed_at + 1}: {'; '.join(found.breaches)}"
+            self.failed = {**self.failed, found.seed: text}
+
+
+def run_campaign(
+    seeds: Iterable[int], steps: int, on_seed: Callable[[FleetCampaign], None] = lambda _: None
+) -> FleetCampaign:
+    """Run many seeds; Ctrl-C returns those that are done.
+
+    Raises:
+        KeyboardInterrupt: before the first seed is done.
+    """
+    made = FleetCampaign()
+    try:
+        for seed in seeds:
+            made.add(run_seed(seed, steps))
+            on_seed(made)
+    except KeyboardInterrupt:
+        if not made.seeds:
+            raise
+    return made
+
+
+def run_seed(seed: int, steps: int) -> FleetSeedResult:
+    """Run one seed until a law is broken, or to its rest."""
+    unexpected = _Unexpected()
+    propagates, _LOGGER.propagate = _LOGGER.propagate, False
+    _LOGGER.addHandler(unexpected)
+    try:
+        return _SeedRun(seed, unexpected.texts).result(steps)
+    finally:
+        _LOGGER.removeHandler(unexpected)
+        _LOGGER.propagate = propagates
 
 
 class _Unexpected(logging.Handler):
@@ -60,38 +115,58 @@ class _Unexpected(logging.Handler):
         self.texts.append(record.getMessage())
 
 
-def run_seed(seed: int, steps: int) -> FleetSeedResult:
-    """Run one seed until a law is broken, or to its rest."""
-    unexpected = _Unexpected()
-    level, propagates = _LOGGER.level, _LOGGER.propagate
-    _LOGGER.addHandler(unexpected)
-    _LOGGER.propagate = False
-    try:
-        return _run(FleetWorld(seed), seed, steps, unexpected.texts)
-    finally:
-        _LOGGER.removeHandler(unexpected)
-        _LOGGER.setLevel(level)
-        _LOGGER.propagate = propagates
+class _SeedRun:
+    """One seed while it runs."""
+
+    def __init__(self, seed: int, unexpected: list[str]) -> None:
+        self._seed = seed
+        self._unexpected = unexpected
+        self._world = FleetWorld(seed)
+        self._laws = FleetLaws(self._world)
+        self._events: Counter[str] = Counter()
+        self._digest = 0
+
+    def result(self, steps: int) -> FleetSeedResult:
+        """Run to the first breach, or to the rest after the heal."""
+        for step in range(steps):
+            found = self._attempt(self._step) or tuple(self._laws.breaches())
+            if found or self._unexpected:
+                return self._made(step + 1, found)
+        found = self._attempt(self._world.heal) or tuple(self._laws.at_rest())
+        return self._made(steps + 1, found)
+
+    def _step(self) -> None:
+        world = self._world
+        if world.rng.random() < world.draw.rate:
+            event: FleetEvent = world.rng.choice(world.draw.events)
+            self._events[event.value] += happen(world, event)
+        world.move()
+        members = (member.store.version for member in world.fleet.members.values())
+        for version in chain((world.fleet.host.version,), members):
+            self._digest = zlib.crc32(version.to_bytes(8, "big"), self._digest)
+
+    def _attempt(self, action: Callable[[], None]) -> tuple[str, ...]:
+        """Do something; an exception that the fleet raises is a breach."""
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - whatever escapes is a finding
+            return (f"the fleet stops: {type(error).__name__}: {error}",)
+        return ()
+
+    def _made(self, steps: int, breaches: tuple[str, ...]) -> FleetSeedResult:
+        world, found = self._world, (*breaches, *self._unexpected)
+        return FleetSeedResult(
+            seed=self._seed,
+            steps=steps,
+            events=dict(self._events),
+            crashes=dict(world.crashes),
+            checked=dict(self._laws.checked),
+            seconds=world.fleet.clock.monotonic(),
+            digest=self._digest,
+            breaches=found,
+            failed_at=steps - 1 if found else -1,
+        )
 
 
-def _run(world: FleetWorld, seed: int, steps: int, unexpected: list[str]) -> FleetSeedResult:
-    events: Counter[str] = Counter()
-    for step in range(steps):
-        if world.rng.random() < 0.5:
-            event = world.rng.choice(list(FleetEvent))
-            events[event.value] += world.happen(event)
-        world.advance(world.rng.choice([0.0, 0.5, 1.0, 3.0, 10.0]))
-        found = (*breaches(world), *unexpected)
-        if found:
-            return FleetSeedResult(seed, step + 1, dict(events), found, step)
-    world.heal()
-    found = (*at_rest(world), *unexpected)
-    return FleetSeedResult(seed, steps + 1, dict(events), found, steps if found else -1)
-
-
-def run_campaign(seeds: Iterable[int], steps: int) -> FleetCampaign:
-    """Run many seeds."""
-    made = FleetCampaign()
-    for seed in seeds:
-        made.add(run_seed(seed, steps))
-    return made
+def _sum(first: Counts, second: Counts) -> Counts:
+    return dict(Counter(first) + Counter(second))

@@ -7,7 +7,7 @@ from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, Kind
 from stretto.federation import names
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
-from stretto.sim.fleet.kinds import DEFINITION
+from stretto.sim.fleet.server.kinds import DEFINITION
 
 _KINDS: Final = (PERSISTENT_VOLUME_CLAIM, DEFINITION)
 _FINALIZERS: Final = {

@@ -7,8 +7,8 @@ import msgspec
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import ManualClock
-from stretto.sim.fleet.fleet import EmbeddedFleet, FleetParts
-from stretto.sim.fleet.served import MemberMood
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
@@ -20,7 +20,7 @@ from stretto_lab.conformance.wire.scenario import (
     WireScenario,
 )
 from stretto_lab.conformance.wire.setup import set_up, settings_of
-from stretto_lab.conformance.wire.shared import course, server_controllers
+from stretto_lab.conformance.wire.shared import parts_of
 from stretto_lab.conformance.wire.webhooks import RecordedWebhooks
 
 EPOCH: Final = 1_790_000_000.0
@@ -51,8 +51,7 @@ class WireReplay:
         settings = settings_of(common)
         clock = ManualClock(EPOCH - CALM_PERIODS * settings.health_period)
         webhooks = RecordedWebhooks(scenario.calls, clock, EPOCH)
-        parts = FleetParts(course, server_controllers, webhooks)
-        self.fleet = EmbeddedFleet(clock, settings, parts)
+        self.fleet = EmbeddedFleet(clock, settings, parts_of(webhooks))
         self.fleet.stop()
         set_up(self.fleet, common, scenario.clusters)
         if not self._begins_without_controllers():

@@ -16,7 +16,7 @@ from stretto.federation import names
 from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, SECRET
 from stretto.federation.settings import KUBEADMIRAL, FederationSettings
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.kinds import BUILTIN, DEFINITION
+from stretto.sim.fleet.server.kinds import BUILTIN, DEFINITION
 from stretto.stores.store import Patch, Store
 from stretto_lab.conformance.wire.placeholders import secret_value
 from stretto_lab.conformance.wire.scenario import RecordedCluster

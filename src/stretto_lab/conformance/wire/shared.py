@@ -7,6 +7,8 @@ import msgspec
 from stretto.api.wire.quantity import amounts, format_amount
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.reconciler import Reconciler
+from stretto.sim.fleet.parts import FleetParts
+from stretto.stores.webhooks import WebhookClient
 from stretto.workloads.kubelet import PodCourse
 from stretto_lab.conformance.wire.protection import ProtectionController
 
@@ -116,3 +118,8 @@ def api_resource(text: str) -> Fields:
 def server_controllers(cache: StoreCache) -> list[Reconciler]:
     """What the recorded API servers of members did beside storing objects."""
     return [ProtectionController(cache)]
+
+
+def parts_of(webhooks: WebhookClient) -> FleetParts:
+    """What the embedded federation of a replay is made of, with the answers of its webhooks."""
+    return FleetParts(course, server_controllers, webhooks)

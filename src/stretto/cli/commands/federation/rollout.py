@@ -39,11 +39,13 @@ def rollout(common: CommandContext, opts: FleetRolloutOptions) -> None:
 
     from stretto.federation.answers.rollouts import rollout_facts
     from stretto.federation.controllers.rollouts.course import FleetRollouts
+    from stretto.federation.controllers.rollouts.reading import MemberDeployments
 
     check_format(opts.output)
     with opened_fleet(opts) as fleet:
         item = fleet.reader().find(opts.name)
-        found = rollout_facts(FleetRollouts(fleet.fleet, fleet.clock), item)
+        rollouts = FleetRollouts(MemberDeployments(fleet.fleet), fleet.clock)
+        found = rollout_facts(rollouts, item)
     if found is None:
         expected = "a Deployment that rolls over all clusters"
         raise InputError("NAME", opts.name, expected, "others roll in each cluster by themselves")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from stretto.api.types.federation.policies import FederatedCluster, FederatedClusterSpec
-from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD, REPLICA_SET
 from stretto.base.errors import InputError
 from stretto.federation.connection.calls import CallPlace, MemberCalls
 from stretto.federation.connection.protocol import (
@@ -132,6 +132,7 @@ class MemberLinks:
         cache = self._reader.add_store(name, connection.store)
         cache.follow(NODE)
         cache.follow(POD)
+        cache.follow(REPLICA_SET)
         self._fleet.connect(name, cache)
 
     def close(self, name: str) -> None:

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.base.errors import StrettoError
-from stretto.federation.controllers.keys import FederatedKey
+from stretto.federation.controllers.keys import DeliveryPlace, FederatedKey
+from stretto.federation.controllers.propagation.attempts import WriteAttempts
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.stores.store import Replies, Reply, StatusReason, Write, WriteOutcome, WriteVerb
 
@@ -22,15 +23,6 @@ MOST_IN_FLIGHT: Final = 256
 
 Announce = Callable[[FederatedKey], None]
 """Called on any thread with an object whose write is answered."""
-
-
-class DeliveryPlace(NamedTuple):
-    """One object in one cluster."""
-
-    #: Name of the cluster.
-    cluster: str
-    #: The federated object.
-    key: FederatedKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +85,8 @@ class MemberDeliveries:
         """
         #: Answers by cluster, verb and outcome.
         self.answers: Counter[tuple[str, str, str]] = Counter()
+        #: Writes that may have taken effect and are not seen yet.
+        self.attempts = WriteAttempts()
         self._announce = announce
         self._most = most
         self._sent: dict[DeliveryPlace, _Sent] = {}
@@ -124,6 +118,7 @@ class MemberDeliveries:
             return None
         del self._sent[place]
         self._counts[place.cluster] -= 1
+        self.attempts.answered(place, _reply(sent.future))
         return self._result(sent, place.cluster, member)
 
     def forget(self, cluster: str) -> None:
@@ -131,6 +126,7 @@ class MemberDeliveries:
         for place in [each for each in self._sent if each.cluster == cluster]:
             del self._sent[place]
         del self._counts[cluster]
+        self.attempts.forget(cluster)
 
     def send(
         self, place: DeliveryPlace, member: StoreCache, delivery: Delivery, now: float
@@ -139,6 +135,7 @@ class MemberDeliveries:
         waiting = DeliveryResult(delivery, delivery.meanwhile)
         if self._counts[place.cluster] >= self._most:
             return waiting
+        self.attempts.begin(place, delivery.write)
         try:
             future = member.store.begin(delivery.write)
         except (StrettoError, RuntimeError) as error:  # the connection is closed

@@ -2,11 +2,10 @@
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.base.errors import InputError
-from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.controllers.keys import DeliveryPlace, FederatedItem
 from stretto.federation.controllers.propagation import requests
 from stretto.federation.controllers.propagation.deliveries import (
     Delivery,
-    DeliveryPlace,
     DeliveryResult,
     MemberDeliveries,
 )

@@ -12,7 +12,6 @@ from typing import Final
 from stretto.base.clock import Clock
 from stretto.federation import names
 from stretto.federation.controllers.rollouts.reading import MemberDeployment, MemberDeployments
-from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.rollouts import members, rules
 from stretto.federation.objects.rollouts.rules import RolloutNotes
 from stretto.federation.planner.rollout.member import MemberSpec
@@ -61,10 +60,9 @@ NO_COURSE: Final = RolloutCourse()
 class FleetRollouts:
     """Plans the rollouts of Deployments."""
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the federated objects of a fleet; soak times are those of the wall clock."""
-        self._settings = fleet.settings
-        self._deployments = MemberDeployments(fleet)
+    def __init__(self, deployments: MemberDeployments, clock: Clock) -> None:
+        """For the Deployments of members; soak times are those of the wall clock."""
+        self._deployments = deployments
         self._clock = clock
 
     def look(self, type_: FederatedType, federated: StoredObject) -> RolloutLook | None:
@@ -74,15 +72,15 @@ class FleetRollouts:
             InputError: the policy of the rollout or an override is malformed.
         """
         template: Fields = federated.spec["template"]
-        if self._settings.planners is not PlannerKind.STRETTO:
+        if self._deployments.planners is not PlannerKind.STRETTO:
             return None
         revision = members.revision_of(template)
-        found = self._deployments.of(type_, federated, revision)
+        now = self._clock.now()
+        notes = rules.notes_of(federated.annotations, revision, now)
+        found = self._deployments.of(type_, federated, revision, notes.most)
         if not found:
             return None
-        now = self._clock.now()
         rule = rules.rule_of(federated.annotations)
-        notes = rules.notes_of(federated.annotations, revision, now)
         states = tuple(each.member for each in found.values())
         replicas = sum(each.desired for each in states)
         policy = rules.policy_of(rule, template, replicas)
@@ -92,8 +90,21 @@ class FleetRollouts:
         demand = replace(demand, progress=rules.progress_of(rule, notes, now))
         result = plan(demand)
         failed = result.verdict in (RolloutVerdict.FAILED, RolloutVerdict.ROLLING_BACK)
-        notes = rules.ended(notes, failed=notes.failed or failed, verdict=result.verdict.value)
+        most = self._most(found, result, notes.most)
+        notes = rules.ended(notes, notes.failed or failed, result.verdict.value, most)
         return RolloutLook(found, demand, result, notes)
+
+    def _most(
+        self, found: Mapping[str, MemberDeployment], result: RolloutPlan, noted: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Most pods by cluster until the next plan, where these are more than the wanted ones."""
+        most = {name: count for name, count in noted.items() if self._deployments.is_unread(name)}
+        for name, each in found.items():
+            spec = result.specs.get(name, each.member.spec)
+            count = each.member.bounds(spec).most
+            if name not in most and count > each.member.desired:
+                most[name] = count
+        return most
 
     def course(self, type_: FederatedType, federated: StoredObject) -> RolloutCourse:
         """The next step of an object.
@@ -125,19 +136,21 @@ def _course(
 
 def _object(each: MemberDeployment, spec: MemberSpec, revision: str) -> Fields | None:
     """The object of one member; ``None`` if nothing says how it looks."""
+    if each.sent is not None:
+        return _without_status(each.sent)
     if each.present is None or each.written is None:
         return members.with_spec(each.wanted, spec, None, None) if each.wanted else None
     before = each.written.before if spec == each.member.spec else each.member.spec
     if each.wanted is not None and spec.revision == revision:
         return members.with_spec(each.wanted, spec, before, None)
     pods = members.template_of(spec.revision, each.present, each.sets, each.written)
-    base = each.wanted or _as_written(each.present)
+    base = each.wanted or _without_status(each.present.fields)
     return members.with_spec(base, spec, before, pods)
 
 
-def _as_written(present: StoredObject) -> Fields:
-    """A member's object as a base for the next one."""
-    return {key: value for key, value in present.fields.items() if key != "status"}
+def _without_status(fields: Fields) -> Fields:
+    """An object as a base for the next one."""
+    return {key: value for key, value in fields.items() if key != "status"}
 
 
 def _note(federated: StoredObject, text: str) -> str | None:

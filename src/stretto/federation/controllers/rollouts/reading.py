@@ -1,10 +1,13 @@
 """The Deployments of members that belong to one federated object."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
 from stretto.base.errors import InputError
 from stretto.federation import names
+from stretto.federation.controllers.keys import DeliveryPlace, FederatedKey
+from stretto.federation.controllers.propagation.attempts import WriteAttempts
 from stretto.federation.fleet import ClusterFleet, is_ready
 from stretto.federation.objects import placements
 from stretto.federation.objects.members.wanted import desired, is_malformed
@@ -29,21 +32,46 @@ class MemberDeployment:
     written: WrittenSpec | None
     #: What the planner reads.
     member: RolloutMember
+    #: A write that may have taken effect and is not seen yet; ``None`` without any.
+    sent: Fields | None = None
 
 
 class MemberDeployments:
     """Reads Deployments of members."""
 
-    def __init__(self, fleet: ClusterFleet) -> None:
-        """For the members of a fleet."""
+    def __init__(self, fleet: ClusterFleet, attempts: WriteAttempts | None = None) -> None:
+        """For the members of a fleet.
+
+        Args:
+            fleet: the fleet.
+            attempts: writes to members that are not seen yet; ``None`` for none.
+        """
+        #: Which planners plan rollouts.
+        self.planners = fleet.settings.planners
         self._fleet = fleet
+        self._attempts = attempts
+
+    def is_unread(self, cluster: str) -> bool:
+        """Whether what a cluster runs is unknown."""
+        is_silent = self._fleet.is_silent(cluster)
+        return is_silent and self._fleet.listed(cluster, DEPLOYMENT) is None
 
     def of(
-        self, type_: FederatedType, federated: StoredObject, revision: str
+        self,
+        type_: FederatedType,
+        federated: StoredObject,
+        revision: str,
+        noted: Mapping[str, int],
     ) -> dict[str, MemberDeployment]:
         """The Deployment in every cluster where it is, or is placed.
 
         None for kinds and strategies that roll in each cluster by themselves.
+
+        Args:
+            type_: the kind.
+            federated: the federated object.
+            revision: the revision of its source.
+            noted: most pods by cluster when a controller last looked, where more than wanted.
         """
         if type_.kind != DEPLOYMENT or _recreates(federated.spec["template"]):
             return {}
@@ -57,19 +85,31 @@ class MemberDeployments:
                 if wanted is None:
                     continue  # overrides break the object there; nothing is written
             item = self._member(name, federated, revision, wanted)
+            if item is not None and self.is_unread(name):
+                item = _unread(item, noted.get(name, 0))
             if item is not None:
-                reachable = is_ready(cluster) and self._fleet.listed(name, DEPLOYMENT) is not None
-                state = replace(item.member, reachable=reachable)
+                item = self._attempted(item, FederatedKey(type_.name, *federated.name))
+                connected = self._fleet.listed(name, DEPLOYMENT) is not None
+                usable = is_ready(cluster) and connected and not cluster.is_terminating
+                state = replace(item.member, reachable=usable)
                 found[name] = replace(item, member=state)
         return found
+
+    def _attempted(self, item: MemberDeployment, key: FederatedKey) -> MemberDeployment:
+        """A Deployment with the last write, if its answer is lost: it may act on either."""
+        place = DeliveryPlace(item.member.name, key)
+        sent = self._attempts.unseen(place, item.present) if self._attempts is not None else None
+        if sent is None:
+            return item
+        spec = members.sent_spec(sent)
+        written = WrittenSpec(spec, item.member.spec)
+        return replace(item, written=written, member=replace(item.member, spec=spec), sent=sent)
 
     def _member(
         self, name: str, federated: StoredObject, revision: str, wanted: Fields | None
     ) -> MemberDeployment | None:
         """The Deployment in one cluster; ``None`` where it is neither."""
-        cache = self._fleet.member(name)
-        if self._fleet.is_silent(name) and self._fleet.listed(name, DEPLOYMENT) is None:
-            cache = None  # it has not answered since it was connected
+        cache = self._fleet.member(name) if not self.is_unread(name) else None
         place = federated.record.namespace, federated.spec["template"]["metadata"]["name"]
         present = cache.follow_synced(DEPLOYMENT).get(*place) if cache is not None else None
         if present is not None and present.labels.get(names.MANAGED) != "true":
@@ -94,6 +134,13 @@ class MemberDeployments:
             written = _with_replicas(written, count)
         state = replace(members.read_member(name, present, sets, written), desired=count)
         return MemberDeployment(wanted, present, sets, written, state)
+
+
+def _unread(item: MemberDeployment, noted: int) -> MemberDeployment:
+    """A Deployment in a cluster that cannot be read: it may run what is wanted, or what it had."""
+    state = item.member
+    spec = replace(state.spec, replicas=max(state.desired, noted))
+    return replace(item, member=replace(state, spec=spec, acting=spec))
 
 
 def _with_replicas(written: WrittenSpec, count: int) -> WrittenSpec:

@@ -42,15 +42,32 @@ def written_spec(present: StoredObject, revision: str, is_equal: bool) -> Writte
         revision: the revision of the source.
         is_equal: whether the pod template is that of the source; only read without annotation.
     """
-    text = present.annotations.get(names.MEMBER_ROLLOUT)
-    if text is not None:
-        try:
-            return msgspec.json.decode(text.encode(), type=WrittenSpec)
-        except (msgspec.DecodeError, ValueError):
-            pass
+    found = _noted(present.annotations)
+    if found is not None:
+        return found
     replicas = int(present.spec.get("replicas", 1))
     own = revision if is_equal else digest(present.spec.get("template"))[:_LENGTH]
     return WrittenSpec(MemberSpec(replicas, own))
+
+
+def sent_spec(sent: Fields) -> MemberSpec:
+    """The specification of a Deployment that was sent to a member."""
+    found = _noted(sent["metadata"].get("annotations") or {})
+    if found is not None:
+        return found.spec
+    template = sent["spec"].get("template")
+    return MemberSpec(int(sent["spec"].get("replicas", 1)), digest(template)[:_LENGTH])
+
+
+def _noted(annotations: Mapping[str, str]) -> WrittenSpec | None:
+    """The annotation with the written specification; ``None`` without a valid one."""
+    text = annotations.get(names.MEMBER_ROLLOUT)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text.encode(), type=WrittenSpec)
+    except (msgspec.DecodeError, ValueError):
+        return None
 
 
 def read_member(

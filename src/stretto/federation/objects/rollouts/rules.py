@@ -56,6 +56,9 @@ class RolloutNotes(msgspec.Struct, frozen=True, rename="camel"):
     failed: bool = False
     #: Result of the last plan.
     verdict: str = ""
+    #: Most pods by cluster that may run until the next plan, where these are more than the wanted
+    #: replicas: all that a restarted controller knows of a cluster that does not answer.
+    most: dict[str, int] = {}
 
 
 def rule_of(annotations: Mapping[str, str]) -> RolloutRule:
@@ -100,7 +103,7 @@ def notes_of(annotations: Mapping[str, str], revision: str, now: float) -> Rollo
         found = RolloutNotes(revision, progress_at=now, done_at=now)
     if found.revision == revision:
         return found
-    return RolloutNotes(revision, found.revision, done_at=now, progress_at=now)
+    return RolloutNotes(revision, found.revision, done_at=now, progress_at=now, most=found.most)
 
 
 def progress_of(rule: RolloutRule, notes: RolloutNotes, now: float) -> RolloutProgress:
@@ -125,9 +128,9 @@ def noted(notes: RolloutNotes, stages: int, available: int, now: float) -> Rollo
     return notes
 
 
-def ended(notes: RolloutNotes, *, failed: bool, verdict: str) -> RolloutNotes:
+def ended(notes: RolloutNotes, failed: bool, verdict: str, most: dict[str, int]) -> RolloutNotes:
     """The notes after a plan."""
-    return msgspec.structs.replace(notes, failed=failed, verdict=verdict)
+    return msgspec.structs.replace(notes, failed=failed, verdict=verdict, most=most)
 
 
 def written(notes: RolloutNotes) -> str:

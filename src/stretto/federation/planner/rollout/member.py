@@ -61,7 +61,8 @@ class RolloutMember:
     acting: MemberSpec
     #: Pods by revision.
     pods: Mapping[str, PodCount] = field(default_factory=dict)
-    #: Whether the cluster answers; pods of one that does not count as lost.
+    #: Whether the cluster answers. Pods of one that does not are not available. They may exist
+    #: as long as the division wants any there; a cluster that the workload has left counts as lost.
     reachable: bool = True
     #: Whether health checks of the new revision pass here.
     healthy: bool = True
@@ -95,12 +96,17 @@ class RolloutMember:
         full = self.of(revision) == wanted and self.total == self.desired
         return full and self.settled() and self.spec.replicas == self.desired
 
-    def envelope(self, spec: MemberSpec) -> Envelope:
+    def bounds(self, spec: MemberSpec) -> Envelope:
         """Bounds of the pods under ``spec`` and what the controller acts on now."""
-        if not self.reachable:
-            return Envelope(0, 0)
         one, other = self._now, self._under(spec)
         return Envelope(max(one.most, other.most), min(one.least, other.least))
+
+    def envelope(self, spec: MemberSpec) -> Envelope:
+        """Bounds of the pods that count in the window: those that the fleet relies on."""
+        found = self.bounds(spec)
+        if self.reachable:
+            return found
+        return Envelope(found.most if self.desired else 0, 0)
 
     @cached_property
     def _now(self) -> Envelope:

@@ -1,20 +1,20 @@
-"""The store of an embedded member as its clients reach it: it may be silent, and serves kinds."""
+"""An API server that does not always answer: silent, busy, slow, or with watches that stall."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from enum import Enum
-from functools import partial
 from typing import Final
 
-from stretto.api.codec import decode_as
-from stretto.api.kinds.table import TABLE
-from stretto.api.wire.kinds import Kind
-from stretto.base.errors import InputError, UnreachableError
-from stretto.stores.immediate import answered
+from stretto.api.wire.kinds import POD, Kind
+from stretto.base.errors import TooOldError, UnreachableError
+from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.stores.immediate import answered, perform
 from stretto.stores.store import (
     EVERYTHING,
+    Bind,
     ChangeCallback,
     Deletion,
+    Eviction,
     Listing,
     ListOptions,
     Patch,
@@ -28,12 +28,13 @@ from stretto.stores.store import (
     WatchEvent,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 from stretto.stores.wrapper import StoreWrapper
 
 
 class MemberMood(Enum):
-    """How a member answers."""
+    """How an API server answers."""
 
     #: As usual.
     ANSWERS = "answers"
@@ -43,6 +44,10 @@ class MemberMood(Enum):
     BUSY = "busy"
     #: With 401 to every request: the credentials have expired.
     REFUSES = "refusing"
+    #: Later than the time limit of every request: writes take effect, their answers are lost.
+    SLOW = "slow"
+    #: As usual, but its watches stand still, so that caches grow old.
+    STALLED = "stalled"
 
 
 _REPLIES: Final = {
@@ -55,30 +60,45 @@ _REPLIES: Final = {
     MemberMood.REFUSES: Reply(
         WriteOutcome.REFUSED, StatusReason.FORBIDDEN, "the client certificate has expired"
     ),
+    MemberMood.SLOW: Reply(
+        WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "the member has not answered in time"
+    ),
 }
+_READABLE: Final = frozenset({MemberMood.ANSWERS, MemberMood.STALLED})
 
 
-class MemberStore(StoreWrapper):
-    """Forwards to the store of a member, in its mood, for the kinds that it serves."""
+class MoodyStore(StoreWrapper):
+    """Forwards to a store in its mood."""
 
-    def __init__(self, inner: Store, serves: Callable[[Kind], bool]) -> None:
+    def __init__(self, inner: Store, failpoint: Failpoint = no_failpoint) -> None:
         """Forward to ``inner``.
 
         Args:
-            inner: the objects of the member.
-            serves: whether the member serves a kind now.
+            inner: the objects of the server.
+            failpoint: called before each write takes effect and before it is answered.
         """
         super().__init__(inner)
-        self._serves = serves
+        self._failpoint = failpoint
         self._mood = MemberMood.ANSWERS
         self._callbacks: list[ChangeCallback] = []
         self._missed: set[Kind] = set()
+        self._restarts = 0
         inner.subscribe(self._notify)
 
     @property
     def mood(self) -> MemberMood:
         """How it answers now."""
         return self._mood
+
+    @property
+    def restarts(self) -> int:
+        """How often the server was started again."""
+        return self._restarts
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it answers requests that read."""
+        return self._mood in _READABLE
 
     def set_mood(self, mood: MemberMood) -> None:
         """Answer otherwise from now on; watches catch up."""
@@ -88,13 +108,18 @@ class MemberStore(StoreWrapper):
             for kind in missed:
                 self._notify(kind)
 
+    def restart(self) -> None:
+        """Start the server again: it answers, and every open watch has ended."""
+        self._restarts += 1
+        self.set_mood(MemberMood.ANSWERS)
+
     # ---------------------------------------------------------------- reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
         """The current object, or ``None``.
 
         Raises:
-            UnreachableError: the member does not answer.
+            UnreachableError: the server does not answer.
         """
         self._check()
         return self._inner.get(kind, namespace, name)
@@ -107,14 +132,14 @@ class MemberStore(StoreWrapper):
         """The selected objects of a kind.
 
         Raises:
-            UnreachableError: the member does not answer.
+            UnreachableError: the server does not answer.
         """
         self._check()
         return self._inner.list(kind, selection)
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
-        """Changes of the selected objects of a kind; none while the member is silent."""
-        return _MoodyWatch(self._inner.watch(kind, since, selection), self)
+        """Changes of the selected objects of a kind; none unless the server answers."""
+        return _MoodyWatch(self._inner.watch(kind, since, selection), self, since)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
         """Call ``callback`` whenever a watch may have something to poll."""
@@ -125,32 +150,31 @@ class MemberStore(StoreWrapper):
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Create objects."""
-        if (refusal := self._refusal(kind)) is not None:
-            return [refusal] * len(bodies)
-        return [
-            refused or self._inner.create(kind, [body])[0]
-            for body, refused in zip(bodies, map(partial(_mistyped, kind), bodies), strict=True)
-        ]
+        return self._write(Write(WriteVerb.CREATE, kind, bodies))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
         """Replace objects."""
-        if (refusal := self._refusal(kind)) is not None:
-            return [refusal] * len(updates)
-        return [
-            _mistyped(kind, each.body) or self._inner.update(kind, [each])[0] for each in updates
-        ]
+        return self._write(Write(WriteVerb.UPDATE, kind, updates))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         """Change parts of objects; the status stays."""
-        if (refusal := self._refusal(kind)) is not None:
-            return [refusal] * len(patches)
-        return self._inner.patch(kind, patches)
+        return self._write(Write(WriteVerb.PATCH, kind, patches))
+
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change the status of objects; all else stays."""
+        return self._write(Write(WriteVerb.PATCH_STATUS, kind, patches))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
         """Delete objects."""
-        if (refusal := self._refusal(kind)) is not None:
-            return [refusal] * len(deletions)
-        return self._inner.delete(kind, deletions)
+        return self._write(Write(WriteVerb.DELETE, kind, deletions))
+
+    def bind(self, binds: Sequence[Bind]) -> Replies:
+        """Bind pods to nodes."""
+        return self._write(Write(WriteVerb.BIND, POD, binds))
+
+    def evict(self, evictions: Sequence[Eviction]) -> Replies:
+        """Evict pods within their disruption budgets."""
+        return self._write(Write(WriteVerb.EVICT, POD, evictions))
 
     def begin(self, write: Write) -> Future[Replies]:
         """Perform a write; the returned future is finished."""
@@ -158,17 +182,21 @@ class MemberStore(StoreWrapper):
 
     # ---------------------------------------------------------------- inside
 
-    def _check(self) -> None:
-        if self._mood is not MemberMood.ANSWERS:
-            raise UnreachableError("the member", _REPLIES[self._mood].message)
+    def _write(self, write: Write) -> Replies:
+        """Perform a write in the mood of the server."""
+        if self._mood in _REPLIES and self._mood is not MemberMood.SLOW:
+            return [_REPLIES[self._mood]] * len(write.items)
+        where = f"{write.verb.value} {write.kind.kind}"
+        self._failpoint(f"{where} sent")
+        replies = perform(self._inner, write)
+        self._failpoint(f"{where} done")
+        if self._mood is MemberMood.SLOW:
+            return [_REPLIES[self._mood]] * len(write.items)
+        return replies
 
-    def _refusal(self, kind: Kind) -> Reply | None:
-        if self._mood is not MemberMood.ANSWERS:
-            return _REPLIES[self._mood]
-        if self._serves(kind):
-            return None
-        message = f"the member does not serve {kind.resource} {kind.version}"
-        return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, message)
+    def _check(self) -> None:
+        if not self.is_readable:
+            raise UnreachableError("the member", _REPLIES[self._mood].message)
 
     def _notify(self, kind: Kind) -> None:
         if self._mood is not MemberMood.ANSWERS:
@@ -178,28 +206,26 @@ class MemberStore(StoreWrapper):
             callback(kind)
 
 
-def _mistyped(kind: Kind, body: bytes) -> Reply | None:
-    """The refusal of an object with a field of a wrong type; API servers know all types."""
-    struct = TABLE.struct(kind) if kind in TABLE else None
-    if struct is None:
-        return None
-    try:
-        decode_as(struct, body, kind.kind)
-    except InputError as error:
-        return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
-    return None
-
-
 class _MoodyWatch:
-    """A watch that yields nothing while the member does not answer."""
+    """A watch that yields nothing while the server does not answer, and ends with the server."""
 
-    def __init__(self, inner: Watch, store: MemberStore) -> None:
+    def __init__(self, inner: Watch, store: MoodyStore, since: int) -> None:
         self._inner = inner
         self._store = store
+        self._since = since
+        self._restarts = store.restarts
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes."""
-        return self._inner.poll(limit) if self._store.mood is MemberMood.ANSWERS else []
+        """The next changes.
+
+        Raises:
+            TooOldError: the server was started again; the reader must list.
+        """
+        if self._store.mood is not MemberMood.ANSWERS:
+            return []
+        if self._restarts != self._store.restarts:
+            raise TooOldError(f"{self._since} of an ended watch", "the next list")
+        return self._inner.poll(limit)
 
     def close(self) -> None:
         """Stop watching."""

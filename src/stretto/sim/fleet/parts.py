@@ -1,0 +1,27 @@
+"""What an embedded federation is made of beside its controllers."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.sim.fleet.controllers import MoreControllers
+from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
+from stretto.workloads.kubelet import CourseOf, default_course
+
+
+@dataclass(frozen=True)
+class FleetParts:
+    """What an embedded federation is made of beside its controllers."""
+
+    #: What becomes of bound pods.
+    course: CourseOf = default_course
+    #: Further controllers of a member.
+    more: MoreControllers = lambda _: ()
+    #: Sends the calls of scheduling profiles with webhooks.
+    webhooks: WebhookClient = NO_WEBHOOKS
+    #: Called before each write of the federation takes effect, and before it is answered.
+    failpoint: Failpoint = no_failpoint
+
+
+DEFAULT_PARTS: Final = FleetParts()
+"""Pods run as usual, and no webhook answers."""

@@ -1,0 +1,1 @@
+"""The API server of an embedded member: the kinds that it serves, and how it answers."""

@@ -1,0 +1,100 @@
+"""What a seed draws: the fleet, how its members fail over, and how often each event happens."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from stretto.base.rng import Rng
+from stretto.federation.settings import FailoverRule
+
+
+class FleetEvent(Enum):
+    """What happens from outside."""
+
+    #: The replicas of a Deployment change.
+    RESCALE = "rescale"
+    #: Its template changes.
+    UPDATE = "update"
+    #: The weights of its policy change.
+    MIGRATE = "migrate"
+    #: A member is partitioned from the host: it goes on and does not answer.
+    SILENCE = "member partitioned"
+    #: A member answers 429.
+    BUSY = "member busy"
+    #: A member performs requests and answers after their time limit.
+    SLOW = "member slow"
+    #: The watches of a member stand still.
+    STALL = "watches stall"
+    #: The control plane of a member stops; its pods run on.
+    CRASH_MEMBER = "member down"
+    #: A member answers again.
+    RETURN = "member returns"
+    #: The nodes of a member take no further pod.
+    FILL = "member full"
+    #: The nodes of a member take pods again.
+    FREE = "member free"
+    #: A member is gone permanently; a user deletes its FederatedCluster.
+    LOSE = "member lost"
+    #: The API server of the host stops.
+    CRASH_HOST = "host down"
+    #: The API server of the host starts again.
+    START_HOST = "host up"
+    #: The controllers of the host are killed at one of their next writes, before or after it.
+    CRASH = "controllers killed at a write"
+    #: The controllers of the host are killed between two reconciliations, and started again.
+    RESTART = "controllers restart"
+    #: The controllers of the host are killed; they start with the next such event.
+    STOP = "controllers stop"
+    #: A pod is deleted in a member.
+    KILL_POD = "pod deleted"
+    #: A user scales a managed Deployment in a member to 0.
+    DRIFT = "drift"
+
+
+class FleetMove(Enum):
+    """How a step lets the fleet go on."""
+
+    #: The controllers of the host reconcile a few keys.
+    HOST = "host reconciles"
+    #: One member does what is due.
+    MEMBER = "member runs"
+    #: Time passes, and nothing runs.
+    DELAY = "everything is delayed"
+    #: Everything that is due runs, and time passes.
+    RUN = "fleet runs"
+
+
+MOVES: Final = (FleetMove.HOST, FleetMove.HOST, FleetMove.MEMBER, FleetMove.DELAY, FleetMove.RUN)
+"""How often each move is drawn."""
+_RULE: Final = FailoverRule(after=15.0, back_after=10.0, most_lost=0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDraw:
+    """The draws of one seed that hold for its whole run."""
+
+    #: Names of the clusters.
+    clusters: tuple[str, ...]
+    #: Failover of lost members; ``None`` for none.
+    failover: FailoverRule | None
+    #: Number of Deployments.
+    workloads: int
+    #: Whether pods that stay unschedulable move to another cluster.
+    migrates: bool
+    #: The events that happen; one that is listed more often happens more often.
+    events: tuple[FleetEvent, ...]
+    #: Probability of an event in a step.
+    rate: float
+
+
+def drawn(rng: Rng) -> FleetDraw:
+    """The draws of a seed: each kind of event is absent in about half of all seeds."""
+    events = [each for each in FleetEvent for _ in range(rng.choice((0, 0, 1, 3)))]
+    return FleetDraw(
+        clusters=tuple(f"m{at}" for at in range(rng.randint(2, 4))),
+        failover=_RULE if rng.random() < 0.5 else None,
+        workloads=rng.randint(1, 2),
+        migrates=rng.random() < 0.5,
+        events=tuple(events) or (FleetEvent.RESCALE,),
+        rate=rng.choice((0.05, 0.2, 0.5)),
+    )

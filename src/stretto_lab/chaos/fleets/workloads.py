@@ -1,0 +1,106 @@
+"""Drawn Deployments of the host, their policies, and the Deployments of other owners."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stretto.base.rng import Rng
+from stretto.reconcile.cache import Fields, StoredObject
+from stretto.workloads.kubelet import PodCourse
+
+OWN: Final = "own"
+"""Name of a Deployment in every member that is not the federation's."""
+
+
+@dataclass(slots=True)
+class DrawnWorkload:
+    """A Deployment of the host and what it should be."""
+
+    #: Its name.
+    name: str
+    #: Wanted replicas.
+    replicas: int
+    #: Pods above the wanted number while it rolls.
+    surge: int
+    #: Pods below the wanted number while it rolls.
+    unavailable: int
+    #: Number of its template.
+    template: int = 1
+    #: Most replicas that were wanted since it ran exactly as wanted.
+    most: int = 0
+    #: Pods that were available, less those that events outside the federation took.
+    least: int = 0
+    #: Clusters that it has left while they did not answer: their pods go once they do.
+    stranded: set[str] = field(default_factory=set)
+
+    def pod_template(self) -> Fields:
+        """The template of its pods."""
+        requests = {"requests": {"cpu": "1"}}
+        container = {"name": "main", "image": f"v{self.template}", "resources": requests}
+        return {"metadata": {"labels": {"app": self.name}}, "spec": {"containers": [container]}}
+
+    def rescale(self, replicas: int) -> None:
+        """Want another number of replicas."""
+        self.replicas = replicas
+        self.most = max(self.most, replicas)
+        self.least = min(self.least, replicas)
+
+    def observe(self, total: int, available: int) -> None:
+        """Note how many pods exist and are available now."""
+        if available >= self.replicas:
+            self.least = self.replicas
+            if total == self.replicas:
+                self.most = self.replicas
+                self.stranded = set()
+
+    def lose(self) -> None:
+        """An event outside the federation takes pods: no number is promised until they are back."""
+        self.least = 0
+
+
+def course(pod: StoredObject) -> PodCourse:
+    """Pods are ready after a second."""
+    del pod
+    return PodCourse(ready_after=1.0)
+
+
+def drawn_workload(rng: Rng, name: str) -> DrawnWorkload:
+    """A Deployment with drawn replicas and a drawn window."""
+    made = DrawnWorkload(name, rng.randint(1, 8), rng.randint(1, 2), rng.randint(0, 2))
+    made.most = made.replicas
+    return made
+
+
+def deployment_spec(work: DrawnWorkload) -> Fields:
+    """The spec of its Deployment."""
+    rolling = {"maxSurge": work.surge, "maxUnavailable": work.unavailable}
+    return {
+        "replicas": work.replicas,
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
+        "template": work.pod_template(),
+    }
+
+
+def policy_spec(rng: Rng, clusters: Sequence[str], *, migrates: bool) -> Fields:
+    """The spec of its policy."""
+    moving = {"autoMigration": {"when": {"podUnschedulableFor": "10s"}}} if migrates else {}
+    return {
+        "schedulingMode": "Divide",
+        "placement": placement(rng, clusters),
+        "reschedulePolicy": {
+            "rescheduleWhen": {"policyContentChanged": True},
+            "replicaRescheduling": {"avoidDisruption": rng.random() < 0.5},
+        },
+        **moving,
+    }
+
+
+def placement(rng: Rng, clusters: Sequence[str]) -> list[dict[str, Any]]:
+    """Weights of clusters, of which at least one is positive."""
+    weights = [rng.randint(0, 3) for _ in clusters]
+    if not any(weights):
+        weights[0] = 1
+    return [
+        {"cluster": name, "preferences": {"weight": weight}}
+        for name, weight in zip(clusters, weights, strict=True)
+    ]
