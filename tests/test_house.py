@@ -47,6 +47,7 @@ COMPOSITION_ROOTS = {
     "stretto.plane.controllers",
     "stretto.plane.copy",
     "stretto.plane.factory",
+    "stretto.plane.offers",
     "stretto.plane.plane",
     "stretto.web.api.server",
     "stretto_lab.bench.engine",

@@ -16,7 +16,16 @@ import msgspec
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import TooOldError, WentBackError
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.stores.store import EventType, Listing, Record, Store, Watch, WatchEvent
+from stretto.stores.store import (
+    EVERYTHING,
+    EventType,
+    Listing,
+    ListOptions,
+    Record,
+    Store,
+    Watch,
+    WatchEvent,
+)
 
 LIST_BATCH: Final = 1 << 13
 """Records of a list applied at once: a million of them must not be in memory twice."""
@@ -54,6 +63,8 @@ class ReflectorSettings(msgspec.Struct, frozen=True):
     name: str = "reflector"
     #: Called at each failpoint.
     failpoint: Failpoint = no_failpoint
+    #: The objects of the kind that it follows.
+    selection: ListOptions = EVERYTHING
 
 
 DEFAULTS: Final = ReflectorSettings()
@@ -142,7 +153,7 @@ class Reflector:
         Raises:
             WentBackError: as ``poll``.
         """
-        listing = self._store.list(self.kind)
+        listing = self._store.list(self.kind, self._settings.selection)
         if listing.version < self.version:
             self._note_behind(listing, now)
             return 0
@@ -156,7 +167,7 @@ class Reflector:
             applied += len(events)
         self.target.listed(listing)
         self.version = listing.version
-        self.watch = self._store.watch(self.kind, listing.version)
+        self.watch = self._store.watch(self.kind, listing.version, self._settings.selection)
         self.is_dirty = True
         self.list_at = now + self._settings.compare_every
         self._settings.failpoint(f"{self._settings.name}.listed")

@@ -3,13 +3,16 @@
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
 from stretto.cli.options import INPUT_FILE, CommandContext
+
+REFUSE: Final = 5.0
+"""Seconds for which an offer that was not answered in time is not repeated, as after a decline."""
 
 if TYPE_CHECKING:
     from stretto.offers.master.core.settings import MasterSettings
@@ -188,6 +191,7 @@ def _settings(opts: MasterOptions, master_id: str, offer_timeout: float | None) 
         zone=zone,
         allocation_interval=opts.allocation_interval,
         offer_timeout=opts.offer_timeout or offer_timeout,
+        timed_out_refuse=None if opts.mesos else REFUSE,
         agent_reregister_timeout=opts.agent_reregister_timeout,
         acls=Acls() if opts.acls is None else read_acls(opts.acls),
         flags=master_flags(changed, region, zone),

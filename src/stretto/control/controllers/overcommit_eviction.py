@@ -108,8 +108,9 @@ class OvercommitEviction:
     def _excess(self, slot: int) -> npt.NDArray[np.int64]:
         """int64[resource]: what the pods of a node request above its allocatable amounts.
 
-        Reserved capacity does not count: no pod uses it yet. Where the node is overcommitted, the
-        cap counts instead of the ratio, because a smaller ratio revokes no admission.
+        Reserved and offered capacity does not count: no pod uses it yet. Where the node is
+        overcommitted, the cap counts instead of the ratio, because a smaller ratio revokes no
+        admission.
         """
         ledger, places = self._cluster.ledger, self._cluster.reservations.places.values()
         reserved = [place.pod.id for place in places if place.slot == slot]
@@ -117,7 +118,10 @@ class OvercommitEviction:
         for column, most in ledger.promises.cap(slot).items():
             allowed[column] = max(most, int(allowed[column]))
         excess: npt.NDArray[np.int64] = ledger.used[slot] - allowed
-        return excess - amounts_of(self._cluster, reserved)
+        excess -= amounts_of(self._cluster, reserved)
+        for column, amount in self._cluster.offers.of(slot).items():
+            excess[column] -= amount
+        return excess
 
     def _evict_surplus(self, slot: int, now: float) -> None:
         """Evict the surplus pods of a node."""

@@ -115,10 +115,11 @@ def _tree(usage: QueueUsage) -> Iterator[str]:
         units.setdefault(queue, set()).add(unit.key)
     sums: dict[int, dict[int, int]] = {}
     running: dict[int, int] = {}
-    for queue in {*usage.claims.queues(), *usage.promises.queues()}:
+    for queue in {*usage.claims.queues(), *usage.promises.queues(), *usage.offered}:
         held = tree.held(queue)
         for column, amount in held.items():
             own = usage.claims.used(queue, column) + usage.promises.used(queue, column)
+            own += dict(usage.offered.get(queue, ())).get(column, 0)
             if amount != own:
                 yield f"queue {queue} holds {amount} in the tree, {own} by its claims"
         for branch in tree.leaf(queue).path:

@@ -126,6 +126,11 @@ class Allocator:
         membership.check_quota(self.pool, role, quota)
         self.pool.set_quota(role, quota)
 
+    def add_outside(self, role: str, amounts: Mapping[str, int]) -> None:
+        """Add to what a role consumes outside the pool."""
+        self.pool.roles.add_outside(role, amounts)
+        self.pool.reopen()
+
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
         """Judge which outstanding offers the new quotas of these roles end."""
         return self._ledger.quota_rescinds(roles)
@@ -137,6 +142,14 @@ class Allocator:
         self.pool.role_sorter.reweigh()
 
     # ------------------------------------------------------------ held capacity
+
+    def holdings(self, agent: str) -> Mapping[Holding, Resources]:
+        """What is held of an agent."""
+        return self._ledger.holdings(agent)
+
+    def take_changed(self) -> set[str]:
+        """Agents whose total or holdings have changed since the last call."""
+        return self.pool.agents.take_changed()
 
     def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
         """A framework accepts an offer; return the other holders of the same capacity."""

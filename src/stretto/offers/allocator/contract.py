@@ -13,6 +13,7 @@ from stretto.offers.allocator.subjects.frameworks import FrameworkInfo, Resource
 from stretto.offers.allocator.subjects.grants import CycleResult, InverseOfferStatus
 from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.values.resources import Resources
+from stretto.offers.allocator.values.scalars import Quantities
 
 
 class Holding(NamedTuple):
@@ -99,6 +100,9 @@ class OfferAllocator(Protocol):
             InputError: the role is not at the top level and the settings do not allow that.
         """
 
+    def add_outside(self, role: str, amounts: Quantities) -> None:
+        """Add to what a role consumes outside the pool, in thousandths; quota counts it."""
+
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
         """Judge offers after the quotas of these roles were set: true if an offer must end.
 
@@ -109,6 +113,12 @@ class OfferAllocator(Protocol):
         """Set the weights of roles; 1 is the default."""
 
     # ------------------------------------------------------------ held capacity
+
+    def holdings(self, agent: str) -> Mapping[Holding, Resources]:
+        """What is held of an agent; a contested capacity is counted at one of its holders."""
+
+    def take_changed(self) -> set[str]:
+        """Agents whose total or holdings have changed since the last call."""
 
     def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
         """A framework accepts an offer, which must be outstanding.

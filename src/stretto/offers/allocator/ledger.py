@@ -1,6 +1,6 @@
 """Capacity that frameworks hold: accepted, converted, used, and recovered."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import inf, nextafter
 
 from stretto.offers.allocator.contract import Holding, OfferJudge
@@ -49,6 +49,12 @@ class HoldingLedger:
         subscription = self._pool.subscription_of(target)
         if self._pool.release(agent, source, what) and subscription is not None:
             self._pool.hold(agent, subscription, what)
+
+    def holdings(self, name: str) -> Mapping[Holding, Resources]:
+        """What is held of an agent, by holder."""
+        agent = self._pool.agents.find(name)
+        held = agent.held.items() if agent is not None else ()
+        return {Holding(*key, name): resources for key, resources in held}
 
     def use(self, holding: Holding, resources: Resources) -> None:
         """Tasks use held capacity; a copy of a shared item beyond the held ones is added."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import MICRO_TOPOLOGY
 from stretto.state.classes.table import GPU_DEVICES, PodClass
+from stretto.state.cluster.offers import OfferClaims
 from stretto.state.cluster.reservations import PlaceReservations
 from stretto.state.cluster.tables import NodeTables, PodTables
 from stretto.state.numa.ledger import DEVICE_BITS, numa_nodes_of
@@ -50,6 +51,8 @@ class PodCharges:
         self._pods, self._classes, self._domains = of_pods.pods, of_pods.classes, of_pods.domains
         #: Reservations: charges of ended pods, kept for their successors.
         self.reservations = PlaceReservations(self._ledger, self._topology, self._pods)
+        #: What frameworks hold beside the pods of their tasks.
+        self.offers = OfferClaims(self._ledger)
         #: What charges and refunds may cure.
         self.changes = changes
         #: Unreadable objects: key to error message.

@@ -57,6 +57,8 @@ class Cluster:
         )
         #: Reservations: charges of ended pods, kept for their successors.
         self.reservations = self.charges.reservations
+        #: What frameworks hold beside the pods of their tasks.
+        self.offers = self.charges.offers
         #: Changes of nodes.
         self.node_updates = NodeUpdates(self.config, on_nodes, of_pods, self.charges)
         #: The last record of each pod by uid, if whole pods are kept.

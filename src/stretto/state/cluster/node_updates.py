@@ -79,6 +79,7 @@ class NodeUpdates:
         if len(rows):
             self._charges.charge_unplaced(rows.tolist(), name)
         self._charges.reservations.release_node(slot)
+        self._charges.offers.release_node(slot)
         self._topology.clear(slot)
         self._nodes.reports.node_removed(name, slot)
         self._nodes.remove(slot)

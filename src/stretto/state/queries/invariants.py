@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.offers import add_offered
 from stretto.state.cluster.reservations import add_reserved
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.lifecycle import PodState
@@ -49,6 +50,7 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
     requests = cluster.classes.requests_of(pods.class_id[rows])[:, : expected.shape[1]]
     np.add.at(expected[:, : requests.shape[1]], pods.slot[rows], requests)
     add_reserved(cluster.reservations, expected)
+    add_offered(cluster.offers, expected)
     for holding in cluster.topology.holdings.values():
         for column, amount in holding.extra:
             expected[holding.slot, column] += amount

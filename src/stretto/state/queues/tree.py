@@ -347,10 +347,24 @@ class QueueTree:
             for branch in leaf.path:
                 branch.running -= 1
         if self.any_limits:
-            for branch in leaf.path:
-                if branch.is_limited:
-                    branch.freed += 1
-                self.freed.add(branch)
+            self._note_freed(leaf)
+
+    def add_offered(self, queue: str, amounts: Amounts, sign: int) -> None:
+        """Add (+1) or remove (-1) what frameworks hold of a queue beside pods; no unit runs."""
+        held = self._held.setdefault(queue, {})
+        for column, amount in amounts:
+            held[column] = held.get(column, 0) + sign * amount
+        leaf = self.leaf(queue)
+        self._add(leaf, amounts, sign)
+        if sign < 0 and self.any_limits:
+            self._note_freed(leaf)
+
+    def _note_freed(self, leaf: QueueBranch) -> None:
+        """Let refused units on the path of a queue try again."""
+        for branch in leaf.path:
+            if branch.is_limited:
+                branch.freed += 1
+            self.freed.add(branch)
 
     def _add(self, leaf: QueueBranch, amounts: Amounts, sign: int) -> None:
         path = leaf.path

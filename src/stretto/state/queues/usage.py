@@ -60,6 +60,8 @@ class QueueUsage:
         self.promises = QueueShares()
         #: Amounts by expected end, for pods with a run time.
         self.ends = EndTimes()
+        #: What frameworks hold of each queue beside pods: offers, and tasks without a pod.
+        self.offered: dict[str, Amounts] = {}
         self._pods = pods
         self._units = units
         self._held: dict[int, ChargedAmounts] = {}
@@ -183,6 +185,15 @@ class QueueUsage:
     def sent(self) -> dict[Unit, str]:
         """The promised queue of each dispatched unit, for audits."""
         return {unit: queue for unit, (queue, _) in self._sent.items()}
+
+    def offer(self, queue: str, amounts: Amounts) -> None:
+        """Replace what frameworks hold of a queue beside pods."""
+        before = self.offered.pop(queue, ())
+        if before:
+            self.tree.add_offered(queue, before, -1)
+        if amounts:
+            self.tree.add_offered(queue, amounts, 1)
+            self.offered[queue] = amounts
 
     # ------------------------------------------------------------ reading
 

@@ -168,6 +168,7 @@ class AgentTable:
         self._held: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._until: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         self._whitelist: frozenset[str] | None = None
+        self._changed: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -218,6 +219,12 @@ class AgentTable:
         slot = agent.slot
         self._offerable[slot] = agent.is_offerable
         self._opened[slot] = SETTLED
+        self._changed.add(agent.info.id)
+
+    def take_changed(self) -> set[str]:
+        """Agents of which something has changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def close(self, agent: AgentState, closing: Closing) -> None:
         """Nothing of an agent can be offered until one member of the closing changes."""

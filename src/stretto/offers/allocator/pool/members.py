@@ -24,6 +24,7 @@ class RoleNode:
         "frameworks",
         "held",
         "name",
+        "outside",
         "parent",
         "path",
         "quota",
@@ -52,6 +53,8 @@ class RoleNode:
         #: Unreserved, non-revocable scalars that the subtree is offered or uses; counted only while
         #: the role has a quota.
         self.held: dict[str, int] = {}
+        #: What the subtree consumes outside the pool: the pods of its queue.
+        self.outside: dict[str, int] = {}
         #: Unreserved, non-revocable scalars that the subtree uses.
         self.used: dict[str, int] = {}
         #: Subscriptions, also inactive and former ones that still hold something.
@@ -60,8 +63,8 @@ class RoleNode:
         self.sorter: ClientSorter | None = None
 
     def consumed(self, name: str) -> int:
-        """What quota counts of a resource: reservations, and what is held beside them."""
-        return self.reserved.get(name, 0) + self.held.get(name, 0)
+        """What quota counts of a resource: reservations, holdings, and pods of the queue."""
+        return self.reserved.get(name, 0) + self.held.get(name, 0) + self.outside.get(name, 0)
 
     def lack(self) -> dict[str, int]:
         """What consumption lacks of the guarantee, without zeros."""
@@ -91,6 +94,7 @@ class RoleNode:
             or self.frameworks
             or not self.quota.is_default
             or any(self.reserved.values())
+            or any(self.outside.values())
         )
 
 

@@ -7,7 +7,7 @@ from stretto.offers.allocator.pool.members import RoleNode
 from stretto.offers.allocator.pool.quota import QuotaTable
 from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.values.resources import Resources
-from stretto.offers.allocator.values.scalars import add_to
+from stretto.offers.allocator.values.scalars import Quantities, add_to
 
 
 class RoleTree:
@@ -63,10 +63,19 @@ class RoleTree:
 
     def _count_again(self, node: RoleNode) -> None:
         if node.row >= 0:
-            names = node.reserved.keys() | node.held.keys()
+            names = node.reserved.keys() | node.held.keys() | node.outside.keys()
             self.table.reset(node.row, [(name, node.consumed(name)) for name in names])
 
     # ------------------------------------------------------------ amounts
+
+    def add_outside(self, role: str, amounts: Quantities) -> None:
+        """Add (or with negative amounts remove) what a role consumes outside the pool."""
+        leaf = self.get(role)
+        for node in leaf.path:
+            add_to(node.outside, amounts.items())
+            if node.row >= 0:
+                self.table.add(node.row, amounts.items(), 1)
+        self.trim(leaf)
 
     def reserve(self, resources: Resources, sign: int) -> None:
         """Add (+1) or remove (-1) the reservations among an agent's resources."""

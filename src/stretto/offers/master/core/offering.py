@@ -207,4 +207,4 @@ def _inverse(master: MasterState, framework_id: str, agent_id: str) -> Message |
 
 def _time_out(master: MasterState, offer: Offer) -> None:
     if master.offers.get(offer.id) is offer:
-        rescind(master, offer)
+        rescind(master, offer, master.settings.timed_out_refuse)

@@ -32,6 +32,8 @@ class MasterSettings(msgspec.Struct, frozen=True):
     heartbeat_interval: float = 15.0
     #: Seconds after which an unanswered offer is rescinded; None for never.
     offer_timeout: float | None = None
+    #: Seconds of the filter that a rescinded offer leaves then; None for no filter, as in Mesos.
+    timed_out_refuse: float | None = None
     #: Seconds for which a disconnected agent may return.
     agent_reregister_timeout: float = 600.0
     #: Seconds between two pings of an agent.

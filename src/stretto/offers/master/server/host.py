@@ -23,18 +23,44 @@ class StateJournal(Protocol):
         ...
 
 
+class LocalAgents(Protocol):
+    """Agents in this process."""
+
+    def claim(self) -> None:
+        """Charge what the master holds on them; called after each step, before its effects."""
+        ...
+
+    def deliver(self, message: AgentMessage) -> bool:
+        """Take a message; false if it is for another agent."""
+        ...
+
+
 class MasterHost:
     """Runs the steps of a master on one event loop, and sends what they leave.
 
     A step is stored before its effects are sent: what a client has seen survives a crash.
     """
 
-    def __init__(self, master: Master, clock: Clock, journal: StateJournal | None = None) -> None:
-        """Host a master; without a journal nothing survives."""
+    def __init__(
+        self,
+        master: Master,
+        clock: Clock,
+        journal: StateJournal | None = None,
+        local: LocalAgents | None = None,
+    ) -> None:
+        """Host a master.
+
+        Args:
+            master: the state machine.
+            clock: its clock.
+            journal: where its state survives; ``None`` for nowhere.
+            local: agents in this process, if there are any.
+        """
         #: The master.
         self.master = master
         self._clock = clock
         self._journal = journal
+        self._local = local
         self._streams: dict[str, RecordQueue] = {}
         self._wake = asyncio.Event()
         #: Links to agents.
@@ -45,7 +71,7 @@ class MasterHost:
         answered = self.master.answer(request)
         if answered.stream is not None:
             self._streams[answered.stream.id] = RecordQueue()
-        self._flush()
+        self.flush()
         return answered
 
     def receive(self, pid: str, name: str, body: Message) -> bool:
@@ -56,7 +82,7 @@ class MasterHost:
         """
         message = text.read(f"agent.{name}", body)
         known = self.master.receive(pid, name, message)
-        self._flush()
+        self.flush()
         return known
 
     async def records(self, stream: ClientStream) -> AsyncIterator[bytes]:
@@ -68,7 +94,7 @@ class MasterHost:
         finally:
             if self._streams.pop(stream.id, None) is not None:
                 self.master.closed(stream)
-                self._flush()
+                self.flush()
 
     async def run_timers(self) -> None:
         """Do what is due, for as long as the master runs."""
@@ -81,20 +107,24 @@ class MasterHost:
             except TimeoutError:
                 pass
             self.master.run_timers()
-            self._flush()
+            self.flush()
             self._wake.clear()
 
     def _agent_lost(self, pid: str) -> None:
         self.master.agent_lost(pid)
-        self._flush()
+        self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Store the step, then send its effects."""
+        if self._local is not None:
+            self._local.claim()
         effects = list(self.master.effects())
         if self._journal is not None:
             self._journal.save()
         for effect in effects:
             if isinstance(effect, AgentMessage):
+                if self._local is not None and self._local.deliver(effect):
+                    continue
                 self.links.send(effect)
                 continue
             queue = self._streams.get(effect.stream.id)

@@ -54,6 +54,8 @@ class Agent:
         self.capabilities: list[str] = [
             each["type"] for each in details.get("agent_capabilities", ()) if "type" in each
         ]
+        #: Whether another source knows it: it is stored only while it has tasks or reservations.
+        self.is_derived: Final[bool] = details.get("derived", False)
         #: Everything it has, in Mesos' order.
         self.total = formats.read(info.get("resources", ()))
         #: Whether its connection is up.

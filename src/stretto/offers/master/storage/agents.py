@@ -28,6 +28,7 @@ def recover_agent(master: MasterState, row: Message, tasks: list[Task]) -> None:
     details = {
         "version": row["version"],
         "agent_capabilities": [{"type": each} for each in row["capabilities"]],
+        "derived": row.get("derived", False),
     }
     agent = Agent(row["info"], row["pid"], details, row["registered_at"])
     agent.resize(formats.read(row["total"]))

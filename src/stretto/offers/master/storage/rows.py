@@ -15,7 +15,7 @@ def row(master: MasterState, kind: EntityKind, key: str) -> Message | None:
         return _framework(master, key)
     if kind is EntityKind.AGENT:
         agent = master.agents.get(key)
-        return None if agent is None else _agent(agent)
+        return None if agent is None or not _is_stored(agent) else _agent(agent)
     if kind is EntityKind.TASK:
         return _task(master, key)
     if kind is EntityKind.ROLE:
@@ -49,8 +49,14 @@ def _framework_row(framework: Framework) -> Message:
     }
 
 
+def _is_stored(agent: Agent) -> bool:
+    """Whether a restarted master must know an agent before it registers."""
+    return not agent.is_derived or bool(agent.tasks or agent.checkpointed or agent.deactivated)
+
+
 def _agent(agent: Agent) -> Message:
     return {
+        "derived": agent.is_derived,
         "info": agent.info,
         "pid": agent.pid,
         "version": agent.version,

@@ -1,0 +1,206 @@
+"""Pods of tasks: one pod for a task, or for a group of tasks, bound to the node of the offer.
+
+A pod carries what a restarted master needs: the tasks and the framework's description. Its name
+follows from the ids of framework and tasks, so a repeated creation finds the first pod.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.offers.master.resources import formats
+from stretto.offers.master.state.tasks import task_message
+from stretto.offers.messages.schema import Message
+from stretto.offers.nodes.amounts import to_exact
+
+FRAMEWORK: Final = "stretto.dev/framework"
+"""Label of the pods of tasks: the id of the framework."""
+TASKS: Final = "stretto.dev/tasks"
+"""Annotation: the Task messages, one per container, as JSON."""
+FRAMEWORK_INFO: Final = "stretto.dev/framework-info"
+"""Annotation: the FrameworkInfo, as JSON."""
+ROLE: Final = "stretto.dev/role"
+"""Annotation: the role whose capacity the tasks use."""
+QUEUE: Final = "stretto.dev/queue"
+"""Label: the queue that the pod counts for."""
+GRACE: Final = 3
+"""Seconds between SIGTERM and SIGKILL without a kill policy, as in Mesos."""
+CONTAINER: Final = "task-{}"
+"""Name of the container of a task, by its position."""
+
+
+class PodSettings(msgspec.Struct, frozen=True):
+    """How tasks become pods."""
+
+    #: Namespace of the pods.
+    namespace: str = "default"
+    #: Image of tasks that name none.
+    image: str = "busybox"
+    #: Scheduler name, which decides who may preempt the pods.
+    scheduler: str = "stretto-scheduler"
+    #: PriorityClass of the pods; empty for the default.
+    priority_class: str = ""
+    #: Priority of the pods: offers are rescinded for pods of a higher one.
+    priority: int = 0
+
+
+class TaskLaunch(msgspec.Struct, frozen=True):
+    """Tasks that start together on one node."""
+
+    #: FrameworkInfo with its id.
+    framework: Message
+    #: TaskInfos.
+    tasks: tuple[Message, ...]
+    #: Name of the node.
+    node: str
+    #: The role whose capacity they use.
+    role: str
+    #: The queue of the role.
+    queue: str
+
+    @property
+    def framework_id(self) -> str:
+        """Id of the framework."""
+        value: str = self.framework["id"]["value"]
+        return value
+
+    @property
+    def task_ids(self) -> list[str]:
+        """Ids of the tasks."""
+        return [each["task_id"]["value"] for each in self.tasks]
+
+
+def pod_name(framework_id: str, task_ids: Sequence[str]) -> str:
+    """The name of the pod of tasks: readable, unique, and always the same."""
+    digest = hashlib.sha256("\n".join((framework_id, *task_ids)).encode()).hexdigest()[:16]
+    words = re.sub(r"[^a-z0-9]+", "-", task_ids[0].lower()).strip("-")[:40].strip("-")
+    return f"{words}-{digest}" if words else f"task-{digest}"
+
+
+def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
+    """The pod of a launch, as JSON.
+
+    Raises:
+        InputError: a task needs something that pods of tasks do not have.
+    """
+    labels = {FRAMEWORK: launch.framework_id, QUEUE: launch.queue}
+    notes = {
+        TASKS: msgspec.json.encode(
+            [task_message(each, launch.framework_id) for each in launch.tasks]
+        ).decode(),
+        FRAMEWORK_INFO: msgspec.json.encode(launch.framework).decode(),
+        ROLE: launch.role,
+    }
+    spec: dict[str, Any] = {
+        "nodeName": launch.node,
+        "schedulerName": settings.scheduler,
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": max(map(_grace, launch.tasks)),
+        "containers": [
+            _container(CONTAINER.format(number), task, settings)
+            for number, task in enumerate(launch.tasks)
+        ],
+    }
+    if settings.priority_class:
+        spec["priorityClassName"] = settings.priority_class
+    name = pod_name(launch.framework_id, launch.task_ids)
+    meta = {"name": name, "namespace": settings.namespace, "labels": labels, "annotations": notes}
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+def _container(name: str, task: Message, settings: PodSettings) -> dict[str, Any]:
+    """The container of a task."""
+    task_id = task["task_id"]["value"]
+    command = task.get("command")
+    if command is None:
+        raise _unsupported(task_id, "executor", "a command; custom executors need an agent")
+    if command.get("uris"):
+        raise _unsupported(task_id, "command.uris", "no URIs: put the files into an image")
+    container: dict[str, Any] = {
+        "name": name,
+        "image": _image(task) or settings.image,
+        "resources": _resources(task_id, task.get("resources", ())),
+        "env": _environment(command),
+        **_process(command),
+    }
+    probe = _probe(task.get("health_check"))
+    return container | ({"livenessProbe": probe} if probe else {})
+
+
+def _image(task: Message) -> str:
+    container = task.get("container", {})
+    if container.get("volumes"):
+        raise _unsupported(task["task_id"]["value"], "container.volumes", "no volumes")
+    docker: str = container.get("docker", {}).get("image", "")
+    image = container.get("mesos", {}).get("image", {}).get("docker", {})
+    name: str = image.get("name", "")
+    return docker or name
+
+
+def _process(command: Message) -> dict[str, Any]:
+    """Entry point and arguments: a shell command, an executable, or those of the image."""
+    value, arguments = command.get("value", ""), list(command.get("arguments", ()))
+    if command.get("shell", True):
+        return {"command": ["/bin/sh", "-c", value]} if value else {}
+    if value:
+        return {"command": [value], "args": arguments[1:]}
+    return {"args": arguments}
+
+
+def _environment(command: Message) -> list[dict[str, str]]:
+    variables = command.get("environment", {}).get("variables", ())
+    return [{"name": each["name"], "value": each.get("value", "")} for each in variables]
+
+
+def _resources(task_id: str, listed: Sequence[Message]) -> dict[str, Any]:
+    """Requests, and a limit of memory, of the resources of a task."""
+    requests: dict[str, int] = {}
+    for item in formats.read(listed):
+        exact = to_exact(item.kind.name, item.value) if isinstance(item.value, int) else None
+        if exact is None or item.kind.disk:
+            expected = "cpus, mem and disk without volumes"
+            raise _unsupported(task_id, f"resources {item.kind.name}", expected)
+        requests[exact[0]] = requests.get(exact[0], 0) + exact[1]
+    texts = {
+        name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in requests.items()
+    }
+    limits = {"memory": texts["memory"]} if requests.get("memory") else {}
+    return {"requests": texts} | ({"limits": limits} if limits else {})
+
+
+def _probe(check: Message | None) -> dict[str, Any] | None:
+    """The liveness probe of a health check."""
+    if check is None:
+        return None
+    probe: dict[str, Any] = {
+        "initialDelaySeconds": int(check.get("delay_seconds", 15)),
+        "periodSeconds": max(1, int(check.get("interval_seconds", 10))),
+        "timeoutSeconds": max(1, int(check.get("timeout_seconds", 20))),
+        "failureThreshold": max(1, int(check.get("consecutive_failures", 3))),
+    }
+    if "http" in check:
+        http = check["http"]
+        scheme = http.get("scheme", "http").upper()
+        return probe | {
+            "httpGet": {"path": http.get("path", "/"), "port": http["port"], "scheme": scheme}
+        }
+    if "tcp" in check:
+        return probe | {"tcpSocket": {"port": check["tcp"]["port"]}}
+    process = _process(check.get("command", {}))
+    argv = [*process.get("command", ()), *process.get("args", ())]
+    return probe | {"exec": {"command": argv}} if argv else None
+
+
+def _grace(task: Message) -> int:
+    period = task.get("kill_policy", {}).get("grace_period", {}).get("nanoseconds")
+    return GRACE if period is None else -(-int(period) // 10**9)
+
+
+def _unsupported(task_id: str, field: str, expected: str) -> InputError:
+    return InputError(f"task {task_id}: {field}", None, expected, "run it on an agent of its own")

@@ -1,0 +1,142 @@
+"""States of tasks, read from the status of their pods."""
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from stretto.offers.messages.schema import Message
+from stretto.offers.nodes.pods import CONTAINER, FRAMEWORK, FRAMEWORK_INFO, ROLE, TASKS
+from stretto.reconcile.cache import Fields, StoredObject
+
+ENDED: Final = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED"})
+"""States in which the pod has nothing more to report."""
+_OUT_OF_MEMORY: Final = "OOMKilled"
+
+
+TaskKey = tuple[str, str]
+"""Ids of a framework and of a task."""
+
+
+class _Value(msgspec.Struct):
+    #: The value.
+    value: str
+
+
+class _MarkedTask(msgspec.Struct):
+    #: Id of the task.
+    task_id: _Value
+
+
+class TaskReport(NamedTuple):
+    """What a pod says about one task."""
+
+    #: State of the task.
+    state: str
+    #: Why, for people.
+    message: str = ""
+    #: Mesos' reason; empty for none.
+    reason: str = ""
+
+
+class PodIdentity(NamedTuple):
+    """The tasks of a pod."""
+
+    #: Id of the framework.
+    framework_id: str
+    #: Task messages, by container.
+    tasks: tuple[Message, ...]
+    #: FrameworkInfo; empty if the mark is missing.
+    framework: Message
+    #: The role whose capacity they use.
+    role: str
+
+    @property
+    def keys(self) -> list[TaskKey]:
+        """Ids of framework and task, by container."""
+        return [(self.framework_id, each["task_id"]["value"]) for each in self.tasks]
+
+
+def identity_of(pod: StoredObject) -> PodIdentity | None:
+    """The tasks of a pod; ``None`` if the pod is of another origin or its marks are damaged."""
+    framework_id, listed = pod.labels.get(FRAMEWORK), pod.annotations.get(TASKS)
+    if not framework_id or not listed:
+        return None
+    try:
+        tasks = msgspec.json.decode(listed, type=tuple[_MarkedTask, ...])
+        info = msgspec.json.decode(pod.annotations.get(FRAMEWORK_INFO, "{}"), type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+    messages = tuple(msgspec.json.decode(listed)) if tasks else ()
+    return PodIdentity(framework_id, messages, info, pod.annotations.get(ROLE, "*"))
+
+
+def report_of(pod: StoredObject, number: int, *, killed: bool) -> TaskReport:
+    """The state of the task in one container of a pod.
+
+    Args:
+        pod: the pod.
+        number: position of the task.
+        killed: whether the framework has killed the task.
+    """
+    state = _container_state(pod, CONTAINER.format(number))
+    phase = pod.status.get("phase")
+    if "terminated" in state:
+        return _ended(state["terminated"], killed=killed)
+    if phase == "Succeeded":
+        return TaskReport("TASK_KILLED" if killed else "TASK_FINISHED")
+    if phase == "Failed":
+        return _failed(pod, killed=killed)
+    if killed and pod.is_terminating:
+        return TaskReport("TASK_KILLING")
+    if "running" in state or phase == "Running":
+        return TaskReport("TASK_RUNNING")
+    waiting = state.get("waiting", {})
+    return TaskReport("TASK_STARTING", _text(waiting.get("reason"), waiting.get("message")))
+
+
+def report_of_deleted(pod: StoredObject, number: int, *, killed: bool) -> TaskReport:
+    """The last state of the task in one container of a pod that is gone."""
+    last = report_of(pod, number, killed=killed)
+    if last.state in ENDED:
+        return last
+    if killed:
+        return TaskReport("TASK_KILLED", "Pod deleted")
+    for each in pod.status.get("conditions") or ():
+        if each.get("type") == "DisruptionTarget" and each.get("status") == "True":
+            text = _text(each.get("reason"), each.get("message"))
+            return TaskReport("TASK_FAILED", f"Pod evicted: {text}", "REASON_CONTAINER_PREEMPTED")
+    return TaskReport("TASK_FAILED", "Pod deleted", "REASON_CONTAINER_PREEMPTED")
+
+
+def _ended(ended: Fields, *, killed: bool) -> TaskReport:
+    code, reason = ended.get("exitCode", 0), ended.get("reason", "")
+    text = f"Command exited with status {code}"
+    if killed:
+        return TaskReport("TASK_KILLED", text)
+    if reason == _OUT_OF_MEMORY:
+        return TaskReport(
+            "TASK_FAILED", "Memory limit exceeded", "REASON_CONTAINER_LIMITATION_MEMORY"
+        )
+    return TaskReport("TASK_FAILED" if code else "TASK_FINISHED", text)
+
+
+def _failed(pod: StoredObject, *, killed: bool) -> TaskReport:
+    text = _text(pod.status.get("reason"), pod.status.get("message"))
+    if killed:
+        return TaskReport("TASK_KILLED", text)
+    evicted = pod.status.get("reason") in ("Evicted", "Preempting", "NodeShutdown")
+    reason = "REASON_CONTAINER_PREEMPTED" if evicted else "REASON_COMMAND_EXECUTOR_FAILED"
+    return TaskReport("TASK_FAILED", text or "Pod failed", reason)
+
+
+def _container_state(pod: StoredObject, name: str) -> Fields:
+    listed = pod.status.get("containerStatuses") or ()
+    for each in listed:
+        if each.get("name") == name:
+            state: Fields = each.get("state") or {}
+            return state
+    return {}
+
+
+def _text(reason: str | None, message: str | None) -> str:
+    return ": ".join(filter(None, (reason, message)))

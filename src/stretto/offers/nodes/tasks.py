@@ -1,0 +1,274 @@
+"""Tasks in pods: launched, killed, followed until their framework has acknowledged their end."""
+
+from collections.abc import Iterable
+from math import inf
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.api.wire.kinds import POD
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.offers.master.core.agents import reports
+from stretto.offers.master.core.state import MasterState
+from stretto.offers.messages.schema import Message
+from stretto.offers.nodes import pods, states
+from stretto.offers.nodes.states import TaskKey, TaskReport
+from stretto.offers.nodes.updates import UpdateStreams
+from stretto.reconcile.cache import Change, ObjectCache, StoredObject
+from stretto.stores.store import Deletion, StatusReason, Store, WriteOutcome, is_temporary
+
+BY_NODE: Final = "node"
+"""Index of the pods of tasks by their node."""
+BY_TASK: Final = "task"
+"""Index of the pods of tasks by framework and task."""
+RETRY: Final = 1.0
+"""Seconds before a write with an unknown or temporary answer is repeated."""
+_LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
+
+
+class _Creation(msgspec.Struct, frozen=True):
+    """A pod that is to be created."""
+
+    #: The launch.
+    launch: pods.TaskLaunch
+    #: The pod, as JSON.
+    body: bytes
+
+
+class _PodName(NamedTuple):
+    """A pod that is to be deleted."""
+
+    #: Namespace.
+    namespace: str
+    #: Name.
+    name: str
+    #: Uid; empty if the pod has not been seen yet.
+    uid: str = ""
+
+
+class TaskPods:
+    """The pods of tasks in one store."""
+
+    def __init__(
+        self, store: Store, master: MasterState, settings: pods.PodSettings, rng: Rng
+    ) -> None:
+        """Follow the tasks of a master; ``rng`` gives ids of status updates."""
+        #: All pods of tasks.
+        self.cache = ObjectCache(POD, "", self._changed)
+        self.cache.add_index(BY_NODE, lambda pod: [pod.record.node] if pod.record.node else [])
+        self.cache.add_index(BY_TASK, _task_keys)
+        self._store = store
+        self._master = master
+        self._settings = settings
+        self._streams = UpdateStreams(rng)
+        self._changes: list[Change] = []
+        self._creations: list[_Creation] = []
+        self._creations_at = inf
+        self._deletions: dict[tuple[str, str], _PodName] = {}
+        self._deletions_at = inf
+        self._killed: set[TaskKey] = set()
+        self._launched: dict[TaskKey, _PodName] = {}
+
+    # ------------------------------------------------------------ commands of the master
+
+    def launch(self, launch: pods.TaskLaunch, now: float) -> None:
+        """Create the pod of tasks; what a pod cannot do fails the tasks."""
+        name = _PodName(
+            self._settings.namespace, pods.pod_name(launch.framework_id, launch.task_ids)
+        )
+        keys = [(launch.framework_id, each) for each in launch.task_ids]
+        if any(key in self._killed for key in keys):
+            self._report_all(launch, TaskReport("TASK_KILLED", "Killed before the launch"))
+            return
+        try:
+            body = pods.pod_body(launch, self._settings)
+        except InputError as error:
+            self._report_all(launch, TaskReport("TASK_FAILED", str(error), _LAUNCH_FAILED))
+            return
+        self._launched |= dict.fromkeys(keys, name)
+        self._creations.append(_Creation(launch, body))
+        self._creations_at = now
+
+    def refuse(self, launch: pods.TaskLaunch, text: str) -> None:
+        """Fail tasks that a node cannot take."""
+        self._report_all(launch, TaskReport("TASK_FAILED", text, _LAUNCH_FAILED))
+
+    def kill(self, key: TaskKey, now: float) -> None:
+        """Delete the pod of a task."""
+        self._killed.add(key)
+        for pod in list(self.cache.indexed(BY_TASK, "\n".join(key))):
+            self._delete(pod, now)
+            return
+        name = self._launched.get(key)
+        if name is not None:
+            self._deletions[name.namespace, name.name] = name
+            self._deletions_at = now
+
+    def kill_framework(self, framework_id: str, now: float) -> None:
+        """Delete all pods of a framework that has ended; nothing is reported."""
+        for pod in list(self.cache):
+            identity = states.identity_of(pod)
+            if identity is not None and identity.framework_id == framework_id:
+                self._killed.update(identity.keys)
+                self._delete(pod, now)
+
+    def kill_on(self, node: str, now: float) -> None:
+        """Delete all pods of tasks on a node."""
+        for pod in self.on_node(node):
+            identity = states.identity_of(pod)
+            self._killed.update(identity.keys if identity is not None else ())
+            self._delete(pod, now)
+
+    def acknowledge(self, key: TaskKey, uuid: str, now: float) -> None:
+        """The framework has an update; after the last one the pod is deleted."""
+        if not self._streams.acknowledge(key, uuid, now):
+            return
+        for pod in list(self.cache.indexed(BY_TASK, "\n".join(key))):
+            identity = states.identity_of(pod)
+            if identity is not None and all(map(self._streams.is_done, identity.keys)):
+                self._delete(pod, now)
+            return
+        self._forget(key)
+
+    def resend(self, framework_id: str, now: float) -> None:
+        """Send what a framework that has returned has not acknowledged."""
+        self._streams.resend(framework_id, now)
+
+    # ------------------------------------------------------------ reading
+
+    def on_node(self, node: str) -> list[StoredObject]:
+        """The pods of tasks on a node."""
+        return list(self.cache.indexed(BY_NODE, node))
+
+    def reported(self, node: str) -> tuple[list[Message], list[Message]]:
+        """The frameworks and tasks that the agent of a node reports when it registers."""
+        frameworks: dict[str, Message] = {}
+        tasks: list[Message] = []
+        for pod in self.on_node(node):
+            identity = states.identity_of(pod)
+            if identity is None:
+                continue
+            frameworks[identity.framework_id] = identity.framework
+            for number, task in enumerate(identity.tasks):
+                killed = identity.keys[number] in self._killed
+                state = states.report_of(pod, number, killed=killed).state
+                tasks.append(task | {"state": state})
+        return [each for each in frameworks.values() if each], tasks
+
+    @property
+    def next_due(self) -> float:
+        """When a write or an update is due; infinity for none."""
+        return min(self._streams.next_due, self._creations_at, self._deletions_at)
+
+    # ------------------------------------------------------------ a step
+
+    def step(self, now: float) -> set[str]:
+        """Write what is due and report what has changed; return the nodes of changed pods."""
+        if self._creations_at <= now:
+            self._create(now)
+        if self._deletions_at <= now:
+            self._send_deletions(now)
+        changes, self._changes = self._changes, []
+        nodes = {node for each in changes if (node := each.object.record.node)}
+        for change in changes:
+            self._follow(change, now)
+        for update in list(self._streams.due(now)):
+            reports.receive(self._master, "", "StatusUpdateMessage", {"update": update, "pid": ""})
+        return nodes
+
+    def _changed(self, change: Change) -> None:
+        self._changes.append(change)
+
+    def _follow(self, change: Change, now: float) -> None:
+        """Report the states of the tasks of one pod."""
+        pod = change.object
+        identity = states.identity_of(pod)
+        if identity is None:
+            return
+        framework = self._master.frameworks.get(identity.framework_id)
+        if framework is None and change.new is not None:
+            if self._master.frameworks.is_completed(identity.framework_id):
+                self._delete(pod, now)
+            return
+        shows_killing = framework is not None and "TASK_KILLING_STATE" in framework.capabilities
+        read = states.report_of if change.new is not None else states.report_of_deleted
+        for number, key in enumerate(identity.keys):
+            self._launched.pop(key, None)
+            report = read(pod, number, killed=key in self._killed)
+            if report.state == "TASK_KILLING" and not shows_killing:
+                continue
+            if change.new is None and self._streams.is_done(key):
+                self._forget(key)
+                continue
+            agent_id: str = identity.tasks[number]["agent_id"]["value"]
+            self._report(key, agent_id, report)
+        if change.new is None:
+            self._end_executor(identity)
+
+    def _end_executor(self, identity: states.PodIdentity) -> None:
+        """The pod of a group is gone, and with it what stands for its executor."""
+        first = identity.tasks[0]
+        if "executor_id" in first:
+            message = {
+                "slave_id": first["agent_id"],
+                "framework_id": first["framework_id"],
+                "executor_id": first["executor_id"],
+                "status": 0,
+            }
+            reports.receive(self._master, "", "ExitedExecutorMessage", message)
+
+    def _report_all(self, launch: pods.TaskLaunch, report: TaskReport) -> None:
+        for task in launch.tasks:
+            key = launch.framework_id, task["task_id"]["value"]
+            self._report(key, task["agent_id"]["value"], report)
+
+    def _report(self, key: TaskKey, agent_id: str, report: TaskReport) -> None:
+        self._streams.add(key, agent_id, report, (self._master.wall, self._master.now))
+
+    def _forget(self, key: TaskKey) -> None:
+        self._streams.forget(key)
+        self._killed.discard(key)
+        self._launched.pop(key, None)
+
+    # ------------------------------------------------------------ writes
+
+    def _create(self, now: float) -> None:
+        """Create pods; an answer that is lost or temporary is repeated under the same name."""
+        batch, self._creations, self._creations_at = self._creations, [], inf
+        replies = self._store.create(POD, [each.body for each in batch])
+        for creation, reply in zip(batch, replies, strict=True):
+            if reply.outcome is WriteOutcome.OK or reply.code is StatusReason.ALREADY_EXISTS:
+                continue
+            if is_temporary(reply):
+                self._creations.append(creation)
+                self._creations_at = now + RETRY
+            else:
+                self.refuse(creation.launch, f"The store refuses the pod: {reply.message}")
+
+    def _delete(self, pod: StoredObject, now: float) -> None:
+        record = pod.record
+        if not pod.is_terminating:
+            name = _PodName(record.namespace, record.name, record.uid)
+            self._deletions[record.namespace, record.name] = name
+            self._deletions_at = now
+
+    def _send_deletions(self, now: float) -> None:
+        """Delete pods; one whose creation has no answer yet waits for it."""
+        creating = {
+            pods.pod_name(each.launch.framework_id, each.launch.task_ids)
+            for each in self._creations
+        }
+        batch = [each for each in self._deletions.values() if each.name not in creating]
+        kept = {key: n for key, n in self._deletions.items() if n.name in creating}
+        self._deletions, self._deletions_at = kept, (now + RETRY if kept else inf)
+        replies = self._store.delete(POD, [Deletion(*each) for each in batch])
+        for name, reply in zip(batch, replies, strict=True):
+            if is_temporary(reply):
+                self._deletions[name.namespace, name.name] = name
+                self._deletions_at = now + RETRY
+
+
+def _task_keys(pod: StoredObject) -> Iterable[str]:
+    identity = states.identity_of(pod)
+    return () if identity is None else ["\n".join(key) for key in identity.keys]

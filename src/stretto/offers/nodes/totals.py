@@ -1,0 +1,156 @@
+"""Claims on nodes and totals of agents, brought up to date where something has changed."""
+
+from collections.abc import Iterable
+from math import inf
+from typing import Final
+
+from stretto.offers.master.core import offering, subjects
+from stretto.offers.master.resources.items import Item, ItemKind, ResourceList, total
+from stretto.offers.master.state.agents import Agent
+from stretto.offers.nodes import agents, states
+from stretto.offers.nodes.charges import ClaimedNode, NodeBalance, SharedLedger, TaskRow
+from stretto.offers.nodes.registration import NodeAgents
+from stretto.offers.nodes.tasks import TaskPods
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.resources import PODS
+from stretto.state.work.units import Cure
+
+SPARED: Final = 5.0
+"""Seconds for which capacity of rescinded offers is left to the pod that needs it."""
+
+
+class NodeTotals:
+    """Claims the holdings of agents on their nodes, and sets the totals of agents."""
+
+    def __init__(
+        self, nodes: NodeAgents, tasks: TaskPods, shared: SharedLedger, cluster: Cluster
+    ) -> None:
+        """Keep the agents of nodes and the ledger of a cluster in agreement."""
+        self._nodes = nodes
+        self._master = nodes.master
+        self._tasks = tasks
+        self._shared = shared
+        self._cluster = cluster
+        self._stale: set[str] = set()
+        self._spared: dict[str, float] = {}
+        self._position = -1
+
+    def note(self, names: Iterable[str]) -> None:
+        """Something about these nodes has changed."""
+        self._stale.update(names)
+
+    def note_all(self) -> None:
+        """Every node is to be claimed again."""
+        self._position = -1
+
+    def spare(self, names: Iterable[str]) -> None:
+        """Leave what these nodes have free to pods for a while."""
+        self._spared |= dict.fromkeys(names, self._master.now + SPARED)
+        self._stale.update(self._spared)
+
+    @property
+    def next_due(self) -> float:
+        """When a spared node is offered again; infinity for none."""
+        return min(self._spared.values(), default=inf)
+
+    def settle(self) -> None:
+        """Bring the claims and totals of all changed nodes up to date."""
+        for name in [n for n, until in self._spared.items() if until <= self._master.now]:
+            del self._spared[name]
+            self._stale.add(name)
+        stale, self._stale = self._stale, set()
+        stale |= self._changed()
+        for name in sorted(stale):
+            self._settle(name)
+        self._position = self._cluster.ledger.head
+        if stale:
+            self._master.allocator.take_changed()
+            self._shared.charge_queues()
+        self._shared.count_pods()
+
+    def refusal(self, name: str, count: int) -> str:
+        """Why a node cannot take so many more pods; empty if it can."""
+        slot = self._cluster.nodes.by_name.get(name)
+        if slot is None:
+            return f"Node {name} is gone"
+        ledger = self._cluster.ledger
+        free = int(ledger.alloc[slot, PODS] - ledger.used[slot, PODS])
+        free += bool(self._cluster.offers.of(slot))
+        return "" if count <= free else f"Node {name} has no pod slot left"
+
+    def _changed(self) -> set[str]:
+        """Nodes of which the ledger or the holdings have changed since the last call."""
+        ledger, names = self._cluster.ledger, self._cluster.nodes.names
+        slots = ledger.changes_since(self._position) if self._position >= 0 else None
+        if slots is None:
+            return set(self._cluster.nodes.by_name)
+        held = (self._nodes.name_of(each) for each in self._master.allocator.take_changed())
+        changed = {names[slot] for slot in set(slots.tolist())}
+        return {name for name in (*changed, *held) if name}
+
+    def _settle(self, name: str) -> None:
+        """Bring one node up to date."""
+        agent, node = self._nodes.agent_of(name), self._nodes.cache.get("", name)
+        slot = self._cluster.nodes.by_name.get(name)
+        if slot is None:
+            if node is not None:
+                self._stale.add(name)  # the cluster has not read it yet
+        elif agent is None or node is None:
+            self._shared.release(slot)
+        else:
+            is_offered = agents.is_offered(node) and name not in self._spared
+            self._set_total(agent, slot, self._rows(name, slot), is_offered=is_offered)
+
+    def _rows(self, name: str, slot: int) -> list[TaskRow]:
+        """The pods of tasks that the ledger charges on a node."""
+        pods = self._cluster.pods
+        found = []
+        for pod in self._tasks.on_node(name):
+            row, identity = pods.row(pod.record.uid), states.identity_of(pod)
+            if row is not None and identity is not None and pods.slot[row] == slot:
+                found.append(TaskRow(row, self._shared.queue_of(identity.role)))
+        return found
+
+    def _set_total(
+        self, agent: Agent, slot: int, tasks: list[TaskRow], *, is_offered: bool
+    ) -> None:
+        """Claim what an agent holds, then set its total.
+
+        Offers of a node that has less than pods and frameworks hold are rescinded.
+        """
+        node = ClaimedNode(slot, agent.id)
+        balance = self._claim(agent, node, tasks, is_offered=is_offered)
+        if balance.is_over and self._master.offers.of_agent(agent.id):
+            offering.rescind_all(self._master, self._master.offers.of_agent(agent.id))
+            balance = self._claim(agent, node, tasks, is_offered=is_offered)
+        reserved = agent.total.where(lambda kind: bool(kind.reservations))
+        kept = self._reserved_held(agent.id)
+        rest = ResourceList(
+            tuple(
+                Item(ItemKind(name), amount)
+                for name, milli in balance.total.items()
+                if (amount := milli - kept.get(name, 0)) > 0
+            )
+        )
+        whole = total((rest, reserved))
+        if not whole.same(agent.total):
+            agent.resize(whole)
+            self._master.allocator.update_agent(subjects.agent_info(agent))
+
+    def _claim(
+        self, agent: Agent, node: ClaimedNode, tasks: list[TaskRow], *, is_offered: bool
+    ) -> NodeBalance:
+        reserved = agent.total.where(lambda kind: bool(kind.reservations)).scalars()
+        kept = self._reserved_held(agent.id)
+        unheld = {name: milli - kept.get(name, 0) for name, milli in reserved.items()}
+        if self._shared.claim(node, tasks, unheld):
+            self._cluster.changes.add_cures(Cure.POD_LEFT)
+        return self._shared.balance(node, is_offered)
+
+    def _reserved_held(self, agent_id: str) -> dict[str, int]:
+        """Thousandths of reserved scalars that frameworks hold on an agent."""
+        found: dict[str, int] = {}
+        for resources in self._master.allocator.holdings(agent_id).values():
+            for name, milli in resources.reserved.quantities:
+                found[name] = found.get(name, 0) + milli
+        return found

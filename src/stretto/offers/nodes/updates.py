@@ -1,0 +1,130 @@
+"""Status updates of tasks in pods: in order, one at a time, until the framework acknowledges them.
+
+A pod keeps its last state until that is acknowledged, so the updates need no storage: after a
+restart the present state of each pod is sent again.
+"""
+
+import base64
+import uuid
+from collections.abc import Iterator
+from math import inf
+from typing import Final
+
+from stretto.base.rng import Rng
+from stretto.offers.messages.schema import Message
+from stretto.offers.nodes.states import ENDED, TaskKey, TaskReport
+
+FIRST_RETRY: Final = 10.0
+"""Seconds until an update without an acknowledgement is sent again."""
+LONGEST_RETRY: Final = 600.0
+"""Seconds between two attempts at most; the time doubles after each."""
+
+
+class UpdateStream:
+    """The updates of one task that are not acknowledged, oldest first."""
+
+    def __init__(self) -> None:
+        """Start without updates."""
+        #: The last report that was added.
+        self.last: TaskReport | None = None
+        #: When the first update is due.
+        self.due = inf
+        self._updates: list[Message] = []
+        self._delay = FIRST_RETRY
+
+    def add(self, report: TaskReport, update: Message, now: float) -> None:
+        """Send an update after the earlier ones."""
+        self.last = report
+        self._updates.append(update)
+        if len(self._updates) == 1:
+            self.due = now
+
+    def acknowledge(self, identity: str, now: float) -> bool:
+        """The framework has an update; whether the task has ended and nothing is left to send."""
+        if self._updates and self._updates[0]["uuid"] == identity:
+            self._updates.pop(0)
+            self.due, self._delay = (now if self._updates else inf), FIRST_RETRY
+        return self.is_done
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the task has ended and every update is acknowledged."""
+        return not self._updates and self.last is not None and self.last.state in ENDED
+
+    def send(self, now: float) -> Message:
+        """The first update, which is due; its next attempt waits longer."""
+        self.due, self._delay = now + self._delay, min(2 * self._delay, LONGEST_RETRY)
+        return self._updates[0]
+
+    def resend(self, now: float) -> None:
+        """Send the first update again at once: the framework has returned."""
+        if self._updates:
+            self.due = now
+
+
+class UpdateStreams:
+    """The updates of all tasks in pods."""
+
+    def __init__(self, rng: Rng) -> None:
+        """Take ids of updates from ``rng``."""
+        self._rng = rng
+        self._streams: dict[TaskKey, UpdateStream] = {}
+
+    def add(
+        self, key: TaskKey, agent_id: str, report: TaskReport, times: tuple[float, float]
+    ) -> None:
+        """Send a report if it differs from the last one; ``times`` are wall and monotonic time."""
+        stream = self._streams.setdefault(key, UpdateStream())
+        if stream.last == report or (stream.last is not None and stream.last.state in ENDED):
+            return
+        wall, now = times
+        identity = base64.b64encode(uuid.UUID(self._rng.uid()).bytes).decode()
+        status: Message = {
+            "task_id": {"value": key[1]},
+            "state": report.state,
+            "source": "SOURCE_AGENT",
+            "agent_id": {"value": agent_id},
+            "timestamp": wall,
+            "uuid": identity,
+        }
+        texts = {"message": report.message, "reason": report.reason}
+        update = {
+            "framework_id": {"value": key[0]},
+            "slave_id": {"value": agent_id},
+            "status": status | {name: text for name, text in texts.items() if text},
+            "timestamp": wall,
+            "uuid": identity,
+            "latest_state": report.state,
+        }
+        stream.add(report, update, now)
+
+    def acknowledge(self, key: TaskKey, identity: str, now: float) -> bool:
+        """An acknowledgement; whether the task has ended and the framework has its last update."""
+        stream = self._streams.get(key)
+        return stream is not None and stream.acknowledge(identity, now)
+
+    def is_done(self, key: TaskKey) -> bool:
+        """Whether a task has ended and the framework has acknowledged every update."""
+        stream = self._streams.get(key)
+        return stream is not None and stream.is_done
+
+    def forget(self, key: TaskKey) -> None:
+        """Send nothing more about a task."""
+        self._streams.pop(key, None)
+
+    def resend(self, framework_id: str, now: float) -> None:
+        """Send what a framework that has returned has not acknowledged."""
+        for key, stream in self._streams.items():
+            if key[0] == framework_id:
+                stream.resend(now)
+
+    def due(self, now: float) -> Iterator[Message]:
+        """The updates to send now."""
+        for stream in list(self._streams.values()):
+            if stream.due <= now:
+                yield stream.send(now)
+
+    @property
+    def next_due(self) -> float:
+        """When the next update is due; infinity for none."""
+        return min((each.due for each in self._streams.values()), default=inf)

@@ -1,0 +1,181 @@
+"""A plane whose nodes are also offered to frameworks: pods, gangs and offers share one ledger.
+
+The stage ``offers`` runs before the scheduler decides, and ``claims`` after the binder has. Before
+pods are evicted, for a guarantee or for a pod of higher priority, the offers that hold capacity
+there are rescinded, because an offer is not in use.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from stretto.api.wire.kinds import NODE, POD
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.control.dispatcher.reclaimer import ReclaimSearch
+from stretto.offers.master.core.state import MasterState
+from stretto.offers.nodes.pods import FRAMEWORK, PodSettings
+from stretto.offers.nodes.pool import OfferedNodes
+from stretto.offers.nodes.tasks import TaskPods
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import STEP, Plane, Stage, Wiring, insert_after, with_stage
+from stretto.plane.work import StepWork
+from stretto.state.queues.guarantees import EvictionRight
+from stretto.state.work.claims import ConflictCause, Plan
+from stretto.state.work.evictions import PlannedPlace
+from stretto.state.work.units import Unit
+from stretto.stores.reflector import Reflector, ReflectorSettings, follow
+from stretto.stores.store import ListOptions, Store
+
+SELECTED: Final = ReflectorSettings(selection=ListOptions(labels=FRAMEWORK))
+"""The pods of tasks only."""
+
+
+class OfferingPlane:
+    """A plane, and the offers of its nodes."""
+
+    def __init__(
+        self,
+        config: PlaneConfig,
+        store: Store,
+        clock: Clock,
+        master: MasterState,
+        pods: PodSettings,
+    ) -> None:
+        """Build the plane; the store is not read before the first step.
+
+        Args:
+            config: what the plane is built from.
+            store: the store of nodes, pods and queues.
+            clock: the clock of the plane and of the master.
+            master: offers the nodes.
+            pods: how tasks become pods.
+        """
+        self._priority = pods.priority
+        #: The plane.
+        self.plane = Plane(config, store, clock, wiring=Wiring(stages=self._stages()))
+        tasks = TaskPods(store, master, pods, Rng(config.seed).child("updates"))
+        #: The nodes as agents.
+        self.nodes = OfferedNodes(
+            master, self.plane.cluster, lambda: self.plane.dispatcher.reclaimer.usage, tasks
+        )
+        self._reflectors = [
+            Reflector(store, NODE, self.nodes.nodes.cache),
+            Reflector(store, POD, tasks.cache, SELECTED),
+        ]
+        self._unsubscribe = follow(store, self._reflectors)
+
+    def close(self) -> None:
+        """Stop watching; the caller closes the store."""
+        self._unsubscribe()
+        for each in self._reflectors:
+            each.close()
+        self.plane.close()
+
+    def next_due(self) -> float:
+        """Clock time at which there is work although no event comes."""
+        return min(self.plane.next_due(), self.nodes.next_due)
+
+    # ------------------------------------------------------------ stages
+
+    def _stages(self) -> tuple[Stage, ...]:
+        stages = insert_after(STEP, "partition", Stage("offers", self._offer))
+        stages = with_stage(stages, Stage("bind", self._bind))
+        stages = with_stage(stages, Stage("reclaim", self._reclaim))
+        return (*stages, Stage("claims", self._claim))
+
+    def _offer(self, plane: Plane, work: StepWork) -> bool:
+        """Read nodes and tasks, and run the cycles of the master that are due."""
+        del plane
+        for each in self._reflectors:
+            while each.is_due(work.now) and each.poll(work.now):
+                pass
+        return self.nodes.step(work.now)
+
+    def _claim(self, plane: Plane, work: StepWork) -> None:
+        """Take what the step has bound out of the totals of agents."""
+        del plane, work
+        self.nodes.claim()
+
+    def _bind(self, plane: Plane, work: StepWork) -> None:
+        """Commit the plans; one that would evict pods beside an offer is made again without it."""
+        work.plans = [self._spared(plane, plan, work.now) for plan in work.plans]
+        plane.bind(work)
+        for plan in work.plans:
+            for setback in plan.setbacks:
+                self._take_offers(plane, setback.rows)
+
+    def _spared(self, plane: Plane, plan: Plan, now: float) -> Plan:
+        """The plan without its evictions, if offers on their nodes were rescinded instead."""
+        if not plan.preemptions:
+            return plan
+        waiting = [plan.units[each.claims] for each in plan.preemptions]
+        slots = {int(slot) for unit in waiting for slot in plan.slots[unit.start : unit.stop]}
+        if not self.nodes.rescind(plane.cluster.nodes.names[slot] for slot in slots):
+            return plan
+        refused = [
+            (
+                unit.unit,
+                tuple(plan.rows[unit.start : unit.stop].tolist()),
+                ConflictCause.NODE_CHANGED,
+            )
+            for unit in waiting
+        ]
+        plane.dispatcher.answers.settle(refused, now)
+        return plan.plain()
+
+    def _take_offers(self, plane: Plane, rows: Iterable[int]) -> None:
+        """Rescind offers for pods that fit on no node and have a higher priority than tasks.
+
+        For each pod it is the offers of one node that has enough with them.
+        """
+        pods, classes = plane.cluster.pods, plane.cluster.classes
+        for row in rows:
+            if not plane.cluster.offers or pods.priority[row] <= self._priority:
+                return
+            requests = dict(classes[int(pods.class_id[row])].requests)
+            name = next(self._nodes_with(plane, requests), None)
+            if name is not None:
+                self.nodes.rescind([name])
+
+    def _nodes_with(self, plane: Plane, requests: Mapping[int, int]) -> Iterator[str]:
+        """Nodes where these amounts are free together with what is offered."""
+        ledger = plane.cluster.ledger
+        for slot, offered in list(plane.cluster.offers):
+            free = ledger.alloc[slot] - ledger.used[slot]
+            if all(free[column] + offered.get(column, 0) >= n for column, n in requests.items()):
+                yield plane.cluster.nodes.names[slot]
+
+    def _reclaim(self, plane: Plane, work: StepWork) -> None:
+        """Order evictions for queues below their guarantee; offers are rescinded first."""
+        search = RescindFirst(plane.reclaim_search, self.nodes)
+        for order in plane.dispatcher.reclaim(search, work.now, by_guarantee=True):
+            plane.evictor.order(order, work.now)
+
+
+class RescindFirst:
+    """A search for victims that rescinds offers before it looks at pods."""
+
+    def __init__(self, search: ReclaimSearch, nodes: OfferedNodes) -> None:
+        """Search with ``search`` among the pods."""
+        self._search = search
+        self._nodes = nodes
+
+    def begin(self) -> None:
+        """Update the snapshot before a series of searches."""
+        self._search.begin()
+
+    def leaving(self) -> Iterable[int]:
+        """Rows that are being evicted or deleted."""
+        return self._search.leaving()
+
+    def places(
+        self, unit: Unit, right: EvictionRight, ahead: Sequence[PlannedPlace]
+    ) -> Sequence[PlannedPlace]:
+        """Places for the pods that a unit needs, with their victims; empty for none."""
+        if self._nodes.rescind():
+            self._search.begin()
+        return self._search.places(unit, right, ahead)
+
+    def may_evict(self, unit: Unit, row: int, right: EvictionRight, now: float) -> bool:
+        """Whether a unit may evict a pod, wherever it runs."""
+        return self._search.may_evict(unit, row, right, now)

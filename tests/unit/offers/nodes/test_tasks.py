@@ -1,0 +1,171 @@
+"""Tasks of frameworks as pods on the nodes of offers."""
+
+from typing import Any
+
+from stretto.api.wire.kinds import NODE
+from tests.support.mesos import Body, scalar
+from tests.support.offered_nodes import PoolBench, node
+
+
+def started(**more: Any) -> tuple[PoolBench, str, Body]:
+    """A bench with one task, the framework and the pod of the task."""
+    bench = PoolBench(node("n1"))
+    framework = bench.subscribe(**more)
+    bench.settle()
+    bench.start(framework, "web.1")
+    (pod,) = bench.pods()
+    return bench, framework, pod
+
+
+def last_status(bench: PoolBench) -> Body:
+    status: Body = [e for e in bench.events if e["type"] == "UPDATE"][-1]["update"]["status"]
+    return status
+
+
+def test_a_launched_task_is_a_pod_on_the_node_of_its_offer() -> None:
+    bench, framework, pod = started()
+    assert pod["spec"]["nodeName"] == "n1"
+    assert pod["spec"]["restartPolicy"] == "Never"
+    (container,) = pod["spec"]["containers"]
+    assert container["command"] == ["/bin/sh", "-c", "sleep 5"]
+    assert container["resources"]["requests"] == {"cpu": "1000m", "memory": str(32 << 20)}
+    assert pod["metadata"]["labels"]["stretto.dev/framework"] == framework
+    assert bench.statuses() == [("web.1", "TASK_STARTING")]
+
+
+def test_the_phase_of_the_pod_is_the_state_of_the_task() -> None:
+    bench, framework, pod = started()
+    bench.set_phase(pod["metadata"]["name"], "Running", running={})
+    bench.set_phase(pod["metadata"]["name"], "Succeeded", terminated={"exitCode": 0})
+    bench.acknowledge(framework)
+    states = [state for _, state in bench.statuses()]
+    assert states == ["TASK_STARTING", "TASK_RUNNING", "TASK_FINISHED"]
+
+
+def test_an_update_waits_for_the_acknowledgement_of_the_one_before() -> None:
+    bench, _, pod = started()
+    bench.set_phase(pod["metadata"]["name"], "Running", running={})
+    assert [state for _, state in bench.statuses()] == ["TASK_STARTING"]
+
+
+def test_an_update_without_acknowledgement_is_sent_again() -> None:
+    bench, _, _ = started()
+    bench.wait(10)
+    assert [state for _, state in bench.statuses()] == ["TASK_STARTING", "TASK_STARTING"]
+
+
+def test_an_exit_code_fails_the_task_with_its_number() -> None:
+    bench, framework, pod = started()
+    bench.set_phase(pod["metadata"]["name"], "Failed", terminated={"exitCode": 3})
+    bench.acknowledge(framework)
+    status = last_status(bench)
+    assert (status["state"], status["message"]) == ("TASK_FAILED", "Command exited with status 3")
+
+
+def test_a_container_out_of_memory_names_the_limit() -> None:
+    bench, framework, pod = started()
+    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    bench.set_phase(pod["metadata"]["name"], "Failed", terminated=ended)
+    bench.acknowledge(framework)
+    assert last_status(bench)["reason"] == "REASON_CONTAINER_LIMITATION_MEMORY"
+
+
+def test_a_kill_deletes_the_pod() -> None:
+    bench, framework, _ = started()
+    bench.acknowledge(framework)
+    bench.call(framework, "KILL", task_id={"value": "web.1"})
+    bench.settle()
+    assert bench.pods() == []
+    assert bench.statuses()[-1] == ("web.1", "TASK_KILLED")
+
+
+def test_a_pod_is_deleted_once_the_end_of_its_task_is_acknowledged() -> None:
+    bench, framework, pod = started()
+    bench.set_phase(pod["metadata"]["name"], "Succeeded", terminated={"exitCode": 0})
+    assert len(bench.pods()) == 1
+    bench.acknowledge(framework)
+    assert bench.pods() == []
+
+
+def test_a_pod_that_another_client_deletes_fails_its_task() -> None:
+    from stretto.api.wire.kinds import POD
+
+    bench, framework, pod = started()
+    bench.acknowledge(framework)
+    bench.delete(POD, pod["metadata"]["name"], "default")
+    status = last_status(bench)
+    assert (status["state"], status["reason"]) == ("TASK_FAILED", "REASON_CONTAINER_PREEMPTED")
+
+
+def test_the_end_of_a_framework_deletes_its_pods() -> None:
+    bench, framework, _ = started()
+    bench.call(framework, "TEARDOWN")
+    bench.settle()
+    assert bench.pods() == []
+
+
+def test_a_task_that_needs_an_agent_fails_with_the_reason() -> None:
+    bench = PoolBench(node("n1"))
+    framework = bench.subscribe()
+    bench.settle()
+    bench.start(framework, "t", command={"value": "true", "uris": [{"value": "http://x/y"}]})
+    assert bench.pods() == []
+    assert "command.uris" in last_status(bench)["message"]
+
+
+def test_a_group_of_tasks_is_one_pod() -> None:
+    bench = PoolBench(node("n1", resources={"ephemeral-storage": "1Gi"}))
+    framework = bench.subscribe()
+    bench.settle()
+    offer = bench.offer()
+    tasks = [
+        {
+            "name": name,
+            "task_id": {"value": name},
+            "agent_id": offer["agent_id"],
+            "resources": [scalar("cpus", 0.5), scalar("mem", 32)],
+            "command": {"value": "true"},
+        }
+        for name in ("a", "b")
+    ]
+    executor = {
+        "type": "DEFAULT",
+        "executor_id": {"value": "e"},
+        "framework_id": {"value": framework},
+        "resources": [scalar("cpus", 0.1), scalar("mem", 32), scalar("disk", 1)],
+    }
+    group = {"executor": executor, "task_group": {"tasks": tasks}}
+    operations = [{"type": "LAUNCH_GROUP", "launch_group": group}]
+    bench.call(framework, "ACCEPT", offer_ids=[offer["id"]], operations=operations)
+    bench.settle()
+    (pod,) = bench.pods()
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["task-0", "task-1"]
+    assert bench.statuses() == [("a", "TASK_STARTING"), ("b", "TASK_STARTING")]
+
+
+def test_a_deleted_node_loses_its_tasks() -> None:
+    bench, framework, _ = started()
+    bench.acknowledge(framework)
+    bench.delete(NODE, "n1")
+    assert bench.statuses()[-1] == ("web.1", "TASK_LOST")
+
+
+def ready(bench: PoolBench, status: str) -> None:
+    from stretto.stores.store import Patch
+
+    conditions = {"status": {"conditions": [{"type": "Ready", "status": status}]}}
+    bench.store.patch_status(NODE, [Patch("", "n1", conditions)])
+    bench.settle()
+
+
+def test_a_node_that_does_not_answer_is_unreachable_and_returns_with_its_tasks() -> None:
+    aware = {"capabilities": [{"type": "PARTITION_AWARE"}]}
+    bench, framework, pod = started(**aware)
+    bench.set_phase(pod["metadata"]["name"], "Running", running={})
+    bench.acknowledge(framework)
+    ready(bench, "Unknown")
+    for _ in range(7):
+        bench.wait(15)
+    assert bench.statuses()[-1] == ("web.1", "TASK_UNREACHABLE")
+    ready(bench, "True")
+    assert bench.statuses()[-1] == ("web.1", "TASK_RUNNING")
