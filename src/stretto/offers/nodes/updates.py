@@ -20,7 +20,7 @@ LONGEST_RETRY: Final = 600.0
 """Seconds between two attempts at most; the time doubles after each."""
 
 
-class UpdateStream:
+class TaskUpdates:
     """The updates of one task that are not acknowledged, oldest first."""
 
     def __init__(self) -> None:
@@ -68,13 +68,13 @@ class UpdateStreams:
     def __init__(self, rng: Rng) -> None:
         """Take ids of updates from ``rng``."""
         self._rng = rng
-        self._streams: dict[TaskKey, UpdateStream] = {}
+        self._streams: dict[TaskKey, TaskUpdates] = {}
 
     def add(
         self, key: TaskKey, agent_id: str, report: TaskReport, times: tuple[float, float]
     ) -> None:
         """Send a report if it differs from the last one; ``times`` are wall and monotonic time."""
-        stream = self._streams.setdefault(key, UpdateStream())
+        stream = self._streams.setdefault(key, TaskUpdates())
         if stream.last == report or (stream.last is not None and stream.last.state in ENDED):
             return
         wall, now = times

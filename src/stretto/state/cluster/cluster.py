@@ -10,6 +10,7 @@ from stretto.api.types.overcommit import NodeOvercommitConfig
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.cluster.node_updates import NodeUpdates
+from stretto.state.cluster.offers import OfferClaims
 from stretto.state.cluster.tables import NodeTables, PodTables
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import SnapshotBasis
@@ -57,8 +58,6 @@ class Cluster:
         )
         #: Reservations: charges of ended pods, kept for their successors.
         self.reservations = self.charges.reservations
-        #: What frameworks hold beside the pods of their tasks.
-        self.offers = self.charges.offers
         #: Changes of nodes.
         self.node_updates = NodeUpdates(self.config, on_nodes, of_pods, self.charges)
         #: The last record of each pod by uid, if whole pods are kept.
@@ -81,6 +80,11 @@ class Cluster:
         self.own_writes: set[int] = set()
         #: Wall clock minus engine clock, in seconds; converts times written by other components.
         self.wall_offset = 0.0
+
+    @property
+    def offers(self) -> OfferClaims:
+        """What frameworks hold beside the pods of their tasks."""
+        return self.charges.offers
 
     @property
     def basis(self) -> SnapshotBasis:
