@@ -12,7 +12,8 @@ from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.core.settings import MasterSettings
 from stretto.offers.master.master import Master
 from stretto.offers.master.state.outbox import AgentMessage, StreamEvent
-from stretto.offers.master.storage.journal import MasterFile, MasterJournal
+from stretto.offers.master.storage.contract import MasterJournal, StoredState
+from stretto.offers.master.storage.journal import MasterFile
 from stretto.offers.master.storage.recovery import recover
 
 Body = dict[str, Any]
@@ -36,15 +37,20 @@ class MesosBench:
     """One master; events and messages to agents are collected."""
 
     def __init__(
-        self, allocation: AllocatorSettings = MESOS, path: Path | None = None, **settings: Any
+        self,
+        allocation: AllocatorSettings = MESOS,
+        path: Path | None = None,
+        stored: StoredState | None = None,
+        clock: ManualClock | None = None,
+        **settings: Any,
     ) -> None:
-        self.clock = ManualClock(1000.0)
+        self.clock = clock or ManualClock(1000.0)
         self.events: list[Body] = []
         self.sent: list[AgentMessage] = []
         self.streams: dict[str, HttpAnswer] = {}
-        self._file = MasterFile(path) if path else None
+        self._file = MasterFile(path) if path else stored
         known = self._file.identity() if self._file else None
-        config = MasterSettings(id=known[0] if known else "m", **settings)
+        config = MasterSettings(id=known.id if known else "m", **settings)
         self.master = Master(config, make_allocator(Rng(1), allocation), self.clock, Rng(1))
         if self._file is not None:
             recover(self.master.state, self._file)

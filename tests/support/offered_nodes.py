@@ -1,15 +1,16 @@
 """A master and a scheduler over the nodes of one memory store, in virtual time."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from stretto.api.wire.kinds import NODE, POD, Kind
+from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
 from stretto.offers.allocator.subjects.settings import DEFAULTS, AllocatorSettings
 from stretto.offers.master.state.outbox import AgentMessage, StreamEvent
-from stretto.offers.master.storage.journal import MasterJournal
+from stretto.offers.master.storage.contract import MasterJournal
+from stretto.offers.master.storage.objects import MasterObjects
 from stretto.offers.nodes.pods import PodSettings
 from stretto.plane.config import PlaneConfig
 from stretto.plane.offers import OfferingPlane
@@ -30,13 +31,15 @@ class PoolBench(MesosBench):
         self,
         *nodes: bytes,
         allocation: AllocatorSettings = DEFAULTS,
-        path: Path | None = None,
         store: MemoryStore | None = None,
+        clock: ManualClock | None = None,
         **settings: Any,
     ) -> None:
         self.pool: OfferingPlane | None = None
-        super().__init__(allocation, path, **settings)
-        self.store = store or MemoryStore(self.clock, Rng(2))
+        clock = clock or ManualClock(1000.0)
+        self.store = store or MemoryStore(clock, Rng(2))
+        stored = MasterObjects(self.store, "default", "master")
+        super().__init__(allocation, stored=stored, clock=clock, **settings)
         self.create(NODE, *nodes)
         config = PlaneConfig(profile=load_profile("default"), tier="numpy")
         self.pool = OfferingPlane(
@@ -56,6 +59,17 @@ class PoolBench(MesosBench):
             if not moved:
                 break
         assert not check_all(self.pool.plane.cluster)
+
+    def restarted(self) -> "PoolBench":
+        """Another master and scheduler over the same store, after this one was killed."""
+        self.stop()
+        return PoolBench(store=self.store, clock=self.clock)
+
+    def stop(self) -> None:
+        """Kill master and scheduler."""
+        if self.pool is not None:
+            self.pool.close()
+            self.pool = None
 
     def wait(self, seconds: float) -> None:
         self.advance(seconds)

@@ -14,7 +14,8 @@ from stretto.offers.allocator.subjects.settings import AllocatorSettings
 from stretto.offers.master.core.settings import MasterSettings
 from stretto.offers.master.master import Master
 from stretto.offers.master.server.host import MasterHost
-from stretto.offers.master.storage.journal import MasterFile, MasterJournal
+from stretto.offers.master.storage.contract import MasterJournal
+from stretto.offers.master.storage.journal import MasterFile
 from stretto.offers.master.storage.recovery import recover
 
 FILE: Final = "master.db"
@@ -54,7 +55,7 @@ class MasterHome:
     def master_id(self, rng: Rng) -> str:
         """The id of the master that used the directory before, or a new one."""
         known = self._file.identity() if self._file is not None else None
-        return known[0] if known is not None else rng.uid()
+        return known.id if known is not None else rng.uid()
 
     def host(
         self, settings: MasterSettings, allocation: AllocatorSettings, clock: Clock, rng: Rng

@@ -15,6 +15,7 @@ import msgspec
 from stretto.base.errors import InputError
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.changes import EntityKind
+from stretto.offers.master.storage.contract import StoredIdentity
 from stretto.offers.master.storage.rows import row
 from stretto.offers.messages.schema import Message
 
@@ -44,11 +45,11 @@ class MasterFile:
             expected = "a file of a master that no other process uses"
             raise InputError("--work-dir", str(path), f"{expected}: {error}") from error
 
-    def identity(self) -> tuple[str, int, int, int] | None:
-        """Id of the master and numbers of issued ids; None for a new file."""
+    def identity(self) -> StoredIdentity | None:
+        """The master that was stored; None for a new file."""
         with closing(self._connection.execute("SELECT * FROM master")) as found:
             first: tuple[str, int, int, int] | None = found.fetchone()
-        return first
+        return None if first is None else StoredIdentity(*first)
 
     def entities(self, kind: EntityKind) -> Iterator[tuple[str, Message]]:
         """Keys and rows of a kind, in the order in which they were first stored."""
@@ -84,16 +85,3 @@ class MasterFile:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-
-
-class MasterJournal:
-    """Stores one master in one file."""
-
-    def __init__(self, file: MasterFile, master: MasterState) -> None:
-        """Store ``master`` in ``file``."""
-        self._file = file
-        self._master = master
-
-    def save(self) -> None:
-        """Store what has changed; it is durable on return."""
-        self._file.save(self._master)

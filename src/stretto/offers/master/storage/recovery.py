@@ -11,33 +11,33 @@ from stretto.offers.master.state import machines
 from stretto.offers.master.state.changes import EntityKind
 from stretto.offers.master.state.frameworks import Framework
 from stretto.offers.master.storage.agents import keep_unreachable, recover_agent, tasks_by_agent
-from stretto.offers.master.storage.journal import MasterFile
+from stretto.offers.master.storage.contract import StoredState
 from stretto.offers.messages.schema import Message
 
 
-def recover(master: MasterState, file: MasterFile) -> None:
-    """Load a file into a master that is still empty."""
-    identity = file.identity()
+def recover(master: MasterState, stored: StoredState) -> None:
+    """Load a stored state into a master that is still empty."""
+    identity = stored.identity()
     if identity is None:
         return
     master.skip_ids(*identity[1:])
-    _roles(master, file)
-    _machines(master, file)
-    for _, row in file.entities(EntityKind.FRAMEWORK):
+    _roles(master, stored)
+    _machines(master, stored)
+    for _, row in stored.entities(EntityKind.FRAMEWORK):
         _framework(master, row)
-    for key, row in file.entities(EntityKind.ABSENT):
+    for key, row in stored.entities(EntityKind.ABSENT):
         table = master.agents.gone if "gone" in row else master.agents.unreachable
         table[key] = next(iter(row.values()))
-    tasks = tasks_by_agent(row for _, row in file.entities(EntityKind.TASK))
-    for key, row in file.entities(EntityKind.AGENT):
+    tasks = tasks_by_agent(row for _, row in stored.entities(EntityKind.TASK))
+    for key, row in stored.entities(EntityKind.AGENT):
         recover_agent(master, row, tasks.pop(key, []))
     for left in tasks.values():
         keep_unreachable(master, left)
     list(master.changes.drain())
 
 
-def _roles(master: MasterState, file: MasterFile) -> None:
-    for role, row in file.entities(EntityKind.ROLE):
+def _roles(master: MasterState, stored: StoredState) -> None:
+    for role, row in stored.entities(EntityKind.ROLE):
         if "quota" in row:
             quota.set_quota(master, row["quota"])
         if "weight" in row:
@@ -45,8 +45,8 @@ def _roles(master: MasterState, file: MasterFile) -> None:
             master.allocator.set_weights({role: row["weight"]})
 
 
-def _machines(master: MasterState, file: MasterFile) -> None:
-    for _, row in file.entities(EntityKind.MACHINES):
+def _machines(master: MasterState, stored: StoredState) -> None:
+    for _, row in stored.entities(EntityKind.MACHINES):
         master.machines.schedule(row["windows"])
         for machine in row["down"]:
             master.machines.start(machines.machine_key(machine))
