@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from stretto.api.schema.quantities import canonical
 from stretto.api.schema.types import FieldType, Form, StructType, ValueType
+from stretto.api.wire.quantity import format_milli, milli
 from stretto.base.errors import InputError
 
 QUANTITY_TEXT: Final = re.compile(r"[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)")
@@ -64,8 +65,10 @@ def _struct(
             found.unknown.append(f"{path}{name}")
         elif member is not None:
             decoded = _value(member, known.type, f"{path}{name}", (struct, found))
-            if known.is_pointer or not known.omits_empty or not _is_empty(decoded, known):
+            if known.is_pointer or not _is_empty(decoded, known):
                 result[name] = decoded
+            elif not known.omits_empty:
+                result[name] = None if known.type.form is Form.LIST else decoded
     for each in struct.emitted:
         if each.name not in result:
             result[each.name] = zero(each)
@@ -128,6 +131,8 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
             raise _mismatch(value, kind, path, place)
         item = kind.item
         named = item.form in (Form.STRUCT, Form.LIST, Form.MAP)
+        if item.form is Form.QUANTITY:
+            return {key: _amount(each, item, path, place) for key, each in value.items()}
         return {
             key: _zero_item(item)
             if each is None
@@ -209,6 +214,12 @@ def _quantity(value: Any, _kind: ValueType, path: str, _place: _Place) -> str:
         return canonical(text, path)
     except InputError as error:
         raise DecodeError(_BAD_QUANTITY) from error
+
+
+def _amount(value: Any, kind: ValueType, path: str, place: _Place) -> str:
+    """An amount of a resource list, rounded up to thousandths."""
+    text = "0" if value is None else _quantity(value, kind, path, place)
+    return format_milli(milli(text, path)) if text.endswith(("n", "u")) else text
 
 
 def _int_or_string(value: Any, kind: ValueType, path: str, place: _Place) -> int | str:

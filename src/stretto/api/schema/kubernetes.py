@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.schema.types import FieldType, Form, Merge, StructType, ValueType
+from stretto.api.schema.types import RAW, FieldType, Form, Merge, StructType, ValueType
 
 _DATA: Final = "data/kubernetes.jsonl"
 _FORMS: Final = {form.value: form for form in Form} | {
@@ -150,10 +150,11 @@ def _type(expression: str, facts: Json) -> ValueType:
         return ValueType(Form.MAP, item, merge=merge, go_type=facts.get("go", ""))
     if expression.startswith("."):
         name = expression[1:]
-        atomic = facts.get("map") == "atomic" or name in _ATOMIC
+        atomic = facts.get("map", "atomic" if name in _ATOMIC else "") == "atomic"
         merge = Merge.ATOMIC if atomic else Merge.GRANULAR
         return ValueType(Form.STRUCT, find=lambda: struct(name), merge=merge)
-    return ValueType(_FORMS[expression], go_type=facts.get("go", ""))
+    go_type = RAW if expression == "raw" else facts.get("go", "")
+    return ValueType(_FORMS[expression], go_type=go_type)
 
 
 def _list(expression: str, facts: Json) -> ValueType:

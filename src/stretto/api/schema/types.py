@@ -152,6 +152,8 @@ _STRUCTS: Final = frozenset(
 """Forms that Go holds as structs, which ``omitempty`` does not omit."""
 
 ANY: Final = ValueType(Form.ANY)
-"""Any JSON value, as a whole."""
+"""Any JSON value; server-side apply owns the members of an object one by one."""
+RAW: Final = "runtime.RawExtension"
+"""Go type of a JSON value that server-side apply owns as a whole."""
 STRING: Final = ValueType(Form.STRING)
 """A string."""

@@ -5,6 +5,8 @@ from typing import Any, Final
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.roles import aggregate, bootstrap_bindings, bootstrap_roles
 from stretto.web.api.call import Call, WriteOptions
+from stretto.web.api.fresh.flows import GROUP, PRODUCER, priority_levels
+from stretto.web.api.fresh.services import api_objects
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
@@ -12,6 +14,8 @@ from stretto.web.api.writes import create_object, default_object
 
 Json = dict[str, Any]
 
+SERVER_NAME: Final = "kube-apiserver"
+"""Manager of the server's own writes."""
 SERVER: Final = User("system:apiserver", "", ("system:masters",))
 """The user of the server's own writes."""
 
@@ -35,21 +39,36 @@ _PRIORITIES: Final = (
 
 
 def make_objects(state: ApiState) -> None:
-    """Make the namespaces, priority classes and roles that do not exist yet."""
+    """Make the namespaces, priority classes, roles and settings that do not exist yet."""
     for name in _NAMESPACES:
-        make(state, "", "v1", "namespaces", {"metadata": {"name": name}})
+        make(state, ("", "v1", "namespaces"), {"metadata": {"name": name}})
     for name, value, text in _PRIORITIES:
         item = {"metadata": {"name": name}, "value": value, "description": text}
-        make(state, "scheduling.k8s.io", "v1", "priorityclasses", item)
+        make(state, ("scheduling.k8s.io", "v1", "priorityclasses"), item)
+    for level in priority_levels():
+        make(state, (GROUP, "v1", "prioritylevelconfigurations"), level, PRODUCER)
+    for resource, item in api_objects(state.now):
+        make(state, resource, item)
     for role in bootstrap_roles():
-        make(state, _RBAC, "v1", "clusterroles", role)
+        make(state, (_RBAC, "v1", "clusterroles"), role)
     for binding in bootstrap_bindings():
-        make(state, _RBAC, "v1", "clusterrolebindings", binding)
-    aggregate(state)
+        make(state, (_RBAC, "v1", "clusterrolebindings"), binding)
+    if state.aggregates_roles:
+        aggregate(state)
 
 
-def make(state: ApiState, group: str, version: str, plural: str, item: Json) -> Json | None:
-    """Create an object on behalf of the server; ``None`` if it exists."""
+def make(
+    state: ApiState, served: tuple[str, str, str], item: Json, manager: str = SERVER_NAME
+) -> Json | None:
+    """Create an object on behalf of the server; ``None`` if it exists.
+
+    Args:
+        state: the server.
+        served: group, version and plural.
+        item: the object.
+        manager: owner of its fields.
+    """
+    group, version, plural = served
     resource = state.resources.find(group, version, plural)
     if resource is None:
         return None
@@ -64,7 +83,7 @@ def make(state: ApiState, group: str, version: str, plural: str, item: Json) -> 
         resource,
         "create",
         SERVER,
-        WriteOptions(manager="kube-apiserver"),
+        WriteOptions(manager=manager),
     )
     made = {"kind": kind.kind, "apiVersion": kind.api_version, **item}
     return create_object(state, call, default_object(call, made))

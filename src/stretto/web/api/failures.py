@@ -169,7 +169,7 @@ def expired(message: str) -> ApiError:
 
 def too_new(version: str, current: int) -> ApiError:
     """504 about a version that does not exist yet."""
-    text = f"Too large resource version: {version}, current: {current}"
+    text = f"Timeout: Too large resource version: {version}, current: {current}"
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     details = {"causes": [cause], "retryAfterSeconds": _RETRY_SECONDS}
     return ApiError(504, "Timeout", text, details)

@@ -8,6 +8,8 @@ from stretto.web.api.failures import ApiError
 from stretto.web.api.message import NO_CACHE, ApiResponse
 
 _META: Final = "meta.k8s.io"
+STREAMED: Final = tuple(f"{each};stream=watch" for each in (JSON, PROTOBUF))
+"""Media types of watches."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,26 @@ def negotiate(
         if not media:
             continue
         known = True
+        if watch and media == YAML:
+            raise _unknown_form(STREAMED)
         form = each.params.get("as", "")
         if not form:
             return Accepted(media, stream=each.params.get("stream") == "watch")
         group, version = each.params.get("g", ""), each.params.get("v", "")
         if group == _META and version in ("v1", "v1beta1") and form in forms:
             return Accepted(media, form, version)
-    raise _unknown_form() if known else _unknown_media(watch)
+    raise _unknown_form(SERVED) if known else _unknown_media(watch)
 
 
-def _unknown_form() -> ApiError:
+def _unknown_form(served: tuple[str, ...]) -> ApiError:
     """406 about a form that the answer cannot have."""
-    text = f"only the following media types are accepted: {', '.join(SERVED)}"
+    text = f"only the following media types are accepted: {', '.join(served)}"
     return ApiError(406, "NotAcceptable", text)
 
 
 def _unknown_media(watch: bool) -> ApiError:
     """406 about a media type that is not served at all."""
-    streams = [f"{each};stream=watch" for each in (JSON, PROTOBUF)] if watch else []
+    streams = STREAMED if watch else ()
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join([*SERVED, *streams])}"
     return ApiError(406, "NotAcceptable", text, {})
 

@@ -54,7 +54,7 @@ def parse_route(path: str) -> Route | None:
 def verb_of(method: str, route: Route, *, watches: bool) -> str:
     """The verb of a request, as in RBAC rules."""
     if method in ("GET", "HEAD"):
-        if watches or route.watches:
+        if route.watches or (watches and not route.name):
             return "watch"
         return "get" if route.name else "list"
     if method == "DELETE":

@@ -24,6 +24,8 @@ from stretto.web.api.discovery.health import TEXT, no_page
 from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, status_of
+from stretto.web.api.fresh.flows import settle_flows
+from stretto.web.api.fresh.services import settle_api_services
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
@@ -50,6 +52,8 @@ class ApiSettings:
     uses_accounts: bool = False
     #: PEM key that signs tokens of ServiceAccounts; empty for a key of this process.
     accounts_key: bytes = b""
+    #: Whether the server computes the rules of ClusterRoles that aggregate others.
+    aggregates_roles: bool = True
     #: Whether containers may be privileged.
     allows_privileged: bool = True
 
@@ -70,6 +74,7 @@ class ApiServer:
             (after_definition, after_role),
             accounts=AccountTokens(settings.accounts_key),
             authenticate=self._token_user,
+            aggregates_roles=settings.aggregates_roles,
             allows_privileged=settings.allows_privileged,
         )
         make_objects(self._state)
@@ -101,6 +106,8 @@ class ApiServer:
     def tick(self) -> None:
         """Do what the server does by itself as time passes."""
         move_definitions(self._state)
+        settle_flows(self._state)
+        settle_api_services(self._state)
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
         """Forget the history of some kinds, or of all: older versions and pages are too old."""

@@ -22,7 +22,7 @@ from stretto_lab.conformance.apiserver.sessions import (
     SessionSetup,
 )
 
-_START: Final = 1_790_000_000.0
+_START: Final = 1_795_586_400.0
 """When the replay begins, in seconds since the epoch."""
 _POLLS: Final = 4
 """Attempts of an action that waits for an answer."""
@@ -45,6 +45,7 @@ class SessionReplay:
             Rng(2),
             TokenTable(users | nodes),
             uses_accounts=setup.server in ("sa", "full"),
+            aggregates_roles=setup.server == "full",
             allows_privileged=False,
         )
         self._server = ApiServer(store, settings)

@@ -35,7 +35,8 @@ def _endpoint_port(port: Json) -> None:
     default(port, protocol="TCP")
 
 
-def _volume(spec: Json) -> None:
+def _volume(item: Json) -> None:
+    spec = item.setdefault("spec", {})
     default(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
 
 
@@ -83,8 +84,7 @@ def _limit_item(item: Json) -> None:
     if item.get("type") != "Container":
         return
     limits = {**(item.get("max") or {}), **(item.get("default") or {})}
-    requests = {**(item.get("min") or {})}
-    requests = {**limits, **requests, **(item.get("defaultRequest") or {})}
+    requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
     if limits:
         item["default"] = limits
     if requests:
@@ -105,7 +105,7 @@ def _controller(item: Json) -> None:
 CORE: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.ServiceSpec": _service_spec,
     "core/v1.EndpointPort": _endpoint_port,
-    "core/v1.PersistentVolumeSpec": _volume,
+    "core/v1.PersistentVolume": _volume,
     "core/v1.PersistentVolumeClaimSpec": _claim,
     "core/v1.Secret": _secret,
     "core/v1.Namespace": _namespace,

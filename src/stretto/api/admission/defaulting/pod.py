@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from stretto.api.admission.resources import default_requests
+
 Json = dict[str, Any]
 
 _FILE_MODE: Final = 0o644
@@ -25,30 +27,14 @@ def containers(spec: Json) -> Iterator[Json]:
 def _pod(item: Json) -> None:
     spec = item.setdefault("spec", {})
     for container in containers(spec):
-        resources = container.setdefault("resources", {})
-        for name, amount in (resources.get("limits") or {}).items():
-            resources.setdefault("requests", {}).setdefault(name, amount)
-    _pod_level(spec)
+        container.setdefault("resources", {})
+    default_requests(spec)
     default(spec, enableServiceLinks=True)
     if spec.get("hostNetwork"):
         for container in containers(spec):
             for port in container.get("ports") or ():
                 if not port.get("hostPort") and port.get("containerPort"):
                     port["hostPort"] = port["containerPort"]
-
-
-def _pod_level(spec: Json) -> None:
-    """Requests of the whole pod, from its limits where containers state no requests."""
-    resources = spec.get("resources")
-    if not resources:
-        return
-    for name, amount in (resources.get("limits") or {}).items():
-        requested = any(
-            name in ((each.get("resources") or {}).get("requests") or {})
-            for each in containers(spec)
-        )
-        if not requested:
-            resources.setdefault("requests", {}).setdefault(name, amount)
 
 
 def _pod_spec(spec: Json) -> None:
@@ -99,7 +85,7 @@ def _http_get(action: Json) -> None:
 
 
 def _grpc(action: Json) -> None:
-    action.setdefault("service", "")
+    default(action, service="")
 
 
 def _volume(volume: Json) -> None:
@@ -121,6 +107,10 @@ def _token(source: Json) -> None:
 
 def _host_path(source: Json) -> None:
     source.setdefault("type", "")
+
+
+def _image(source: Json) -> None:
+    default(source, pullPolicy=_pull_policy(source.get("reference", "")))
 
 
 def _field_ref(source: Json) -> None:
@@ -166,6 +156,7 @@ POD: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.ProjectedVolumeSource": _projected,
     "core/v1.ServiceAccountTokenProjection": _token,
     "core/v1.HostPathVolumeSource": _host_path,
+    "core/v1.ImageVolumeSource": _image,
     "core/v1.ObjectFieldSelector": _field_ref,
     "core/v1.PersistentVolumeClaimTemplate": _claim_template,
     "core/v1.ISCSIVolumeSource": _iscsi,

@@ -35,7 +35,7 @@ def set_defaults(value: Json, kind: StructType) -> None:
             value[field.name] = copy.deepcopy(field.default)
     for name, inner in _paths(kind.name):
         member = value.get(name)
-        if member:
+        if member is not None:
             _inside(member, inner)
 
 
@@ -49,7 +49,7 @@ def _inside(value: Any, kind: ValueType) -> None:
         return
     members = value.values() if isinstance(value, dict) else value
     for each in members:
-        if each:
+        if each is not None:
             _inside(each, each_kind)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from stretto.api.edit.apply.fieldset import field, keyed, path_text, valued
-from stretto.api.schema.types import ANY, Form, Merge, StructType, ValueType
+from stretto.api.schema.types import ANY, RAW, Form, Merge, StructType, ValueType
 
 MISSING: Final = object()
 """An absent value; null is a value."""
@@ -18,7 +18,7 @@ class ApplyError(Exception):
 
 def atom(kind: ValueType, value: Any) -> ValueType:
     """The type that a value has: untyped objects are granular maps, untyped lists are atomic."""
-    if kind.form is Form.ANY:
+    if kind.form is Form.ANY and kind.go_type != RAW:
         return _UNTYPED_MAP if isinstance(value, dict) else ANY
     return kind
 

@@ -1,6 +1,6 @@
 """Admission of pods: limits, priority, tolerations, runtime class."""
 
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.admission import limits, priority, runtime, tolerations
 from stretto.api.wire.kinds import POD
@@ -22,18 +22,27 @@ def change_pod(state: ApiState, admission: AdmittedWrite) -> None:
     with Refusals(admission.call, item):
         limits.default_pod(request, item, view)
         tolerations.add_default_seconds(spec)
-        stated = spec.pop("priority", None)
+        stated = {name: spec.pop(name, None) for name in ("priority", "preemptionPolicy")}
         priority.set_priority(request, item, view)
-        if stated not in (None, spec["priority"]):
-            raise _stated_priority(admission, stated, spec["priority"])
+        for name, value in stated.items():
+            if value not in (None, spec[name]):
+                raise _stated_priority(admission, name, (value, spec[name]))
         runtime.apply_runtime_class(request, item, view)
 
 
-def _stated_priority(admission: AdmittedWrite, stated: int, computed: int) -> failures.ApiError:
-    """403 about a priority that no class gives."""
+_STATED: Final = {
+    "priority": "the integer value of priority",
+    "preemptionPolicy": "the string value of PreemptionPolicy",
+}
+
+
+def _stated_priority(
+    admission: AdmittedWrite, word: str, values: tuple[Any, Any]
+) -> failures.ApiError:
+    """403 about a priority or a policy that no class gives."""
     text = (
-        f"the integer value of priority ({stated}) must not be provided in pod spec; priority "
-        f"admission controller computed {computed} from the given PriorityClass name"
+        f"{_STATED[word]} ({values[0]}) must not be provided in pod spec; priority admission "
+        f"controller computed {values[1]} from the given PriorityClass name"
     )
     name = (admission.item or {})["metadata"].get("name", "")
     return failures.forbidden("", "pods", name, text)

@@ -119,7 +119,7 @@ def _binding(role: str, *groups: str) -> Json:
 
 def after_role(state: ApiState, admission: AdmittedWrite) -> None:
     """Recompute the roles that aggregate others when a ClusterRole has changed."""
-    if admission.resource.stored == CLUSTER_ROLE:
+    if state.aggregates_roles and admission.resource.stored == CLUSTER_ROLE:
         aggregate(state)
 
 

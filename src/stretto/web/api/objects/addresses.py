@@ -1,13 +1,17 @@
 """Addresses and ports of Services: allocated by the server, kept through changes."""
 
+import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
+from stretto.api.checks.fields.errors import Errors, invalid
+from stretto.api.checks.kinds.values import is_address
 from stretto.api.wire.kinds import SERVICE
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
 
+_NETWORK: Final = ipaddress.ip_network("10.0.0.0/24")
 _PREFIX: Final = "10.0.0."
 _ADDRESSES: Final = range(2, 255)
 _PORTS: Final = range(30_000, 32_768)
@@ -16,8 +20,8 @@ _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 
 
-def allocate(state: ApiState, item: Json, old: Json | None) -> None:
-    """Give a Service its addresses and node ports.
+def allocate(state: ApiState, item: Json, old: Json | None) -> Errors:
+    """Give a Service its addresses and node ports; returns what cannot be given.
 
     Args:
         state: the server.
@@ -31,23 +35,44 @@ def allocate(state: ApiState, item: Json, old: Json | None) -> None:
         for name in _KEPT:
             spec.pop(name, None)
     else:
-        _address(state, spec, before)
+        errors = _address(state, spec, before)
+        if errors:
+            return errors
     _node_ports(state, spec, before if kind in _NODE_PORTS else None)
+    return []
 
 
-def _address(state: ApiState, spec: Json, before: Json) -> None:
+def _address(state: ApiState, spec: Json, before: Json) -> Errors:
     for name in _KEPT:
         if not spec.get(name) and before.get(name):
             spec[name] = before[name]
     if not spec.get("clusterIP"):
         given = spec.get("clusterIPs") or [""]
         spec["clusterIP"] = given[0] or _free_address(state)
+    elif spec["clusterIP"] not in (_NONE, before.get("clusterIP")):
+        problem = _address_problem(state, spec["clusterIP"])
+        if problem:
+            shown = spec.get("clusterIPs") or [spec["clusterIP"]]
+            detail = f"failed to allocate IP {spec['clusterIP']}: {problem}"
+            return [invalid("spec.clusterIPs", shown, detail)]
     spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
     if spec["clusterIP"] == _NONE and not spec.get("selector"):
         spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
         spec.setdefault("ipFamilyPolicy", "RequireDualStack")
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
+    return []
+
+
+def _address_problem(state: ApiState, address: str) -> str:
+    """Why a Service cannot have an address; empty if it can."""
+    if not is_address(address):
+        return ""
+    if ipaddress.ip_address(address) not in _NETWORK:
+        return "the provided network does not match the current range"
+    if any(address in (each.get("clusterIPs") or ()) for each in _specs(state)):
+        return "provided IP is already allocated"
+    return ""
 
 
 def _free_address(state: ApiState) -> str:

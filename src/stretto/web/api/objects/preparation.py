@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from stretto.api.admission.defaulting.workloads import TEMPLATE_GENERATION
+from stretto.api.admission.selectors import merge_label_keys
 from stretto.api.types.quality import quality_of_service
+from stretto.api.wire.kinds import SERVICE
 from stretto.web.api.call import Call
+from stretto.web.api.failures import invalid
 from stretto.web.api.objects import addresses
 from stretto.web.api.state import ApiState
 
@@ -41,6 +44,7 @@ def _pod(state: ApiState, item: Json) -> None:
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }
         ]
+    merge_label_keys(item)
     item["status"] = status
 
 
@@ -54,6 +58,23 @@ def _namespace(_state: ApiState, item: Json) -> None:
 
 def _claim(_state: ApiState, item: Json) -> None:
     item["status"] = {"phase": "Pending"}
+    _data_source(item)
+
+
+def _data_source(item: Json) -> None:
+    """Both forms of the source of a PVC's content say the same."""
+    spec = item["spec"]
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old and not new:
+        spec["dataSourceRef"] = dict(old)
+    elif new and not old and not new.get("namespace"):
+        spec["dataSource"] = {key: each for key, each in new.items() if key != "namespace"}
+
+
+def _lease(_state: ApiState, item: Json) -> None:
+    """Coordinated leader election is not served."""
+    for name in ("strategy", "preferredHolder"):
+        (item.get("spec") or {}).pop(name, None)
 
 
 def _volume(state: ApiState, item: Json) -> None:
@@ -105,11 +126,14 @@ def _job(state: ApiState, item: Json) -> None:
 
 
 def _service(state: ApiState, item: Json) -> None:
-    addresses.allocate(state, item, None)
+    _changed_service(state, item, None)
 
 
-def _changed_service(state: ApiState, item: Json, old: Json) -> None:
-    addresses.allocate(state, item, old)
+def _changed_service(state: ApiState, item: Json, old: Json | None) -> None:
+    errors = addresses.allocate(state, item, old)
+    if errors:
+        causes = [(each.reason, each.message, each.field) for each in errors]
+        raise invalid(SERVICE, item["metadata"].get("name", ""), causes)
 
 
 _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
@@ -117,6 +141,7 @@ _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
     ("", "Namespace"): _namespace,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,
+    ("coordination.k8s.io", "Lease"): _lease,
     ("", "Service"): _service,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,

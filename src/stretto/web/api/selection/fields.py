@@ -35,7 +35,6 @@ FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "Secret"): ("type",),
     ("", "Service"): ("spec.clusterIP", "spec.type"),
     ("", "ReplicationController"): ("status.replicas",),
-    ("apps", "ReplicaSet"): ("status.replicas",),
     ("batch", "Job"): ("status.successful",),
     ("certificates.k8s.io", "CertificateSigningRequest"): ("spec.signerName",),
     ("networking.k8s.io", "IPAddress"): ("spec.parentRef.name",),

@@ -6,7 +6,7 @@ from typing import Any, Final
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.failures import bad_request
+from stretto.web.api.failures import bad_request, internal
 from stretto.web.api.selection.fields import FieldTerm, matches_fields, parse_fields
 from stretto.web.api.selection.labels import LabelTerm, matches_labels, parse_labels
 
@@ -96,11 +96,11 @@ def _check(found: Selection, *, watches: bool) -> None:
     causes = []
     if watches:
         causes += _watch_causes(found)
-    elif found.initial_events is not None:
+    elif found.match:
+        causes += _match_causes(found)
+    if found.initial_events is not None and not watches:
         text = "Forbidden: sendInitialEvents is forbidden for list"
         causes.append(("FieldValueForbidden", text, "sendInitialEvents"))
-    if found.match and not watches:
-        causes += _match_causes(found)
     if causes:
         raise failures.invalid(_LIST_OPTIONS, "", causes)
 
@@ -116,9 +116,12 @@ def _watch_causes(found: Selection) -> list[tuple[str, str, str]]:
     if found.initial_events is not None and found.match != NOT_OLDER:
         text = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
+    if found.match not in ("", NOT_OLDER):
+        text = f'Unsupported value: "{found.match}": supported values: "{NOT_OLDER}"'
+        causes.append(("FieldValueNotSupported", text, "resourceVersionMatch"))
     if found.token:
-        text = "Forbidden: continue is forbidden for watch"
-        causes.append(("FieldValueForbidden", text, "continue"))
+        text = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        causes.append(("FieldValueForbidden", text, "resourceVersionMatch"))
     return causes
 
 
@@ -139,15 +142,18 @@ def _match_causes(found: Selection) -> list[tuple[str, str, str]]:
     return causes
 
 
-def version_number(text: str) -> int:
+def version_number(text: str, *, watches: bool = False) -> int:
     """A resource version.
 
     Raises:
         ApiError: it is no number.
     """
     if not text.isdigit():
-        raise bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
-            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        problem = (
+            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
+            "invalid syntax"
         )
+        if watches:
+            raise internal(problem)
+        raise bad_request(f"invalid resource version: {problem}")
     return int(text)

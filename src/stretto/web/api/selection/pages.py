@@ -44,11 +44,11 @@ class PageToken(msgspec.Struct):
     """The content of a continue token."""
 
     #: Version of the format.
-    v: str
+    v: str = ""
     #: Version of the list.
-    rv: int
+    rv: int = 0
     #: First key of the page.
-    start: str
+    start: str = ""
 
 
 def encode_token(version: int, start: str) -> str:

@@ -67,7 +67,8 @@ class EventStream:
         try:
             for change in self._watch.poll(_BATCH):
                 self._version = change.record.version
-                chunks.append(self._line(change.type.name, change.record))
+                if self._version > self._plan.after:
+                    chunks.append(self._line(change.type.name, change.record))
         except TooOldError:
             self._ended = True
             error = expired("The resourceVersion for the provided watch is too old.")
@@ -80,7 +81,8 @@ class EventStream:
     def _initial(self) -> list[bytes]:
         selects = self._filter() or (lambda _: True)
         chunks = [self._line("ADDED", each) for each in self._plan.initial if selects(each)]
-        if self._plan.selection.initial_events and self._plan.selection.bookmarks:
+        shows_all = self._plan.starts_now and self._plan.selection.initial_events is not False
+        if shows_all and self._plan.selection.bookmarks:
             chunks.append(self._bookmark(self._plan.since, {_END_NOTE: "true"}))
         return chunks
 

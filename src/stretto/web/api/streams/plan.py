@@ -20,3 +20,7 @@ class StreamPlan:
     initial: Sequence[Record]
     #: Version after which changes follow.
     since: int
+    #: Changes up to this version are left out.
+    after: int = 0
+    #: Whether the stream begins with the present objects.
+    starts_now: bool = False

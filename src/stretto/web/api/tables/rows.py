@@ -1,7 +1,8 @@
 """Objects as rows of a ``Table``."""
 
-from typing import Any
+from typing import Any, Final
 
+from stretto.api.admission.defaulting.workloads import TEMPLATE_GENERATION
 from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request
 from stretto.web.api.negotiation import Accepted
@@ -9,6 +10,12 @@ from stretto.web.api.state import ApiState
 from stretto.web.api.tables.columns import TableFormat, columns_of
 
 Json = dict[str, Any]
+
+_ENDED: Final = {
+    "Succeeded": "The pod has completed successfully.",
+    "Failed": "The pod failed.",
+}
+"""Notes about pods that have ended."""
 
 
 def table_of(
@@ -42,18 +49,37 @@ def table_in(
     }
 
 
+def shown_metadata(item: Json) -> Json:
+    """The metadata of an object where the rest is left out.
+
+    The counter of a DaemonSet is an annotation of its whole form only.
+    """
+    metadata: Json = item["metadata"]
+    notes = metadata.get("annotations")
+    if not notes or TEMPLATE_GENERATION not in notes:
+        return metadata
+    rest = {key: each for key, each in notes.items() if key != TEMPLATE_GENERATION}
+    left = {key: each for key, each in metadata.items() if key != "annotations"}
+    return {**left, "annotations": rest} if rest else left
+
+
 def row_of(
     state: ApiState, form: TableFormat, item: Json, include: str, accepted: Accepted
 ) -> Json:
     """One row."""
     row: Json = {"cells": form.cells(item, state.clock.now())}
+    phase = (item.get("status") or {}).get("phase") if item.get("kind") == "Pod" else ""
+    if phase in _ENDED:
+        row["conditions"] = [
+            {"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}
+        ]
     if include == "Object":
         row["object"] = item
     elif include == "Metadata":
         row["object"] = {
             "kind": "PartialObjectMetadata",
             "apiVersion": f"meta.k8s.io/{accepted.version}",
-            "metadata": item["metadata"],
+            "metadata": shown_metadata(item),
         }
     else:
         row["object"] = None

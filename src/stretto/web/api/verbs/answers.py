@@ -9,7 +9,7 @@ from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import Accepted, encoded, negotiate
 from stretto.web.api.state import ApiState
 from stretto.web.api.tables.columns import TableFormat, columns_of
-from stretto.web.api.tables.rows import table_in
+from stretto.web.api.tables.rows import shown_metadata, table_in
 
 Json = dict[str, Any]
 
@@ -50,7 +50,7 @@ def metadata_only(item: Json, accepted: Accepted) -> Json:
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{accepted.version}",
-        "metadata": item["metadata"],
+        "metadata": shown_metadata(item),
     }
 
 

@@ -51,6 +51,8 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots, selection: Select
         records, version, start = _page_records(state, call, snapshots, token)
     else:
         records, version = _records(state, call, selection)
+        if not selection.namespace and call.resource.kind.namespaced:
+            records = in_key_order(records)
     items, further, left = _select(records, selection, start)
     metadata: Json = {"resourceVersion": str(version)}
     if further:
@@ -140,23 +142,26 @@ def _expired_page(token: PageToken) -> ApiError:
 def _select(
     records: Sequence[Record], selection: Selection, start: str
 ) -> tuple[list[Record], str, int]:
-    """The records of a page, the key of the next page, and how many are left."""
+    """The records of a page, the key of the next page, and how many are left.
+
+    A page of a selection has a next page as long as there are objects, selected or not.
+    """
     found: list[Record] = []
+    limit = 0 if selection.version == "0" else selection.limit
     for index, record in enumerate(records):
         if selection.namespace and record.namespace != selection.namespace:
             continue
         if start and _key(record, selection) < start:
             continue
-        if not selection.is_everything and not selection.matches(rendered(record)):
-            continue
-        if selection.limit > 0 and len(found) == selection.limit:
+        if limit > 0 and len(found) == limit:
             left = sum(
                 1
                 for each in records[index:]
                 if not selection.namespace or each.namespace == selection.namespace
             )
             return found, _key(found[-1], selection) + "\0", left
-        found.append(record)
+        if selection.is_everything or selection.matches(rendered(record)):
+            found.append(record)
     return found, "", 0
 
 
@@ -164,3 +169,13 @@ def _key(record: Record, selection: Selection) -> str:
     if selection.namespace or not record.namespace:
         return record.name
     return f"{record.namespace}/{record.name}"
+
+
+def in_key_order(records: Sequence[Record]) -> Sequence[Record]:
+    """Records in the order of their keys in etcd: ``a-b/x`` comes before ``a/x``."""
+    names = list(dict.fromkeys(each.namespace for each in records))
+    ordered = sorted(names, key=lambda name: f"{name}/")
+    if names == ordered:
+        return records
+    place = {name: number for number, name in enumerate(ordered)}
+    return sorted(records, key=lambda each: place[each.namespace])

@@ -1,7 +1,6 @@
 """GET with ``watch``: the changes of a collection as a stream."""
 
 from stretto.web.api.call import Call
-from stretto.web.api.failures import too_new
 from stretto.web.api.message import NO_CACHE, ApiStream
 from stretto.web.api.negotiation import warning_headers
 from stretto.web.api.selection.options import selection_of, version_number
@@ -15,17 +14,16 @@ def watch(state: ApiState, call: Call) -> ApiStream:
     """Watch a collection."""
     selection = selection_of(call)
     accepted = accept(call, OBJECT_FORMS)
-    version = version_number(selection.version) if selection.version else 0
+    version = version_number(selection.version, watches=True) if selection.version else 0
     listing = state.storage.listing(call.resource.stored)
-    if version > listing.version:
-        raise too_new(selection.version, listing.version)
     starts_now = version == 0 or selection.initial_events is True
     initial = listing.records if starts_now and selection.initial_events is not False else ()
-    since = listing.version if starts_now else version
-    stream = EventStream(state, call, StreamPlan(selection, accepted, initial, since))
+    since = listing.version if starts_now else min(version, listing.version)
+    plan = StreamPlan(selection, accepted, initial, since, version, starts_now=starts_now)
+    stream = EventStream(state, call, plan)
     return ApiStream(
         200,
-        accepted.media if not accepted.stream else f"{accepted.media};stream=watch",
+        accepted.media,
         stream.poll,
         stream.subscribe,
         stream.close,

@@ -1,0 +1,127 @@
+"""The Service of the API itself, and whether aggregated APIs are available."""
+
+from typing import Any, Final
+
+from stretto.api.wire.kinds import SERVICE, Kind
+from stretto.web.api.objects.ownership import own_status
+from stretto.web.api.state import ApiState
+from stretto.web.api.storage import StoredItem
+
+Json = dict[str, Any]
+
+ADDRESS: Final = "192.0.2.1"
+"""Address in the Endpoints of the API: simulated pods connect to none."""
+PORT: Final = 6443
+"""Port in the Endpoints of the API."""
+_NAME: Final = "kubernetes"
+_NETWORK: Final = "10.0.0.0/24"
+_FIRST: Final = "10.0.0.1"
+_PREFIX: Final = "ipaddress.kubernetes.io/"
+_MAPS: Final = ("", "v1", "configmaps")
+_HEADERS: Final = {
+    "requestheader-allowed-names": "[]",
+    "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+    "requestheader-group-headers": '["X-Remote-Group"]',
+    "requestheader-uid-headers": '["X-Remote-Uid"]',
+    "requestheader-username-headers": '["X-Remote-User"]',
+}
+"""Headers by which an aggregated API would learn the user."""
+_API_SERVICE: Final = Kind(
+    "apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False
+)
+
+
+def api_objects(now: str) -> list[tuple[tuple[str, str, str], Json]]:
+    """What describes the server to its clients, each with group, version and plural.
+
+    Args:
+        now: RFC 3339 time.
+    """
+    metadata, day = {"name": _NAME, "namespace": "default"}, now[:10]
+    return [
+        (("networking.k8s.io", "v1", "servicecidrs"), _service_network()),
+        (("", "v1", "services"), _service(metadata)),
+        (("networking.k8s.io", "v1", "ipaddresses"), _address()),
+        (("", "v1", "endpoints"), _endpoints(metadata)),
+        (("discovery.k8s.io", "v1", "endpointslices"), _slice(metadata)),
+        (_MAPS, _settings("extension-apiserver-authentication", _HEADERS)),
+        (_MAPS, _settings("kube-apiserver-legacy-service-account-token-tracking", {"since": day})),
+    ]
+
+
+def _settings(name: str, data: dict[str, str]) -> Json:
+    return {"metadata": {"name": name, "namespace": "kube-system"}, "data": data}
+
+
+def _service_network() -> Json:
+    return {"metadata": {"name": _NAME}, "spec": {"cidrs": [_NETWORK]}}
+
+
+def _service(metadata: Json) -> Json:
+    port = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": PORT}
+    labels = {"component": "apiserver", "provider": _NAME}
+    return {
+        "metadata": {**metadata, "labels": labels},
+        "spec": {
+            "clusterIP": _FIRST,
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [port],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+        },
+    }
+
+
+def _address() -> Json:
+    labels = {f"{_PREFIX}ip-family": "IPv4", f"{_PREFIX}managed-by": "ipallocator.k8s.io"}
+    parent = {"resource": "services", "namespace": "default", "name": _NAME}
+    return {"metadata": {"name": _FIRST, "labels": labels}, "spec": {"parentRef": parent}}
+
+
+def _endpoints(metadata: Json) -> Json:
+    port = {"name": "https", "port": PORT, "protocol": "TCP"}
+    return {
+        "metadata": {**metadata, "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{"addresses": [{"ip": ADDRESS}], "ports": [port]}],
+    }
+
+
+def _slice(metadata: Json) -> Json:
+    return {
+        "metadata": {**metadata, "labels": {"kubernetes.io/service-name": _NAME}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": PORT, "protocol": "TCP"}],
+    }
+
+
+def settle_api_services(state: ApiState) -> None:
+    """Say in the status of each APIService whether it is available."""
+    resource = state.resources.find("apiregistration.k8s.io", "v1", "apiservices")
+    for record in state.storage.listing(_API_SERVICE).records:
+        found = state.storage.find(_API_SERVICE, "", record.name)
+        if found is None or resource is None:
+            continue
+        wanted = _availability(state, found)
+        present = (found.item.get("status") or {}).get("conditions") or []
+        if any(each.get("message") == wanted["message"] for each in present):
+            continue
+        changed = {**found.item, "status": {"conditions": [wanted]}}
+        own_status(state, resource, found.item, changed)
+        state.storage.replace(resource, found.record, changed)
+
+
+def _availability(state: ApiState, found: StoredItem) -> Json:
+    service = found.item["spec"].get("service")
+    condition = {"type": "Available", "status": "True", "lastTransitionTime": state.now}
+    if service is None:
+        text = "Local APIServices are always available"
+        return {**condition, "reason": "Local", "message": text}
+    name, namespace = service.get("name", ""), service.get("namespace", "")
+    if state.storage.find(SERVICE, namespace, name) is None:
+        text = f'service/{name} in "{namespace}" is not present'
+        reason = "ServiceNotFound"
+    else:
+        text = f'endpoints for service/{name} in "{namespace}" have no addresses'
+        reason = "MissingEndpoints"
+    return {**condition, "status": "False", "reason": reason, "message": text}
