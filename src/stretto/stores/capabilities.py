@@ -38,6 +38,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     #: A controller completes the binding of PVCs and provisions volumes
     #: (kube-controller-manager): pods wait for that before they are bound.
     completes_claims: bool = False
+    #: Supports patches by server-side apply.
+    applies: bool = False
     #: ``begin`` returns before the answers arrive.
     answers_later: bool = False
 

@@ -156,8 +156,15 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
     #: Required uid; empty for any.
     uid: str = ""
     #: RFC 7386 merge, or strategic merge, in which lists such as conditions merge by their key.
-    #: An API server supports strategic merge for built-in kinds only.
+    #: An API server supports strategic merge for built-in kinds only. With the capability
+    #: ``applies`` also server-side apply: the patch has all fields of this client, which takes them
+    #: from other managers; fields that its last patch had and this one has not are removed.
     type: PatchType = PatchType.MERGE
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is a server-side apply."""
+        return self.type is PatchType.APPLY
 
 
 class Deletion(msgspec.Struct, frozen=True, gc=False):

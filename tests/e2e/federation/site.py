@@ -68,6 +68,7 @@ class FleetSite:
         self.members = {name: Member(name, plane) for name, plane in members.items()}
         self._log = log
         self.stack = ExitStack()
+        self.daemons: list[Daemon] = []
 
     def __enter__(self) -> Self:
         kubectl(self.host, "apply", "-f", str(DEPLOY / "crds"))
@@ -95,6 +96,7 @@ class FleetSite:
         lease = ("--lease", f"{SYSTEM}/{name}")
         log = self._log / name
         made = Daemon(config, log, *QUICK, *lease, *more, verb=FEDERATION)
+        self.daemons.append(made)
         return self.stack.enter_context(made)
 
     def join(self, name: str, *, account: bool = True, **more: Any) -> None:
@@ -123,6 +125,12 @@ class FleetSite:
         conditions = (found.get("status") or {}).get("conditions") or ()
         return next((str(x["status"]) for x in conditions if x["type"] == type_), "")
 
+    def nodes(self, name: str) -> int:
+        """Nodes of a cluster that take pods, as the cluster has reported."""
+        found = shown(self.host, FEDERATED_CLUSTER.kind, name) or {}
+        resources = (found.get("status") or {}).get("resources") or {}
+        return int(resources.get("schedulableNodes", 0))
+
     def replicas(self, name: str) -> dict[str, int]:
         """Replicas of a Deployment by member."""
         found = {each.name: each.replicas(name) for each in self.members.values()}
@@ -134,7 +142,20 @@ class FleetSite:
 
     def running(self, name: str) -> int:
         """Pods of a Deployment that run, in all members together."""
-        return sum(len(pods(each.plane, name)) for each in self.members.values())
+        return sum(len(running(each.plane, name)) for each in self.members.values())
+
+    def counts(self, name: str) -> dict[str, tuple[int, int, int]]:
+        """Wanted replicas, pods and available pods of a Deployment by member, of one moment.
+
+        The members are read until two rounds agree, so that a pod that moves meanwhile is not
+        counted twice.
+        """
+        before: dict[str, tuple[int, int, int]] = {}
+        while True:
+            now = {each.name: count(each.plane, name) for each in self.members.values()}
+            if now == before:
+                return now
+            before = now
 
     def federated(self, name: str, type_: str = "deployments.apps") -> Fields | None:
         """A federated object."""
@@ -239,6 +260,24 @@ def pods(plane: ControlPlane, name: str) -> list[Fields]:
         if each["metadata"].get("labels", {}).get("app") == name
         and "deletionTimestamp" not in each["metadata"]
     ]
+
+
+def running(plane: ControlPlane, name: str) -> list[Fields]:
+    """The pods of a Deployment that run."""
+    return [each for each in pods(plane, name) if each["status"].get("phase") == "Running"]
+
+
+def count(plane: ControlPlane, name: str) -> tuple[int, int, int]:
+    """Wanted replicas, pods and running pods of a Deployment in a member."""
+    found = shown(plane, DEPLOYMENT, name)
+    wanted = int(found["spec"]["replicas"]) if found is not None else 0
+    return wanted, len(pods(plane, name)), len(running(plane, name))
+
+
+def uids(site: "FleetSite", kind: Kind, name: str) -> dict[str, str]:
+    """Uids of an object by member."""
+    found = {each.name: shown(each.plane, kind, name) for each in site.members.values()}
+    return {key: str(each["metadata"]["uid"]) for key, each in found.items() if each is not None}
 
 
 def policy(site: FleetSite, name: str, **spec: Any) -> None:

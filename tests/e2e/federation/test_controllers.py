@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from stretto.api.kinds.federation import FEDERATED_CLUSTER, OVERRIDE_POLICY
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, OVERRIDE_POLICY, PROPAGATED_VERSION
 from stretto.api.wire.kinds import CONFIG_MAP, DEPLOYMENT
 from stretto.federation import names
+from stretto.federation.connection.kube import FIELD_MANAGER
 from tests.e2e.daemon import Daemon
 from tests.e2e.federation.site import (
     SPACE,
@@ -92,6 +93,45 @@ def test_a_member_that_answers_nothing_does_not_delay_the_others(
     site.until(lambda: all(shown(west, CONFIG_MAP, each) for each in names_))
 
 
+def test_a_member_keeps_its_own_fields_and_loses_those_of_the_template_that_go(
+    site: FleetSite, daemon: Daemon
+) -> None:
+    config_map(site, "fields", "copies", stays="1", goes="2")
+    plane = site.members["east"].plane
+    site.until(lambda: shown(plane, CONFIG_MAP, "fields") is not None)
+    patch(plane, CONFIG_MAP, "fields", {"data": {"own": "3"}})
+    patch(site.host, CONFIG_MAP, "fields", {"data": {"goes": None, "new": "4"}})
+    wanted = {"stays": "1", "own": "3", "new": "4"}
+    site.until(lambda: (shown(plane, CONFIG_MAP, "fields") or {}).get("data") == wanted)
+    managers = (shown(plane, CONFIG_MAP, "fields") or {})["metadata"]["managedFields"]
+    own = [each["operation"] for each in managers if each["manager"] == FIELD_MANAGER]
+    assert own == ["Apply"]
+
+
+@pytest.mark.slow
+def test_after_a_restart_what_has_not_changed_is_not_written_again(
+    site: FleetSite, daemon: Daemon
+) -> None:
+    config_map(site, "kept", "copies", a="b")
+    plane = site.members["east"].plane
+    site.until(lambda: versions(site, "kept-configmaps") == {"east", "west"})
+    before = daemon.page("/metrics")[1]
+    daemon.part.kill()
+    daemon.part.start()
+    daemon.ready()
+    config_map(site, "next", "copies", a="b")
+    site.until(lambda: shown(plane, CONFIG_MAP, "next") is not None)
+    site.until(lambda: 'verb="create"' in daemon.page("/metrics")[1])
+    assert 'verb="create"' in before
+    assert 'verb="patch"' not in daemon.page("/metrics")[1]
+
+
+def versions(site: FleetSite, name: str) -> set[str]:
+    """The clusters whose versions a PropagatedVersion has."""
+    found = shown(site.host, PROPAGATED_VERSION.kind, name) or {}
+    return {x["clusterName"] for x in (found.get("status") or {}).get("clusterVersions", ())}
+
+
 def test_metrics_count_reconciliations_and_writes_to_members(
     site: FleetSite, daemon: Daemon
 ) -> None:
@@ -104,6 +144,7 @@ def test_metrics_count_reconciliations_and_writes_to_members(
     assert daemon.page("/healthz") == (200, "ok\n")
 
 
+@pytest.mark.slow
 def test_a_standby_takes_over_when_the_leader_is_killed(site: FleetSite, daemon: Daemon) -> None:
     standby = site.daemon(name="controllers")
     site.until(standby.stands_by)
@@ -118,6 +159,7 @@ def test_a_standby_takes_over_when_the_leader_is_killed(site: FleetSite, daemon:
     daemon.ready()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_leaves_with_cascading_deletion_is_clean(
     site: FleetSite, daemon: Daemon
 ) -> None:

@@ -39,6 +39,8 @@ class PatchType(StrEnum):
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
+    #: The fields of one manager; JSON is YAML.
+    APPLY = "application/apply-patch+yaml"
 
 
 def apply_patch(body: bytes, patch: bytes, patch_type: PatchType, where: str) -> bytes:

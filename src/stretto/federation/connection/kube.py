@@ -17,7 +17,15 @@ from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.later_lists import LaterLists
 from stretto.stores.store import Store
 
-MEMBER_OPTIONS: Final = KubeOptions(connect=2.0, write_timeout=3.0, read_timeout=4.0, answer=4.0)
+FIELD_MANAGER: Final = "stretto-federation"
+"""The name under which members note the fields of the federation."""
+MEMBER_OPTIONS: Final = KubeOptions(
+    connect=2.0,
+    write_timeout=3.0,
+    read_timeout=4.0,
+    answer=4.0,
+    field_manager=FIELD_MANAGER,
+)
 """A write has landed after six seconds or never will, as a lease requires."""
 _REFUSALS: Final = (401, 403)
 

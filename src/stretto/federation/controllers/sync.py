@@ -78,6 +78,7 @@ class SyncController:
             return ANSWERED_WITHIN
         self._report(federated, states, self._writer.problems(federated))
         if all(state is Status.OK for state in states.values()):
+            self._writer.save_versions(item, states)
             return self._fleet.settings.drift_delay if course.is_open else None
         return self._fleet.settings.deletion_retry
 
@@ -142,7 +143,7 @@ class SyncController:
         if states:
             return self._fleet.settings.deletion_retry
         freed = writes.with_finalizer(federated.fields, names.SYNC_FINALIZER, present=False)
-        self._writer.forget(federated)
+        self._writer.forget(item)
         if freed is not None:
             writes.update(self._fleet.host.store, federated, freed)
         return None

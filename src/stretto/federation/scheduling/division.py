@@ -72,16 +72,20 @@ def _rules(workload: FederatedWorkload) -> DivisionRules:
 def _columns(
     workload: FederatedWorkload, supply: SupplyTable, at: Positions, names: Sequence[str]
 ) -> DivisionColumns:
-    """The clusters with all limits of the workload; with an untolerated taint none grows."""
+    """The clusters with all limits of the workload.
+
+    None grows that has an untolerated taint, is not ready, or leaves.
+    """
     limits, whole = workload.limits, workload.replicas
     present = {name: whole if count is None else count for name, count in workload.current.items()}
     current = _each(present, names, 0)
     most = _each(limits.maximum, names, UNBOUNDED)
     if limits.limited:
         most = np.minimum(most, _each(limits.limited, names, UNBOUNDED))
-    for index, each in enumerate(at.tolist()) if supply.tainted else ():
+    for index, each in enumerate(at.tolist()) if supply.tainted or supply.resting else ():
         taints = supply.members[each].taints
-        if untolerated(taints, workload.tolerations, (NO_SCHEDULE,)):
+        is_tainted = untolerated(taints, workload.tolerations, (NO_SCHEDULE,))
+        if each in supply.resting or is_tainted:
             most[index] = min(int(most[index]), int(current[index]))
     least = np.minimum(_each(limits.minimum, names, 0), most)
     fits = most

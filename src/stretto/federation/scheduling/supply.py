@@ -45,6 +45,12 @@ class SupplyTable:
         return frozenset(at for at, each in enumerate(self.members) if each.taints)
 
     @cached_property
+    def resting(self) -> frozenset[int]:
+        """Positions of clusters that take no further replicas: not ready, or leaving."""
+        members = enumerate(self.members)
+        return frozenset(at for at, each in members if not each.ready or each.terminating)
+
+    @cached_property
     def with_nodes(self) -> frozenset[int]:
         """Positions of clusters whose nodes are known."""
         return frozenset(at for at, each in enumerate(self.members) if each.free_nodes)
@@ -114,7 +120,7 @@ class SupplyTable:
         for resource, column in self._free.items():
             column[at] = member.available.get(resource, 0) - int(self._promised[resource][at])
         self.reports[at] = bool(member.allocatable)
-        for name in ("tainted", "with_nodes"):
+        for name in ("tainted", "resting", "with_nodes"):
             self.__dict__.pop(name, None)
 
     # ---------------------------------------------------------------- inside

@@ -51,6 +51,7 @@ class KubeStore:
         bounds_its_history=False,
         counts_generations=False,
         completes_claims=True,
+        applies=True,
         answers_later=True,
     )
 

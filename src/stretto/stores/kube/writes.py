@@ -6,6 +6,7 @@ from typing import Final, assert_never, cast
 
 from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
+from stretto.stores.kube.apply import MERGED, ownership_patch
 from stretto.stores.kube.bodies import (
     CreateBody,
     binding_body,
@@ -56,8 +57,9 @@ class WriteCalls:
         self._sender = sender
         self._reads = reads
         seconds = max(1, int(sender.options.answer) - 1)
-        #: Makes the server give up a write before the client does.
-        self._limit = f"?timeout={seconds}s"
+        manager = sender.options.field_manager
+        #: Makes the server give up a write before the client does, and names the client.
+        self._limit = f"?timeout={seconds}s" + (f"&fieldManager={manager}" if manager else "")
 
     async def perform(self, write: Write) -> Replies:
         """Send a batch of any verb."""
@@ -123,6 +125,8 @@ class WriteCalls:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, f"patch: {error}")
             if not body:
                 return await self._untouched(kind, patch)
+            if patch.applies:
+                return await self._apply(kind, patch, body, batch)
             path = self._timed(object_path(kind, patch.namespace, patch.name, sub))
             request = HttpRequest("PATCH", path, body, patch.type.value)
             return await self._written(kind, WriteInFlight(purpose, request, what), batch)
@@ -227,6 +231,21 @@ class WriteCalls:
             return Reply(WriteOutcome.OK, record=record_of(kind, answer.body))
         except InputError as error:
             return unknown_reply(write.what, str(error))
+
+    async def _apply(self, kind: Kind, patch: Patch, body: bytes, batch: WriteBatch) -> Reply:
+        """Apply fields; what this client has written before counts as applied."""
+        purpose, what = purpose_of(kind, RequestPurpose.WRITE), f"apply {kind.resource}"
+        path = self._timed(object_path(kind, patch.namespace, patch.name))
+        owned = await ownership_patch(self._sender, kind, patch)
+        if isinstance(owned, Reply):
+            return owned
+        if owned:
+            request = HttpRequest("PATCH", path, owned, MERGED)
+            reply = await self._written(kind, WriteInFlight(purpose, request, what), batch)
+            if reply.outcome is not WriteOutcome.OK:
+                return reply
+        request = HttpRequest("PATCH", f"{path}&force=true", body, patch.type.value)
+        return await self._written(kind, WriteInFlight(purpose, request, what), batch)
 
     async def _put(
         self, kind: Kind, update: Update, version: int | None, batch: WriteBatch

@@ -50,6 +50,10 @@ class ControllerOptions(ProcessOptions):
     health_period: float
     #: Seconds of equal answers before a member counts as ready or offline.
     health_threshold: float
+    #: Seconds after which attempts to join are given up.
+    join_timeout: float
+    #: Seconds after which a cluster leaves although its member does not answer.
+    leave_timeout: float
 
     def context(self) -> str:
         """The context of the kubeconfig.
@@ -118,6 +122,8 @@ class ControllerOptions(ProcessOptions):
             namespace=self.namespace,
             health_period=self.health_period,
             health_threshold=self.health_threshold,
+            join_timeout=self.join_timeout,
+            leave_timeout=self.leave_timeout,
             capacity=CapacitySource(self.capacity),
             performance=_matrix(self.performance),
             failover=FailoverRule(after=after, back_after=after) if after is not None else None,
@@ -195,6 +201,20 @@ _OPTIONS: Final = (
         default=100.0,
         metavar="SECONDS",
         help="Time of equal answers after which a member counts as ready or offline [100].",
+    ),
+    click.option(
+        "--join-timeout",
+        type=options.FiniteRange(min=1),
+        default=600.0,
+        metavar="SECONDS",
+        help="Give up joining a member after this time [600].",
+    ),
+    click.option(
+        "--leave-timeout",
+        type=options.FiniteRange(min=1),
+        default=600.0,
+        metavar="SECONDS",
+        help="Release a cluster that is deleted and does not answer after this time [600].",
     ),
 )
 

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import msgspec
 
+from stretto.api.edit.patch import PatchType
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation import names
 from stretto.federation.controllers.propagation.deliveries import Delivery
+from stretto.federation.objects.members.orphans import is_orphaned
 from stretto.federation.objects.members.versions import digest
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
-from stretto.stores.store import Deletion, Update, Write, WriteVerb
+from stretto.stores.store import Deletion, Patch, Update, Write, WriteVerb
 
 
 def creation(type_: FederatedType, wanted: Fields) -> Delivery:
@@ -39,6 +41,38 @@ def change(present: StoredObject, after: Fields, failed: Status, input_: str = "
         "correct the object or its overrides",
         input_,
     )
+
+
+def application(present: StoredObject, fields: Fields, input_: str, *, guarded: bool) -> Delivery:
+    """The write that applies fields to an object.
+
+    Args:
+        present: the object.
+        fields: the fields, with those that identify it.
+        input_: digest of what they were made from.
+        guarded: whether the object must be as it was read.
+    """
+    record = present.record
+    version = record.version if guarded else None
+    item = Patch(
+        record.namespace, record.name, fields, version, uid=record.uid, type=PatchType.APPLY
+    )
+    return Delivery(
+        Write(WriteVerb.PATCH, record.kind, (item,)),
+        f"apply {record.kind.kind} {record.name}",
+        Status.UPDATE_TIMED_OUT,
+        Status.OK,
+        Status.UPDATE_FAILED,
+        "correct the object or its overrides",
+        input_,
+    )
+
+
+def removal(present: StoredObject, federated: StoredObject) -> Delivery:
+    """The write that deletes an object, or releases one that outlives its federated object."""
+    if federated.is_terminating and is_orphaned(federated, present):
+        return release(present)
+    return deletion(present)
 
 
 def deletion(present: StoredObject) -> Delivery:

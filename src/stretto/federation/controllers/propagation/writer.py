@@ -1,5 +1,7 @@
 """One federated object in one member: created, adopted, updated, released or deleted."""
 
+from collections.abc import Iterable
+
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.base.errors import InputError
 from stretto.federation.controllers.keys import DeliveryPlace, FederatedItem
@@ -9,12 +11,18 @@ from stretto.federation.controllers.propagation.deliveries import (
     DeliveryResult,
     MemberDeliveries,
 )
+from stretto.federation.controllers.propagation.versions import VersionLedger
 from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.federation.objects import placements
 from stretto.federation.objects.members import adoption
-from stretto.federation.objects.members.orphans import is_leftover, is_orphaned
 from stretto.federation.objects.members.versions import digest, version_of
-from stretto.federation.objects.members.wanted import check, desired, has_metadata, merged
+from stretto.federation.objects.members.wanted import (
+    applied,
+    check,
+    desired,
+    has_metadata,
+    merged,
+)
 from stretto.reconcile.cache import Fields, ObjectCache, StoreCache, StoredObject
 
 
@@ -25,6 +33,7 @@ class MemberWriter:
         """For the members of a fleet; writes are sent by ``deliveries``."""
         self._fleet = fleet
         self._deliveries = deliveries
+        self._ledger = VersionLedger(fleet)
         self._written: dict[tuple[str, str, str], tuple[str, str]] = {}
         self._problems: dict[str, dict[str, str]] = {}
 
@@ -36,9 +45,24 @@ class MemberWriter:
         """Monotonic time of the oldest write of an object in flight; ``None`` without one."""
         return self._deliveries.since(item.key, clusters)
 
-    def forget(self, federated: StoredObject) -> None:
-        """A federated object is gone."""
-        self._problems.pop(federated.record.uid, None)
+    def save_versions(self, item: FederatedItem, clusters: Iterable[str]) -> None:
+        """Remember for the next process what the clusters of an object hold.
+
+        Raises:
+            RetryError: the host refused it.
+        """
+        found = {}
+        for name in clusters:
+            cache = self._fleet.listed(name, item.type.kind)
+            present = _present(cache, item) if cache is not None else None
+            if present is not None:
+                found[name] = version_of(present)
+        self._ledger.save(item, found)
+
+    def forget(self, item: FederatedItem) -> None:
+        """A federated object ends."""
+        self._ledger.forget(item)
+        self._problems.pop(item.federated.record.uid, None)
 
     # ---------------------------------------------------------------- placed
 
@@ -91,14 +115,23 @@ class MemberWriter:
     def _update(
         self, item: FederatedItem, member: StoreCache, pair: tuple[Fields, StoredObject], now: float
     ) -> Status:
-        """Replace the object unless it is as it was last written, from the same input."""
+        """Apply the object unless it is as it was last written, from the same input.
+
+        A store without server-side apply gets the whole object, with what the member keeps.
+        """
         wanted, present = pair
         place = member.name, present.record.uid, item.type.name
         input_ = digest(wanted)
+        if place not in self._written and self._ledger.is_current(item, member.name, present):
+            self._written[place] = input_, version_of(present)
         is_known = self._written.get(place) == (input_, version_of(present))
         if is_known and has_metadata(wanted, present):
             return Status.OK
         replicas = item.type.paths.replicas_spec if adoption.keeps_replicas(item.federated) else ""
+        if member.store.capabilities.applies:
+            fields = applied(wanted, present, replicas)
+            delivery = requests.application(present, fields, input_, guarded=bool(replicas))
+            return self._send(item, member, delivery, now) or Status.OK
         after = merged(wanted, present, replicas)
         if after == present.fields:
             self._written[place] = input_, version_of(present)
@@ -130,17 +163,11 @@ class MemberWriter:
             if answer.problem or answer.delivery.deletes:
                 return state
         present = _present(cache, item)
-        if present is None or present.is_terminating or not adoption.is_managed(present):
-            return None
-        if adoption.is_other(present, federated):
-            return None
-        if not federated.is_terminating and is_leftover(federated, present, cluster):
+        if present is None or not adoption.is_removable(present, federated, cluster):
             return None
         if not self._fleet.is_writable(cluster):
             return Status.CLUSTER_NOT_READY
-        is_released = federated.is_terminating and is_orphaned(federated, present)
-        delivery = requests.release(present) if is_released else requests.deletion(present)
-        return self._send(item, member, delivery, now)
+        return self._send(item, member, requests.removal(present, federated), now)
 
     # ---------------------------------------------------------------- answers
 

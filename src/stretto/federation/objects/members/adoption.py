@@ -6,7 +6,7 @@ from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation import names
-from stretto.federation.objects.members.orphans import setting
+from stretto.federation.objects.members.orphans import is_leftover, setting
 from stretto.reconcile.cache import Fields, StoredObject
 
 _TRUE: Final = "true"
@@ -37,6 +37,13 @@ def hindrance(present: StoredObject, federated: StoredObject, cluster: str) -> S
         return Status.ALREADY_EXISTS if is_other(present, federated) else None
     may_adopt = _may_adopt(federated, cluster) and not present.labels.get(names.MANAGED)
     return None if may_adopt else Status.ALREADY_EXISTS
+
+
+def is_removable(present: StoredObject, federated: StoredObject, cluster: StoredObject) -> bool:
+    """Whether an object is to be removed from a cluster in which it is not placed."""
+    if present.is_terminating or not is_managed(present) or is_other(present, federated):
+        return False
+    return federated.is_terminating or not is_leftover(federated, present, cluster)
 
 
 def adopting(wanted: Fields, present: StoredObject) -> Fields:

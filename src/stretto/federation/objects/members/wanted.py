@@ -89,6 +89,20 @@ def merged(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields
     return retain({**wanted, "metadata": metadata}, present.fields, keeps_replicas)
 
 
+def applied(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Fields:
+    """The fields that the federation applies; the member keeps all others.
+
+    Fields that a kind cannot change are those of the member. The arguments are those of ``merged``.
+    """
+    kept = retain(wanted, present.fields, keeps_replicas)
+    metadata = wanted["metadata"]
+    if names.ADOPTED in present.annotations:
+        mark = {names.ADOPTED: present.annotations[names.ADOPTED]}
+        metadata = {**metadata, "annotations": {**metadata["annotations"], **mark}}
+    fields = {key: value for key, value in kept.items() if key != "status"}
+    return {**fields, "metadata": metadata}
+
+
 def _operation(patch: Fields, name: str) -> Fields:
     """An operation of a JSON patch.
 

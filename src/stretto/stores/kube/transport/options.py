@@ -39,6 +39,8 @@ class KubeOptions(msgspec.Struct, frozen=True):
     held_events: int = 1 << 16
     #: Seconds between reads of a token file.
     token_every: float = 60.0
+    #: Name under which the server notes the fields that are written; empty for its default.
+    field_manager: str = ""
     #: Longest answer to a single request, and longest page of a list.
     most_bytes: int = 64 * _MIB
     #: Longest line of a stream: one event with the largest object that etcd takes.
