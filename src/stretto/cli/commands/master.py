@@ -9,6 +9,7 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
+from stretto.cli.commands.offering import ClusterOptions, cluster_options, serve_cluster
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 REFUSE: Final = 5.0
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MasterOptions:
+class MasterOptions(ClusterOptions):
     """Options of ``master``."""
 
     #: Address to listen on.
@@ -60,6 +61,7 @@ class MasterOptions:
     MasterOptions,
     example="""
         stretto master --work-dir /var/lib/stretto
+        stretto master --kubeconfig ~/.kube/config --namespace mesos
         stretto master --ip 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --credentials users.json
     """,
     result=False,
@@ -120,6 +122,7 @@ class MasterOptions:
     is_flag=True,
     help="Offer exactly as Mesos 1.11 does, without Stretto's improvements.",
 )
+@cluster_options
 def master(common: CommandContext, opts: MasterOptions) -> None:
     """Offer the capacity of agents to Mesos frameworks, over Mesos' HTTP API.
 
@@ -127,6 +130,10 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     and operator API in JSON and protobuf, the older endpoints, metrics under Mesos' names. It
     listens on the loopback address; any other address needs TLS and credentials. With --work-dir a
     master that was killed continues where it stopped. SIGTERM or Ctrl-C stops it.
+
+    With --kubeconfig no agent is needed: free capacity of the nodes is offered, tasks become pods,
+    and the pods of the cluster are scheduled in the same pool. Several masters may run: the holder
+    of the lease leads, the others redirect to it.
     """
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
@@ -138,6 +145,13 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     rng = Rng(common.seed).child(f"{clock.now():.6f}")
     server, allocation = _server(opts), MESOS if opts.mesos else DEFAULTS
     server.check()
+    if opts.kubeconfig is not None:
+        if opts.work_dir is not None:
+            expected = "no directory with --kubeconfig: the state is kept in the cluster"
+            raise InputError("--work-dir", str(opts.work_dir), expected)
+        settings = _settings(opts, "", allocation.offer_timeout)
+        serve_cluster(common, opts, settings, allocation, server)
+        return
     with MasterHome(opts.work_dir) as home:
         settings = _settings(opts, home.master_id(rng), allocation.offer_timeout)
         scheme = "http" if opts.tls_cert is None else "https"

@@ -110,6 +110,12 @@ class MasterHost:
             self.flush()
             self._wake.clear()
 
+    def close(self) -> None:
+        """End all streams; their clients subscribe to another master."""
+        for queue in self._streams.values():
+            queue.end()
+        self._streams.clear()
+
     def _agent_lost(self, pid: str) -> None:
         self.master.agent_lost(pid)
         self.flush()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import uvicorn
+from starlette.types import ASGIApp
 
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
@@ -52,22 +53,31 @@ class ServerSettings(msgspec.Struct, frozen=True):
             raise InputError("--ip", self.ip, expected, hint)
 
 
+def application(host: MasterHost, settings: ServerSettings, clock: Clock) -> MasterApp:
+    """The application that serves a master."""
+    rates = RateLimiter(settings.limits, clock.monotonic)
+    return MasterApp(host, Authenticator(settings.credentials), settings.limits, rates)
+
+
 async def serve(host: MasterHost, settings: ServerSettings, clock: Clock) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Serve a master until SIGINT or SIGTERM.
 
     Raises:
         InputError: the address is reachable without protection.
     """
     settings.check()
-    rates = RateLimiter(settings.limits, clock.monotonic)
-    app = MasterApp(host, Authenticator(settings.credentials), settings.limits, rates)
-    certificate = settings.certificate
-    tls = None if certificate is None else TlsFiles(certificate, settings.key)
-    listener = listening(settings.ip, settings.port)
     timers = asyncio.get_running_loop().create_task(host.run_timers())
     try:
-        await uvicorn.Server(server_config(app, tls)).serve(sockets=[listener])
+        await serve_application(application(host, settings, clock), settings)
     finally:
         timers.cancel()
         with suppress(asyncio.CancelledError):
             await timers
+
+
+async def serve_application(app: ASGIApp, settings: ServerSettings) -> None:
+    """Serve an application until SIGINT or SIGTERM."""
+    certificate = settings.certificate
+    tls = None if certificate is None else TlsFiles(certificate, settings.key)
+    listener = listening(settings.ip, settings.port)
+    await uvicorn.Server(server_config(app, tls)).serve(sockets=[listener])

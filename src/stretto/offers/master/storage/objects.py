@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.wire.kinds import CONFIG_MAP
-from stretto.base.errors import ConflictError, UnreachableError
+from stretto.base.errors import ConflictError, StrettoError, UnreachableError
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.changes import EntityKind
 from stretto.offers.master.storage.contract import StoredIdentity
@@ -49,6 +49,7 @@ class MasterObjects:
         self._orders: dict[str, int] = {}
         self._records: dict[str, list[tuple[int, str, Message]]] = {}
         self._issued: tuple[int, ...] | None = None
+        self._failure: StrettoError | None = None
         self._read()
 
     def identity(self) -> StoredIdentity | None:
@@ -68,6 +69,15 @@ class MasterObjects:
             ConflictError: another master has written.
             UnreachableError: the store does not answer.
         """
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._save(master)
+        except StrettoError as error:
+            self._failure = error
+            raise
+
+    def _save(self, master: MasterState) -> None:
         changes = list(master.changes.drain())
         rows = {(kind.value, key): row(master, kind, key) for kind, key in changes}
         if self._issued != master.issued:

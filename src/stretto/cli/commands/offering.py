@@ -1,0 +1,141 @@
+"""``stretto master --kubeconfig``: offer the nodes of a cluster."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from stretto.base.errors import InputError
+from stretto.cli import options
+from stretto.cli.kernels.tier import tier_of
+from stretto.cli.options import CommandContext
+from stretto.cli.sources.stores import scheduler_store
+
+if TYPE_CHECKING:
+    from stretto.offers.allocator.subjects.settings import AllocatorSettings
+    from stretto.offers.master.core.settings import MasterSettings
+    from stretto.offers.master.server.serve import ServerSettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """Options of a master over a cluster."""
+
+    #: Kubeconfig; ``None`` for a master of agents.
+    kubeconfig: Path | None
+    #: Context of the kubeconfig; empty for its current one.
+    context: str
+    #: Namespace of the pods of tasks and of the stored state.
+    namespace: str
+    #: Image of tasks that name none.
+    image: str
+    #: PriorityClass of the pods of tasks.
+    priority_class: str
+    #: Scheduling profile of pods.
+    profile: str
+    #: ``schedulerName`` values that it handles; empty for the profile's.
+    scheduler_name: tuple[str, ...]
+    #: Whether to act only while holding the lease.
+    leader_elect: bool
+    #: Kernel tier.
+    tier: str
+
+
+def cluster_options(body: F) -> F:
+    """The options of `ClusterOptions`."""
+    for option in reversed(
+        (
+            click.option(
+                "--kubeconfig",
+                type=options.INPUT_FILE,
+                metavar="FILE",
+                help="Offer the nodes of this cluster, and schedule its pods in the same pool.",
+            ),
+            click.option(
+                "--context", default="", metavar="NAME", help="Context of the kubeconfig."
+            ),
+            click.option(
+                "--namespace",
+                default="default",
+                metavar="NAME",
+                help="Namespace of the pods of tasks and of the master's state [default].",
+            ),
+            click.option(
+                "--image",
+                default="busybox",
+                metavar="IMAGE",
+                help="Image of tasks that name none [busybox].",
+            ),
+            click.option(
+                "--priority-class", default="", metavar="NAME", help="PriorityClass of tasks."
+            ),
+            click.option(
+                "--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."
+            ),
+            click.option(
+                "--scheduler-name",
+                multiple=True,
+                metavar="NAME",
+                help="Schedule pods with this schedulerName [the profile's].",
+            ),
+            click.option(
+                "--leader-elect/--no-leader-elect",
+                default=True,
+                help="With --kubeconfig: act only while holding the lease [yes].",
+            ),
+            options.TIER,
+        )
+    ):
+        body = option(body)
+    return body
+
+
+def serve_cluster(
+    common: CommandContext,
+    opts: ClusterOptions,
+    master: "MasterSettings",
+    allocation: "AllocatorSettings",
+    server: "ServerSettings",
+) -> None:
+    """Run a master over a cluster until it is stopped.
+
+    Raises:
+        InputError: an option, the kubeconfig or the profile cannot be used.
+    """
+    from stretto.base.clock import WallClock
+    from stretto.base.rng import Rng
+    from stretto.daemons.logs import Log, LogFormat
+    from stretto.daemons.master import ClusterMasterConfig, MasterDaemon
+    from stretto.daemons.scheduler import REPORT, plane_config
+    from stretto.framework.profile.profile import load_profile
+    from stretto.offers.nodes.pods import PodSettings
+    from stretto.stores.lease import LeaderElector, LeaseConfig
+
+    clock = WallClock()
+    log = Log(clock, LogFormat.TEXT)
+    profile = load_profile(opts.profile)
+    if profile.exact:
+        expected = "a profile that counts claims in the ledger; kube-parity keeps its own model"
+        raise InputError("--profile", opts.profile, expected)
+    tier = tier_of(opts.tier, log.info)
+    plane = plane_config(profile, opts.scheduler_name, 1, tier, REPORT)
+    scheduler = min(plane.cluster.scheduler_names)
+    pods = PodSettings(opts.namespace, opts.image, scheduler, opts.priority_class)
+    config = ClusterMasterConfig(plane, master, allocation, server, pods)
+    identity = f"{master.ip}:{master.port}_{os.getpid()}_{clock.now():.6f}"
+    store = scheduler_store(opts.kubeconfig, opts.context, Rng(common.seed).child(identity))
+    try:
+        elector = None
+        if opts.leader_elect:
+            lease = LeaseConfig.of_duration(15.0, opts.namespace, config.name, identity)
+            elector = LeaderElector(store, lease, clock)
+        asyncio.run(MasterDaemon(config, store, elector, clock, log).run())
+    finally:
+        store.close()
+    log.info("stopped")
