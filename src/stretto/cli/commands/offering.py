@@ -11,6 +11,7 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
+from stretto.cli.daemon_options import SHORTEST_LEASE
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.stores import scheduler_store
@@ -43,6 +44,8 @@ class ClusterOptions:
     scheduler_name: tuple[str, ...]
     #: Whether to act only while holding the lease.
     leader_elect: bool
+    #: Lease duration in seconds, after which a standby takes over.
+    lease_duration: float
     #: Kernel tier.
     tier: str
 
@@ -89,6 +92,13 @@ def cluster_options(body: F) -> F:
                 default=True,
                 help="With --kubeconfig: act only while holding the lease [yes].",
             ),
+            click.option(
+                "--lease-duration",
+                type=options.FiniteRange(min=SHORTEST_LEASE),
+                default=15.0,
+                metavar="SECONDS",
+                help="Time without renewal after which a standby leads; at least 8 [15].",
+            ),
             options.TIER,
         )
     ):
@@ -133,7 +143,9 @@ def serve_cluster(
     try:
         elector = None
         if opts.leader_elect:
-            lease = LeaseConfig.of_duration(15.0, opts.namespace, config.name, identity)
+            lease = LeaseConfig.of_duration(
+                opts.lease_duration, opts.namespace, config.name, identity
+            )
             elector = LeaderElector(store, lease, clock)
         asyncio.run(MasterDaemon(config, store, elector, clock, log).run())
     finally:

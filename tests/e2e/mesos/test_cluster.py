@@ -1,0 +1,128 @@
+"""`stretto master --kubeconfig`: the nodes of a real API server, simulated by kwok, are offered."""
+
+import http.client
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
+from stretto_lab.control_plane.parts import ServerProcess, free_ports
+from tests.e2e.daemon import node, pod, put, until
+from tests.e2e.mesos.subscriber import Subscriber
+
+pytestmark = pytest.mark.kube
+
+PODS = "/api/v1/namespaces/default/pods"
+WITHIN = 120.0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with ControlPlane(ControlPlaneConfig(parts=("kube-controller-manager", "kwok"))) as plane:
+        plane.install()
+        body = json.loads(node("n1", "4"))
+        body["metadata"]["labels"] = {"rack": "k1"}
+        put(plane, "/api/v1/nodes", body)
+        yield plane
+
+
+class Masters:
+    """Masters of one cluster as processes."""
+
+    def __init__(self, cluster: ControlPlane, directory: Path) -> None:
+        self.ports = free_ports(2)
+        self.parts = [self._part(cluster, directory, port) for port in self.ports]
+
+    def _part(self, cluster: ControlPlane, directory: Path, port: int) -> ServerProcess:
+        command = [sys.executable, "-m", "stretto.cli.main", "master", "--port", str(port)]
+        command += ["--kubeconfig", str(cluster.kubeconfig), "--tier", "numpy"]
+        command += ["--lease-duration", "8"]
+        return ServerProcess(f"stretto master {port}", command, directory / f"{port}.log")
+
+    def get(self, number: int, path: str) -> tuple[int, str]:
+        """Status and Location of a GET; 0 before the process listens."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[number], timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.getheader("Location", "")
+        except OSError as error:
+            return 0, str(error)
+        finally:
+            connection.close()
+
+    def leads(self, number: int) -> bool:
+        return self.get(number, "/state")[0] == 200
+
+    def said(self) -> str:
+        return "\n".join(part.log_tail() for part in self.parts)
+
+
+@pytest.fixture
+def masters(cluster: ControlPlane, tmp_path: Path) -> Iterator[Masters]:
+    found = Masters(cluster, tmp_path)
+    found.parts[0].start()
+    until(lambda: found.leads(0), found.said, WITHIN)
+    yield found
+    for part in found.parts:
+        part.stop()
+
+
+def placed(cluster: ControlPlane) -> dict[str, str]:
+    """Name prefix and phase of the pods on nodes."""
+    items = json.loads(cluster.send("GET", PODS).body)["items"]
+    return {e["metadata"]["name"]: e["status"]["phase"] for e in items if e["spec"].get("nodeName")}
+
+
+def test_tasks_are_pods_and_another_master_takes_over(
+    cluster: ControlPlane, masters: Masters
+) -> None:
+    with closing(Subscriber(masters.ports[0])) as framework:
+        framework_id = run_task(cluster, masters, framework)
+    masters.parts[1].start()
+    until(lambda: masters.get(1, "/state")[0] == 307, masters.said, WITHIN)
+    assert masters.get(1, "/state")[1] == f"//127.0.0.1:{masters.ports[0]}/state"
+    masters.parts[0].kill()
+    until(lambda: masters.leads(1), masters.said, WITHIN)
+    with closing(Subscriber(masters.ports[1], id={"value": framework_id})) as again:
+        kill_task(cluster, masters, again)
+
+
+def run_task(cluster: ControlPlane, masters: Masters, framework: Subscriber) -> str:
+    """Launch a task on all that is free; a pod takes the rest."""
+    until(lambda: bool(framework.offers()), masters.said, WITHIN)
+    offer = framework.offers()[0]
+    assert {"name": "rack", "type": "TEXT", "text": {"value": "k1"}} in offer["attributes"]
+
+    put(cluster, PODS, pod("p", cpu="3"))  # waits: everything is offered
+    framework.launch(offer, "t")
+    until(lambda: "p" in placed(cluster), masters.said, WITHIN)
+
+    def runs() -> bool:
+        framework.acknowledge()
+        return "TASK_RUNNING" in framework.states("t")
+
+    until(runs, masters.said, WITHIN)
+
+    return framework.id
+
+
+def kill_task(cluster: ControlPlane, masters: Masters, again: Subscriber) -> None:
+    """The task still runs, once; KILL deletes its pod."""
+    until(lambda: bool(again.events), masters.said, WITHIN)
+    assert again.call("RECONCILE", tasks=[]) == 202
+    until(lambda: "TASK_RUNNING" in again.states("t"), masters.said, WITHIN)
+    assert len(placed(cluster)) == 2
+
+    again.call("KILL", task_id={"value": "t"})
+
+    def killed() -> bool:
+        again.acknowledge()
+        return "TASK_KILLED" in again.states("t")
+
+    until(killed, masters.said, WITHIN)
+    until(lambda: list(placed(cluster)) == ["p"], masters.said, WITHIN)
