@@ -33,10 +33,13 @@ FOLDER_FILES = 15
 IMPORTS = 12
 #: Modules that join parts: their imports are their purpose.
 COMPOSITION_ROOTS = {
+    "stretto.cli.commands.master",
+    "stretto.cli.commands.offering",
     "stretto.cli.commands.prepared",
     "stretto.cli.commands.up",
     "stretto.control.dispatcher.dispatcher",
     "stretto.daemons.federation.daemon",
+    "stretto.daemons.master",
     "stretto.daemons.roles.binder",
     "stretto.daemons.roles.dispatcher",
     "stretto.daemons.roles.shard",
