@@ -49,6 +49,7 @@ def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
         log_level="error",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
     )

@@ -1,14 +1,13 @@
-"""The HTTP application: the API and further pages as routes of one Starlette application."""
+"""The API as an ASGI application: bodies, headers, streams, and who may reach it.
+
+It is written to ASGI itself, without a framework: it has one route, and every request passes it.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stretto.serving.configuration import PEER
 from stretto.web.api.authn.users import certificate_user
@@ -17,130 +16,182 @@ from stretto.web.hosts import LOOPBACK_HOSTS, host_of
 
 MAX_BODY: Final = 3 << 20
 """Bytes of a request body, as in kube-apiserver."""
-_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_BODY_SECONDS: Final = 60.0
+"""Seconds in which a client must send a body."""
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which a quiet stream looks for events and for its end by itself."""
+_TEXT: Final = "text/plain; charset=utf-8"
 
 Handle = Callable[[ApiRequest], Answer]
 """Answers a request."""
+Settled = Callable[[], Awaitable[None]]
+"""Waits until everything that was written so far is durable."""
 
 
-def application(routes: Sequence[BaseRoute], *, loopback: bool = True) -> ASGIApp:
-    """One application from the routes of its parts; the API comes last, because it takes all paths.
+async def at_once() -> None:
+    """Writes are durable when they return."""
+
+
+def application(handle: Handle, settled: Settled = at_once, *, loopback: bool = True) -> ASGIApp:
+    """The API as an application.
 
     Args:
-        routes: pages first, then ``api_routes``.
+        handle: answers requests.
+        settled: awaited before anything leaves the server, so that no client sees a state that a
+            killed process would not come back to.
         loopback: refuses requests that name another host than this machine, as a browser sends
             them after a name has been bound to this address.
     """
-    app: ASGIApp = Starlette(routes=list(routes))
-    return _LoopbackOnly(app) if loopback else app
+    return _Api(handle, settled, loopback=loopback)
 
 
-def api_routes(handle: Handle) -> list[BaseRoute]:
-    """The routes of the API."""
-    return [Route("/{path:path}", _Endpoint(handle), methods=list(_METHODS))]
+class _Api:
+    """Answers every HTTP request."""
 
-
-class _LoopbackOnly:
-    """Refuses requests whose ``Host`` is not this machine."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope, receive, send) -> None:  # type: ignore[no-untyped-def]
-        """Pass on a request of this machine."""
-        if scope["type"] == "http":
-            headers = dict(scope["headers"])
-            name = host_of(headers.get(b"host", b"127.0.0.1").decode("latin-1"))
-            if name not in LOOPBACK_HOSTS:
-                text = f"the host {name!r} is not this machine; use 127.0.0.1\n"
-                await PlainTextResponse(text, 421)(scope, receive, send)
-                return
-            origin = headers.get(b"origin", b"").decode("latin-1").partition("//")[2]
-            if origin and host_of(origin) not in LOOPBACK_HOSTS:
-                await PlainTextResponse("a page of another site\n", 403)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-class _Endpoint:
-    """The API as an ASGI endpoint."""
-
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, settled: Settled, *, loopback: bool) -> None:
         self._handle = handle
+        self._settled = settled
+        self._loopback = loopback
 
-    async def __call__(self, scope, receive, send) -> None:  # type: ignore[no-untyped-def]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        request = Request(scope, receive)
+        if scope["type"] != "http":
+            return
+        headers = _headers(scope["headers"])
+        refusal = _foreign(headers) if self._loopback else None
+        if refusal is not None:
+            await _respond(refusal, send)
+            return
         try:
-            body = await _body(request)
-        except ClientDisconnect:
+            body = await _body(receive)
+        except TimeoutError:
+            await _respond(_plain(408, "the body does not arrive\n"), send)
+            return
+        if body is None:
             return
         target = scope.get("raw_path", b"/").decode("latin-1")
         query = scope.get("query_string", b"").decode("latin-1")
-        headers = {name: request.headers[name] for name in request.headers}
-        whole = f"{target}?{query}" if query else target
         decoded = (scope.get("extensions") or {}).get(PEER)
         peer = None if decoded is None else certificate_user(decoded)
-        made = ApiRequest(request.method, whole, headers, body, peer)
-        answer = self._handle(made)
-        await _response(answer)(scope, receive, send)
+        whole = f"{target}?{query}" if query else target
+        answer = self._handle(ApiRequest(scope["method"], whole, headers, body, peer))
+        if isinstance(answer, ApiStream):
+            await self._stream(answer, receive, send)
+            return
+        await self._settled()
+        await _respond(answer, send)
+
+    async def _stream(self, stream: ApiStream, receive: Receive, send: Send) -> None:
+        """Send the chunks of a stream until it ends or the client leaves."""
+        loop = asyncio.get_running_loop()
+        news = asyncio.Event()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(news.set)
+
+        left = asyncio.ensure_future(_departure(receive))
+        left.add_done_callback(lambda _: news.set())
+        end = stream.subscribe(wake)
+        until = loop.time() + stream.timeout if stream.timeout else float("inf")
+        try:
+            await send(_start(stream.status, _listed(stream, None)))
+            while not left.done():
+                news.clear()
+                chunks = stream.poll()
+                if chunks is None or loop.time() >= until:
+                    break
+                if chunks:
+                    await self._settled()
+                    await send(_part(b"".join(chunks), more=True))
+                    await asyncio.sleep(0)  # other requests have their turn
+                    continue
+                wait = min(_IDLE_SECONDS, until - loop.time())
+                timer = loop.call_later(wait, news.set)
+                await news.wait()
+                timer.cancel()
+            await send(_part(b"", more=False))
+        finally:
+            left.cancel()
+            end()
+            stream.close()
 
 
-async def _body(request: Request) -> bytes:
-    """The body, at most one byte more than is allowed: the API refuses it then."""
-    found = bytearray()
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > MAX_BODY:
-            break
+async def _departure(receive: Receive) -> None:
+    """Wait until the client leaves."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by name; the values of a repeated one are joined by commas."""
+    found: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        found[key] = f"{found[key]},{text}" if key in found else text
+    return found
+
+
+def _foreign(headers: Mapping[str, str]) -> ApiResponse | None:
+    """The refusal of a request to another host, or of a page of another site."""
+    name = host_of(headers.get("host", "127.0.0.1"))
+    if name not in LOOPBACK_HOSTS:
+        return _plain(421, f"the host {name!r} is not this machine; use 127.0.0.1\n")
+    origin = headers.get("origin", "").partition("//")[2]
+    if origin and host_of(origin) not in LOOPBACK_HOSTS:
+        return _plain(403, "a page of another site\n")
+    return None
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The body; ``None`` if the client leaves.
+
+    It has at most one byte more than is allowed: the API refuses it then.
+
+    Raises:
+        TimeoutError: it does not arrive.
+    """
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        return None
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body"):
+        return body[: MAX_BODY + 1]
+    found = bytearray(body)
+    async with asyncio.timeout(_BODY_SECONDS):
+        while message.get("more_body") and len(found) <= MAX_BODY:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            found += message.get("body", b"")
     return bytes(found[: MAX_BODY + 1])
 
 
-def _response(answer: Answer) -> Response:
-    made: Response
-    if isinstance(answer, ApiStream):
-        made = StreamingResponse(_events(answer), answer.status, media_type=answer.content_type)
-    else:
-        made = Response(answer.body, answer.status, media_type=answer.content_type or None)
-    _set_headers(made, answer)
-    return made
+def _plain(status: int, text: str) -> ApiResponse:
+    return ApiResponse(status, text.encode(), _TEXT)
 
 
-def _set_headers(made: Response, answer: ApiResponse | ApiStream) -> None:
-    headers: Mapping[str, str | Sequence[str]] = answer.headers
-    for name, value in headers.items():
-        for each in (value,) if isinstance(value, str) else value:
-            made.headers.append(name, each)
+async def _respond(answer: ApiResponse, send: Send) -> None:
+    await send(_start(answer.status, _listed(answer, len(answer.body))))
+    await send(_part(answer.body, more=False))
+
+
+def _start(status: int, headers: Sequence[tuple[bytes, bytes]]) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def _part(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def _listed(answer: ApiResponse | ApiStream, length: int | None) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer as pairs."""
+    found: list[tuple[bytes, bytes]] = []
+    for name, value in answer.headers.items():
+        key = name.lower().encode("latin-1")
+        values = (value,) if isinstance(value, str) else value
+        found += [(key, each.encode("utf-8")) for each in values]
     if answer.content_type:
-        made.headers["content-type"] = answer.content_type
-
-
-async def _events(stream: ApiStream) -> AsyncIterator[bytes]:
-    """The chunks of a stream until it ends or the client leaves."""
-    loop = asyncio.get_running_loop()
-    news = asyncio.Event()
-
-    def wake() -> None:
-        loop.call_soon_threadsafe(news.set)
-
-    end = stream.subscribe(wake)
-    until = loop.time() + stream.timeout if stream.timeout else float("inf")
-    try:
-        while True:
-            news.clear()
-            chunks = stream.poll()
-            if chunks is None or loop.time() >= until:
-                return
-            if chunks:
-                yield b"".join(chunks)
-                continue
-            wait = min(_IDLE_SECONDS, until - loop.time())
-            try:
-                await asyncio.wait_for(news.wait(), wait)
-            except TimeoutError:
-                continue
-    finally:
-        end()
-        stream.close()
+        found.append((b"content-type", answer.content_type.encode("latin-1")))
+    if length is not None:
+        found.append((b"content-length", str(length).encode()))
+    return found

@@ -8,7 +8,7 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.server import ApiServer, ApiSettings
-from stretto.web.application import MAX_BODY, api_routes, application
+from stretto.web.application import MAX_BODY, application
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -36,7 +36,7 @@ def send(path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
     async def keep(message: Any) -> None:
         sent.append(message)
 
-    app: Any = application(api_routes(server.handle))
+    app: Any = application(server.handle)
     asyncio.run(app(scope, receive, keep))
     return sent[0]["status"], b"".join(each.get("body", b"") for each in sent)
 

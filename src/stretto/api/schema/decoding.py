@@ -64,7 +64,10 @@ def _struct(
         if known is None:
             found.unknown.append(f"{path}{name}")
         elif member is not None:
-            decoded = _value(member, known.type, f"{path}{name}", (struct, found))
+            if type(member) is known.type.taken:
+                decoded = member
+            else:
+                decoded = _value(member, known.type, f"{path}{name}", (struct, found))
             if known.is_pointer or not _is_empty(decoded, known):
                 result[name] = decoded
             elif not known.omits_empty:

@@ -107,6 +107,11 @@ class ValueType:
             return StructType("", {}, is_open=True)
         return self.find()
 
+    @cached_property
+    def taken(self) -> type | None:
+        """The Python type of JSON values that are taken as they are; ``None``: none are."""
+        return {Form.STRING: str, Form.BOOL: bool}.get(self.form)
+
 
 @dataclass(frozen=True, eq=False)
 class FieldType:

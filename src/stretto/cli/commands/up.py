@@ -198,7 +198,7 @@ def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":
     kind, _, path = text.partition(":")
     if kind != "sqlite" or not path:
         raise InputError("--store", text, "memory or sqlite:PATH")
-    return SqliteStore(Path(path), clock, rng)
+    return SqliteStore(Path(path), clock, rng, grouped=True)
 
 
 def _plane(common: CommandContext, opts: UpOptions) -> "PlaneConfig":

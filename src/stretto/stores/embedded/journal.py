@@ -1,4 +1,4 @@
-"""Makes writes durable: one transaction and one fsync for each write call.
+"""Makes writes durable: one transaction and one fsync for each write call, or for a group of them.
 
 A call is stored completely, not at all, or its outcome is unknown. After an unknown outcome the
 journal refuses further writes, because memory and file may differ.
@@ -33,6 +33,7 @@ _MARK: Final = "UPDATE objects SET version = ?, deleting = ? WHERE id = ?"
 _BIND: Final = (
     "INSERT OR REPLACE INTO bindings (id, version, node, annotations) VALUES (?, ?, ?, ?)"
 )
+_SET_VERSION: Final = "UPDATE meta SET value = ? WHERE key = 'version'"
 _DROP: Final = "DELETE FROM objects WHERE id = ?"
 _UNBIND: Final = "DELETE FROM bindings WHERE id = ?"
 _ORDER: Final = (_INSERT, _LOAD, _CHANGE, _MARK, _BIND, _DROP, _UNBIND)
@@ -52,16 +53,23 @@ Rows = dict[str, list[Sequence[Any]]]
 class SqliteJournal:
     """The file of a store: written draft by draft, read once when it is opened."""
 
-    def __init__(self, path: Path, identity: str) -> None:
+    def __init__(self, path: Path, identity: str, *, grouped: bool = False) -> None:
         """Open a file, or create one with this identity.
+
+        Args:
+            path: the file.
+            identity: first characters of uids, if the file is new.
+            grouped: whether writes wait for ``flush``, which makes all of them durable together.
 
         Raises:
             InputError: the path cannot be used, or holds something else.
             UnreachableError: another process has it open.
         """
         self._path = path
+        self._grouped = grouped
         self._connection = connect(path)
         self._failed = ""
+        self._closed = False
         try:
             meta = dict(self._connection.execute("SELECT key, value FROM meta"))
             if not meta:
@@ -75,7 +83,7 @@ class SqliteJournal:
             raise opening_error(path, error) from error
         #: First characters of every uid of this store.
         self.identity: str = meta["identity"]
-        #: Last version that is on disk.
+        #: Last version that is on disk, or will be after ``flush``.
         self.version: int = meta["version"]
 
     # ---------------------------------------------------------------- reading
@@ -151,9 +159,35 @@ class SqliteJournal:
                 rows.setdefault(_BIND, []).append(_binding(key, new))
         self._run(rows, version)
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether there are writes that are not durable yet."""
+        return self._grouped and not self._closed and self._connection.in_transaction
+
+    def flush(self) -> None:
+        """Make all writes durable.
+
+        Raises:
+            JournalError: they may be lost; the journal refuses further writes.
+        """
+        connection = self._connection
+        if not self.is_pending:
+            return
+        try:
+            connection.execute(_SET_VERSION, (self.version,))
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._end(f"{self._path} could not store a group of writes: {error}")
+            reply = Reply(WriteOutcome.UNKNOWN, StatusReason.INTERNAL, self._failed)
+            raise JournalError(reply) from error
+
     def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+        """Make all writes durable and close the file."""
+        try:
+            self.flush()
+        finally:
+            self._closed = True
+            self._connection.close()
 
     def _change(self, rows: Rows, old: Record, new: Record) -> None:
         """The rows of a change: a body is written only if it changed."""
@@ -167,13 +201,41 @@ class SqliteJournal:
             rows.setdefault(_BIND, []).append(_binding(key, new))
 
     def _run(self, rows: Rows, version: int) -> None:
-        """One transaction."""
+        """One transaction, or a part of the transaction of a group."""
+        if self._grouped:
+            self._add(rows)
+        else:
+            self._commit(rows, version)
+        self.version = version
+
+    def _add(self, rows: Rows) -> None:
+        """Write rows in the open transaction, all or none."""
+        connection = self._connection
+        try:
+            if not connection.in_transaction:
+                connection.execute("BEGIN IMMEDIATE")
+            connection.execute("SAVEPOINT one")
+            try:
+                for statement in sorted(rows, key=_rank):
+                    connection.executemany(statement, rows[statement])
+            except BaseException:
+                connection.execute("ROLLBACK TO one")
+                raise
+            finally:
+                connection.execute("RELEASE one")
+        except sqlite3.Error as error:
+            if not connection.in_transaction:  # SQLite has ended the whole group
+                self._end(f"{self._path} could not store a group of writes: {error}")
+            raise JournalError(writing_reply(self._path, error)) from error
+
+    def _commit(self, rows: Rows, version: int) -> None:
+        """Write rows in a transaction of their own."""
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
             for statement in sorted(rows, key=_rank):
                 connection.executemany(statement, rows[statement])
-            connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (version,))
+            connection.execute(_SET_VERSION, (version,))
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             reply = writing_reply(self._path, error)
@@ -183,7 +245,6 @@ class SqliteJournal:
             # An interrupt: what was committed is on disk and missing from memory.
             self._end("" if connection.in_transaction else "a write was interrupted")
             raise
-        self.version = version
 
     def _end(self, failed: str) -> None:
         """Roll the open transaction back; if that fails too, refuse further writes."""

@@ -26,7 +26,15 @@ from stretto.stores.wrapper import StoreWrapper
 class SqliteStore(StoreWrapper):
     """A store in a SQLite file: a store in memory whose journal is the file."""
 
-    def __init__(self, path: Path, clock: Clock, rng: Rng, history: int = HISTORY) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        rng: Rng,
+        history: int = HISTORY,
+        *,
+        grouped: bool = False,
+    ) -> None:
         """Open a store, or create one if there is no file.
 
         Args:
@@ -34,13 +42,15 @@ class SqliteStore(StoreWrapper):
             clock: creation and deletion times.
             rng: draws a new store's identity and suffixes of generated names.
             history: minimum number of events kept for each kind.
+            grouped: whether writes are durable only after ``flush``: its caller must let nothing
+                leave the process before that. One transaction then serves many writes.
 
         Raises:
             InputError: the path cannot be used, holds something else, or is damaged.
             UnreachableError: another process has it open.
         """
         self._path = path
-        self._journal = SqliteJournal(path, rng.uid()[:IDENTITY_CHARS])
+        self._journal = SqliteJournal(path, rng.uid()[:IDENTITY_CHARS], grouped=grouped)
         origin = StoreOrigin(self._journal.identity, self._journal.version)
         self._memory = MemoryStore(clock, rng, history, self._journal, origin)
         super().__init__(self._memory)
@@ -75,6 +85,19 @@ class SqliteStore(StoreWrapper):
             self._journal.load(loaded)
         except JournalError as error:
             raise InputError(str(self._path), None, "space for the objects", str(error)) from error
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether there are writes that are not durable yet."""
+        return self._journal.is_pending
+
+    def flush(self) -> None:
+        """Make all writes durable.
+
+        Raises:
+            JournalError: they may be lost; the store refuses further writes.
+        """
+        self._journal.flush()
 
     def close(self) -> None:
         """Close the file; nothing acknowledged is lost."""

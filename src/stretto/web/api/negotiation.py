@@ -1,6 +1,7 @@
 """Media types: what a client accepts, and how answers are encoded."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from stretto.web.api.encoding import JSON, PROTOBUF, SERVED, YAML, dumped
@@ -24,6 +25,10 @@ class Accepted:
     version: str = "v1"
     #: Whether a watch is accepted.
     stream: bool = False
+
+
+PLAIN: Final = Accepted()
+"""JSON of the kind itself."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ def ranges(header: str) -> list[_Range]:
     return sorted(found, key=lambda each: -each.quality)
 
 
+@lru_cache(maxsize=256)
 def negotiate(
     header: str, forms: tuple[str, ...], served: tuple[str, ...] = SERVED, *, watch: bool = False
 ) -> Accepted:

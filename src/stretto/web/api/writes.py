@@ -7,8 +7,16 @@ from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.metadata import check_metadata, check_metadata_update
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.objects.changes import check_version, kind_errors, merge_owners, restore, shape
-from stretto.web.api.objects.ownership import blank, own
+from stretto.web.api.objects.changes import (
+    canonical,
+    check_version,
+    is_canonical,
+    kind_errors,
+    merge_owners,
+    restore,
+    shape,
+)
+from stretto.web.api.objects.ownership import own, own_new
 from stretto.web.api.objects.preparation import prepare_changed, prepare_new
 from stretto.web.api.objects.strategies import (
     count_generation,
@@ -40,7 +48,7 @@ def create_object(state: ApiState, call: Call, item: Json) -> Json:
         ApiError: it is refused.
     """
     _drop_assigned(item["metadata"])
-    own(state, call, blank(call), item)
+    own_new(state, call, item)
     return store_new(state, call, item)
 
 
@@ -72,10 +80,10 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         if state.storage.find(resource.stored, _space(call), metadata["name"]) is not None:
             raise failures.already_exists(resource.group, resource.resource, metadata["name"])
         return _dry(state, item)
-    stored = state.storage.create(resource, item)
+    stored = state.storage.create(resource, canonical(call, item))
     for after in state.after_write:
         after(state, AdmittedWrite(call, "CREATE", stored.item, None))
-    return shape(call, stored.item)
+    return stored.item if is_canonical(resource) else shape(call, stored.item)
 
 
 def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:
@@ -134,7 +142,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
         state.storage.remove(call.resource, old.record)
         stored = StoredItem(item, old.record)
     else:
-        stored = state.storage.replace(call.resource, old.record, item)
+        stored = state.storage.replace(call.resource, old.record, canonical(call, item))
     for after in state.after_write:
         after(state, AdmittedWrite(call, "UPDATE", stored.item, old.item))
     return shape(call, stored.item)

@@ -10,8 +10,9 @@ from stretto.serving.sockets import LOOPBACK, listening
 from stretto.stores.store import Store
 from stretto.web.api.authn.users import MASTERS, TokenTable, User
 from stretto.web.api.server import ApiServer, ApiSettings
-from stretto.web.application import api_routes, application
+from stretto.web.application import application
 from stretto.web.local.access import ServerAccess, write_kubeconfig
+from stretto.web.local.barrier import settling
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from stretto.web.local.keys import ServerKeys
 from stretto.web.local.pages import dashboard_site
@@ -69,11 +70,12 @@ def serve_local(
         cluster = LocalClusterProcess(server, store, clock, parts)
         address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
         write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
-        sites = [Site(application(api_routes(server.handle)), listener, keys.tls)]
+        settled = settling(store)
+        sites = [Site(application(server.handle, settled), listener, keys.tls)]
         page = ""
         if cluster.plane is not None:
             site, page = dashboard_site(cluster.plane, options.dashboard_port)
             sites.append(site)
-        process = LocalServer(sites, cluster, options.speed)
+        process = LocalServer(sites, cluster, options.speed, settled)
         process.run(lambda: on_ready(address, page))
         cluster.close()

@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from stretto.serving.configuration import TlsFiles, server_config
+from stretto.web.application import Settled, at_once
 from stretto.web.local.cluster import LocalClusterProcess
 
 _SHORTEST: Final = 0.001
@@ -33,7 +34,11 @@ class LocalServer:
     """Serves applications and moves a cluster until it is stopped."""
 
     def __init__(
-        self, sites: Sequence[Site], cluster: LocalClusterProcess, speed: float = 1.0
+        self,
+        sites: Sequence[Site],
+        cluster: LocalClusterProcess,
+        speed: float = 1.0,
+        settled: Settled = at_once,
     ) -> None:
         """Serve some sites.
 
@@ -41,6 +46,7 @@ class LocalServer:
             sites: what is served; signals stop the first one, and all others with it.
             cluster: what moves besides.
             speed: cluster seconds per second, for waiting.
+            settled: makes what the cluster has written durable.
         """
         first, *others = sites
         self._main = _UntilSignal(server_config(first.app, first.tls))
@@ -48,6 +54,7 @@ class LocalServer:
         self._sites = sites
         self._cluster = cluster
         self._speed = speed
+        self._settled = settled
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Serve until a signal arrives."""
@@ -79,7 +86,9 @@ class LocalServer:
         self._cluster.on_change(news.set)
         while True:
             news.clear()
-            if self._cluster.step():
+            moved = self._cluster.step()
+            await self._settled()
+            if moved:
                 await asyncio.sleep(0)
                 continue
             wait = self._cluster.next_due() / self._speed

@@ -12,7 +12,7 @@ from stretto.serving.sockets import listening
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.web.api.message import Answer, ApiRequest
 from stretto.web.api.server import ApiServer, ApiSettings
-from stretto.web.application import api_routes, application
+from stretto.web.application import application
 from stretto.web.local.access import ServerAccess, write_kubeconfig
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from stretto.web.local.serving import LocalServer, Site
@@ -40,7 +40,7 @@ class ServedCluster:
         parts = LocalParts(controllers=full, plane=plane)
         cluster = LocalClusterProcess(self._server, store, clock, parts)
         listener = listening("127.0.0.1", 0)
-        site = Site(application(api_routes(self.handle)), listener)
+        site = Site(application(self.handle), listener)
         self._process = LocalServer([site], cluster)
         #: The port.
         self.port: int = listener.getsockname()[1]

@@ -60,73 +60,67 @@ def _own(value: Any, kind: ValueType, node: FieldSet) -> bool:
 def compare(old: Any, new: Any, kind: ValueType) -> FieldChanges:
     """How a value differs from an older one."""
     found = FieldChanges()
-    _compare(old, new, kind, _Nodes(found.added, found.modified, found.removed))
+    _compare(old, new, kind, (found.added, found.modified, found.removed))
     return found
 
 
-@dataclass(frozen=True)
-class _Nodes:
-    """The nodes of one path in the three sets."""
-
-    #: Added.
-    added: FieldSet
-    #: Modified.
-    modified: FieldSet
-    #: Removed.
-    removed: FieldSet
+_Nodes = tuple[FieldSet, FieldSet, FieldSet]
+"""The nodes of one path in the three sets: added, modified, removed."""
 
 
-def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> str:
-    """Compare two values; returns which set their own path belongs to."""
+def _compare(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> bool:
+    """Compare two values that are not missing; returns whether their own path is modified."""
     if old is new:
-        return ""
-    kind = atom(kind, old if new in (MISSING, None) else new)
+        return False
+    kind = atom(kind, old if new is None else new)
     shapes = {type(each) for each in (old, new) if isinstance(each, dict | list) and each}
     if is_leaf(kind) or len(shapes) != 1:
-        return _leaf(old, new)
+        return bool(old != new)
     if dict in shapes:
-        _compare_members(old, new, kind, nodes)
+        before = old if isinstance(old, dict) else {}
+        after = new if isinstance(new, dict) else {}
+        for name in before.keys() | after.keys():
+            pair = before.get(name, MISSING), after.get(name, MISSING)
+            _descend(fieldset.field(name), pair, member_type(kind, name) or ANY, nodes)
     else:
-        _compare_items(old, new, kind, nodes)
-    if old is MISSING:
-        return "added"
-    return "removed" if new is MISSING else ""
-
-
-def _leaf(old: Any, new: Any) -> str:
-    if old is MISSING:
-        return "added"
-    if new is MISSING:
-        return "removed"
-    return "" if old == new else "modified"
-
-
-def _compare_members(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> None:
-    before = old if isinstance(old, dict) else {}
-    after = new if isinstance(new, dict) else {}
-    for name in before.keys() | after.keys():
-        inner = member_type(kind, name) or ANY
-        pair = before.get(name, MISSING), after.get(name, MISSING)
-        _descend(fieldset.field(name), pair, inner, nodes)
-
-
-def _compare_items(old: Any, new: Any, kind: ValueType, nodes: _Nodes) -> None:
-    before = dict(items(kind, old)) if isinstance(old, list) else {}
-    after = dict(items(kind, new)) if isinstance(new, list) else {}
-    for element in before.keys() | after.keys():
-        pair = before.get(element, MISSING), after.get(element, MISSING)
-        _descend(element, pair, kind.item or ANY, nodes)
+        before = dict(items(kind, old)) if isinstance(old, list) else {}
+        after = dict(items(kind, new)) if isinstance(new, list) else {}
+        for element in before.keys() | after.keys():
+            pair = before.get(element, MISSING), after.get(element, MISSING)
+            _descend(element, pair, kind.item or ANY, nodes)
+    return False
 
 
 def _descend(element: str, pair: tuple[Any, Any], kind: ValueType, nodes: _Nodes) -> None:
-    below = _Nodes({}, {}, {})
-    word = _compare(*pair, kind, below)
-    for name, node, inner in (
-        ("added", nodes.added, below.added),
-        ("modified", nodes.modified, below.modified),
-        ("removed", nodes.removed, below.removed),
-    ):
-        if word == name:
-            node[element] = {fieldset.SELF: {}, **inner} if inner else {}
-        elif inner:
+    old, new = pair
+    if old is MISSING:
+        nodes[0][element] = _all_of(new, kind)
+        return
+    if new is MISSING:
+        nodes[2][element] = _all_of(old, kind)
+        return
+    below: _Nodes = ({}, {}, {})
+    modified = _compare(old, new, kind, below)
+    if modified:
+        nodes[1][element] = {}
+    for node, inner in zip(nodes, below, strict=True):
+        if inner:
             node[element] = inner
+
+
+def _all_of(value: Any, kind: ValueType) -> FieldSet:
+    """The node of a value that only one side has, with all that it contains."""
+    if not isinstance(value, dict | list) or not value:
+        return {}
+    kind = atom(kind, value)
+    if is_leaf(kind):
+        return {}
+    found: FieldSet = {fieldset.SELF: {}}
+    if isinstance(value, dict):
+        for name, each in value.items():
+            found[fieldset.field(name)] = _all_of(each, member_type(kind, name) or ANY)
+    else:
+        inner = kind.item or ANY
+        for element, each in items(kind, value):
+            found[element] = _all_of(each, inner)
+    return found

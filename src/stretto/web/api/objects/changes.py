@@ -32,6 +32,16 @@ def shape(call: Call, item: Json) -> Json:
     return {"kind": kind.kind, "apiVersion": kind.api_version, **rest}
 
 
+def is_canonical(resource: ServedResource) -> bool:
+    """Whether the store keeps the objects of a resource as Go would encode them."""
+    return resource.definition is None and resource.kind == resource.stored
+
+
+def canonical(call: Call, item: Json) -> Json:
+    """An object as the store keeps it."""
+    return shape(call, item) if is_canonical(call.resource) else item
+
+
 def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
     """Refuse a change of another version or of another object with the same name."""
     metadata, resource = item["metadata"], call.resource

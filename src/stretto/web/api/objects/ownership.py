@@ -1,5 +1,6 @@
 """Owners of fields through writes: ``metadata.managedFields`` of updates."""
 
+from functools import cache
 from typing import Any, Final
 
 from stretto.api.edit.apply.managers import (
@@ -12,6 +13,7 @@ from stretto.api.edit.apply.managers import (
 from stretto.api.edit.apply.walking import ApplyError
 from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.resources import ServedResource
@@ -53,6 +55,12 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
         metadata["managedFields"] = encode_managers(managers)
 
 
+def own_new(state: ApiState, call: Call, item: Json) -> None:
+    """Set the managers of the fields of a new object."""
+    resource = call.resource
+    own(state, call, blank(call) if resource.definition else _empty(resource.struct), item)
+
+
 def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json) -> None:
     """Set the managers after the server itself has written a status."""
     key = ManagerKey("kube-apiserver", "Update", resource.kind.api_version, "status")
@@ -86,3 +94,9 @@ def blank(call: Call) -> Json:
     if call.resource.definition is not None:
         return {"metadata": {}}
     return decode({}, call.resource.struct, Decoding())
+
+
+@cache
+def _empty(kind: StructType) -> Json:
+    """As ``blank``, for reading only."""
+    return decode({}, kind, Decoding())

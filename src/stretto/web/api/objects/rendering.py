@@ -12,6 +12,7 @@ from stretto.stores.store import Record
 
 Json = dict[str, Any]
 
+_RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 ASSIGNED: Final = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "selfLink")
 """Metadata that the store holds outside the body."""
 
@@ -35,6 +36,39 @@ def rendered(record: Record) -> Json:
         item["spec"] = {**(item.get("spec") or {}), "nodeName": record.node}
     kind = record.kind
     return {"kind": kind.kind, "apiVersion": kind.api_version, **item, "metadata": metadata}
+
+
+def item_text(record: Record) -> bytes:
+    """The object of a record in a list: its JSON without kind and version.
+
+    Only metadata and, for a bound pod, the spec are read; all else is copied.
+    """
+    item = _RAW(record.body)
+    item.pop("kind", None)
+    item.pop("apiVersion", None)
+    metadata = _RAW(item["metadata"]) if "metadata" in item else {}
+    metadata["name"] = _text(record.name)
+    if record.namespace:
+        metadata["namespace"] = _text(record.namespace)
+    metadata["uid"] = _text(record.uid)
+    metadata["resourceVersion"] = msgspec.Raw(f'"{record.version}"')
+    if record.created:
+        metadata["creationTimestamp"] = _text(_seconds(record.created))
+    if record.deleting:
+        metadata["deletionTimestamp"] = _text(_seconds(record.deleting))
+    if record.annotations:
+        stated = msgspec.json.decode(metadata.get("annotations", b"{}"))
+        metadata["annotations"] = _text({**stated, **record.annotations})
+    item["metadata"] = _text(metadata)
+    if record.node:
+        spec = _RAW(item["spec"]) if "spec" in item else {}
+        spec["nodeName"] = _text(record.node)
+        item["spec"] = _text(spec)
+    return msgspec.json.encode(item)
+
+
+def _text(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
 
 
 def _seconds(time: str) -> str:

@@ -7,15 +7,16 @@ from typing import Any
 from stretto.stores.store import Record
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, expired, too_new
-from stretto.web.api.message import ApiResponse
-from stretto.web.api.negotiation import Accepted, encoded
-from stretto.web.api.objects.changes import shape
+from stretto.web.api.message import Answer, ApiResponse
+from stretto.web.api.negotiation import PLAIN, Accepted, encoded
+from stretto.web.api.objects.changes import is_canonical, shape
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
 from stretto.web.api.selection.pages import PageToken, Snapshots, decode_token, encode_token
 from stretto.web.api.state import ApiState
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import LIST_FORMS, accept, metadata_only
+from stretto.web.api.verbs.texts import text_list
 
 Json = dict[str, Any]
 
@@ -30,11 +31,14 @@ class ListPage:
     metadata: Json
 
 
-def lists(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
+def lists(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """List objects."""
     selection = selection_of(call)
     accepted = accept(call, LIST_FORMS)
-    return list_answer(state, call, page_of(state, call, snapshots, selection), accepted)
+    page = page_of(state, call, snapshots, selection)
+    if accepted == PLAIN and is_canonical(call.resource):
+        return text_list(call, page.metadata, page.records)
+    return list_answer(state, call, page, accepted)
 
 
 def page_of(state: ApiState, call: Call, snapshots: Snapshots, selection: Selection) -> ListPage:

@@ -1,0 +1,58 @@
+"""Waits for durability: one transaction for all requests that are waiting."""
+
+import asyncio
+from collections.abc import Callable
+
+from stretto.stores.embedded.sqlite import SqliteStore
+from stretto.stores.store import Store
+from stretto.web.application import Settled, at_once
+
+
+class WriteBarrier:
+    """Makes the writes of many requests durable together.
+
+    Requests that are ready in one turn of the event loop write first; the flush follows in the next
+    turn, and all of them are answered after it.
+    """
+
+    def __init__(self, is_pending: Callable[[], bool], flush: Callable[[], None]) -> None:
+        """Over a store that writes in groups.
+
+        Args:
+            is_pending: whether there are writes that are not durable yet.
+            flush: makes them durable; it raises if they may be lost.
+        """
+        self._is_pending = is_pending
+        self._flush = flush
+        self._waiting: asyncio.Future[None] | None = None
+
+    async def settled(self) -> None:
+        """Wait until everything that was written so far is durable.
+
+        Raises:
+            StrettoError: the writes may be lost.
+        """
+        if self._waiting is None:
+            if not self._is_pending():
+                return
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            loop.call_soon(self._run)
+        await asyncio.shield(self._waiting)
+
+    def _run(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        assert waiting is not None
+        try:
+            self._flush()
+        except Exception as error:  # noqa: BLE001 - every waiting request gets it
+            waiting.set_exception(error)
+        else:
+            waiting.set_result(None)
+
+
+def settling(store: Store) -> Settled:
+    """Waits until everything that was written to a store is durable."""
+    if not isinstance(store, SqliteStore):
+        return at_once
+    return WriteBarrier(lambda: store.is_pending, store.flush).settled
