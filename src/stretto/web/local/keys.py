@@ -10,6 +10,7 @@ from stretto.base.errors import InputError
 from stretto.base.tokens import new_token
 from stretto.serving.certificates import CertificateSubject, Use, write_key, write_pair
 from stretto.serving.configuration import TlsFiles
+from stretto.web.api.authn.users import MASTERS, TokenTable, User
 
 _AUTHORITY_DAYS: Final = 3650
 _SERVING_DAYS: Final = 365
@@ -57,6 +58,11 @@ class ServerKeys:
     def accounts(self) -> Path:
         """The key that signs tokens of ServiceAccounts."""
         return self.folder / "accounts.key"
+
+    @property
+    def administrator(self) -> TokenTable:
+        """The token and its user."""
+        return TokenTable({self.token: User("kubernetes-admin", "", (MASTERS,))})
 
     @property
     def tls(self) -> TlsFiles:

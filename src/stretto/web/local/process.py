@@ -8,7 +8,6 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.serving.sockets import LOOPBACK, listening
 from stretto.stores.store import Store
-from stretto.web.api.authn.users import MASTERS, TokenTable, User
 from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.application import application
 from stretto.web.local.access import ServerAccess, write_kubeconfig
@@ -58,11 +57,9 @@ def serve_local(
         InputError: a port is in use, or the kubeconfig cannot be written.
     """
     keys = options.keys
-    admin = User("kubernetes-admin", "", (MASTERS,))
-    tokens = TokenTable({keys.token: admin})
     with listening(LOOPBACK, options.port) as listener:
         settings = ApiSettings(
-            clock, rng.child("api"), tokens, accounts_key=keys.accounts.read_bytes()
+            clock, rng.child("api"), keys.administrator, accounts_key=keys.accounts.read_bytes()
         )
         server = ApiServer(store, settings)
         authority = keys.authority.cert.read_bytes()

@@ -8,14 +8,14 @@ from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import bad_request
-from stretto.web.api.message import ApiResponse
+from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.reading import parse_body
-from stretto.web.api.selection.options import selection_of
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
-from stretto.web.api.verbs.lists import list_answer, page_of
+from stretto.web.api.verbs.lists import page_of
+from stretto.web.api.verbs.pages import list_answer
 from stretto.web.api.verbs.removal import DeleteOptions, remove
 
 Json = dict[str, Any]
@@ -107,12 +107,11 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
     return answer(state, call, status)
 
 
-def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> ApiResponse:
+def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """Delete the selected objects, or a page of them; answers with them as a list."""
     options = read_options(call)
-    selection = selection_of(call)
+    page = page_of(state, call, snapshots)
     accepted = accept(call, LIST_FORMS)
-    page = page_of(state, call, snapshots, selection)
     for record in page.records:
         stored = state.storage.find(call.resource.stored, record.namespace, record.name)
         if stored is not None:

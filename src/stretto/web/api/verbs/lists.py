@@ -1,52 +1,35 @@
 """GET of a collection: selection, pages and versions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stretto.stores.store import Record
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, expired, too_new
-from stretto.web.api.message import Answer, ApiResponse
-from stretto.web.api.negotiation import PLAIN, Accepted, encoded
-from stretto.web.api.objects.changes import is_canonical, shape
+from stretto.web.api.message import Answer
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
 from stretto.web.api.selection.pages import PageToken, Snapshots, decode_token, encode_token
 from stretto.web.api.state import ApiState
-from stretto.web.api.tables.rows import table_of
-from stretto.web.api.verbs.answers import LIST_FORMS, accept, metadata_only
-from stretto.web.api.verbs.texts import text_list
+from stretto.web.api.verbs.answers import LIST_FORMS, accept
+from stretto.web.api.verbs.pages import ListPage, list_answer
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ListPage:
-    """One page of a list."""
-
-    #: Its records.
-    records: Sequence[Record]
-    #: Metadata of the list.
-    metadata: Json
-
-
 def lists(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     """List objects."""
-    selection = selection_of(call)
-    accepted = accept(call, LIST_FORMS)
-    page = page_of(state, call, snapshots, selection)
-    if accepted == PLAIN and is_canonical(call.resource):
-        return text_list(call, page.metadata, page.records)
-    return list_answer(state, call, page, accepted)
+    page = page_of(state, call, snapshots)
+    return list_answer(state, call, page, accept(call, LIST_FORMS))
 
 
-def page_of(state: ApiState, call: Call, snapshots: Snapshots, selection: Selection) -> ListPage:
+def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
     """The page that a request selects.
 
     Raises:
         ApiError: its version or its token is not valid.
     """
+    selection = selection_of(call)
     start = ""
     if selection.token:
         if selection.version and selection.version != "0":
@@ -65,33 +48,6 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots, selection: Select
             metadata["remainingItemCount"] = left
         snapshots.keep(call.resource.stored, version, records)
     return ListPage(items, metadata)
-
-
-def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted) -> ApiResponse:
-    """A page in the form that the client accepts."""
-    found = [shape(call, rendered(each)) for each in page.records]
-    if accepted.form == "Table":
-        table = table_of(state, call, found, page.metadata, accepted)
-        return encoded(table, accepted, 200, call.warnings)
-    if accepted.form == "PartialObjectMetadataList":
-        body = {
-            "kind": "PartialObjectMetadataList",
-            "apiVersion": f"meta.k8s.io/{accepted.version}",
-            "metadata": page.metadata,
-            "items": [metadata_only(each, accepted) for each in found] or None,
-        }
-        return encoded(body, accepted, 200, call.warnings)
-    kind = call.resource.kind
-    if call.resource.definition is None:
-        for each in found:
-            del each["kind"], each["apiVersion"]
-    body = {
-        "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
-        "apiVersion": kind.api_version,
-        "metadata": page.metadata,
-        "items": found,
-    }
-    return encoded(body, accepted, 200, call.warnings)
 
 
 def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequence[Record], int]:
