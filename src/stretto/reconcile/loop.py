@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.clock import Clock
-from stretto.base.errors import StrettoError, UnreachableError
+from stretto.base.errors import StrettoError, WentBackError
 from stretto.reconcile.cache import Change, StoreCache
 from stretto.reconcile.queue import DelayQueue
 from stretto.reconcile.reconciler import Later, Reconciler, RetryError
@@ -172,20 +172,38 @@ class ReconcileLoop:
             changes, self._changes[:] = tuple(self._changes), ()
             for change in changes:
                 for controller, queue in zip(self._controllers, self._queues, strict=True):
-                    for key in controller.affected(change):
-                        if isinstance(key, Later):
-                            queue.add(key.key, now + key.delay)
-                        else:
-                            queue.add(key, now)
+                    self._offer(change, controller, queue, now)
+
+    def _offer(
+        self, change: Change, controller: Reconciler, queue: DelayQueue[Hashable], now: float
+    ) -> None:
+        """Make due what a change affects; a malformed object must not stop the others."""
+        try:
+            for key in controller.affected(change):
+                if isinstance(key, Later):
+                    queue.add(key.key, now + key.delay)
+                else:
+                    queue.add(key, now)
+        except StrettoError:
+            raise  # the change would be lost: the caller begins with fresh lists
+        except Exception:  # noqa: BLE001
+            place = f"{change.kind.kind} {'/'.join(change.object.name)} of {change.source}"
+            _LOG.exception("%s: %s is ignored", controller.name, place)
 
     def _poll(self, name: str, cache: StoreCache, now: float) -> None:
-        """Read one store; one that does not answer is left alone for a while."""
+        """Read one store; one that does not answer, or not sensibly, is left alone for a while.
+
+        Raises:
+            WentBackError: it was restored from an older state.
+        """
         if self._silent.get(name, now) > now:
             return
         try:
             cache.poll(now)
             self._silent.pop(name, None)
-        except UnreachableError as error:
+        except WentBackError:
+            raise  # the caches are of no use any more
+        except StrettoError as error:
             self._silent[name] = now + SILENCE
             _LOG.warning("store %s: %s; read again in %g s", name, error, SILENCE)
 

@@ -4,12 +4,14 @@ import json
 
 import pytest
 
-from stretto.api.wire.kinds import CONFIG_MAP
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, Kind
 from stretto.base.clock import ManualClock
+from stretto.base.errors import NotAllowedError
 from stretto.base.rng import Rng
 from stretto.reconcile.cache import Change, StoreCache
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Patch
+from stretto.stores.store import EVERYTHING, Deletion, Listing, ListOptions, Patch
+from stretto.stores.wrapper import StoreWrapper
 
 
 class Seen(list[str]):
@@ -95,3 +97,38 @@ def test_a_kind_that_is_no_longer_followed_counts_as_deleted(
     cache.unfollow(CONFIG_MAP)
     assert seen == ["added a", "gone a"]
     assert cache.kinds == ()
+
+
+def in_space(space: str, name: str) -> bytes:
+    return json.dumps({"metadata": {"namespace": space, "name": name}}).encode()
+
+
+def test_one_namespace_of_a_kind_can_be_followed_until_all_of_it_is(
+    cache: StoreCache, store: MemoryStore
+) -> None:
+    store.create(CONFIG_MAP, [in_space("system", "a"), in_space("other", "b")])
+    cache.follow_in(CONFIG_MAP, "system")
+    cache.poll(0.0)
+    assert [each.name for each in cache.follow_in(CONFIG_MAP, "system")] == [("system", "a")]
+    cache.follow(CONFIG_MAP)
+    cache.poll(0.0)
+    assert len(cache.follow(CONFIG_MAP)) == 2
+
+
+class Forbidding(StoreWrapper):
+    """Allows to list nothing but ConfigMaps."""
+
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
+        if kind != CONFIG_MAP:
+            raise NotAllowedError(f"list {kind.resource}", "forbidden")
+        return super().list(kind, selection)
+
+
+def test_a_kind_that_may_not_be_read_does_not_stop_the_others(store: MemoryStore) -> None:
+    cache = StoreCache("host", Forbidding(store), lambda _: None)
+    cache.follow(NODE)
+    cache.follow(CONFIG_MAP)
+    put(store, "a")
+    cache.poll(0.0)
+    assert len(cache.follow(CONFIG_MAP)) == 1
+    assert list(cache.refused) == [NODE]

@@ -123,3 +123,48 @@ def test_the_objects_of_a_removed_store_count_as_deleted() -> None:
     world.loop.remove_store("host")
     world.loop.step()
     assert len(recorder.times) == 2
+
+
+def test_a_step_ends_after_the_given_number_of_reconciliations() -> None:
+    world = World(recorder := Recorder())
+    for name in ("a", "b", "c"):
+        world.loop.make_due(recorder.name, name)
+    assert world.loop.step(2) == 2
+    assert world.loop.lengths(world.clock.monotonic()) == {"recorder": (1, 0)}
+
+
+def test_a_key_that_another_thread_posts_wakes_the_loop_and_is_reconciled() -> None:
+    woken: list[bool] = []
+    loop = ReconcileLoop(ManualClock(), wake=lambda: woken.append(True))
+    loop.add_controllers([Recorder()])
+    loop.post("recorder", "key")
+    assert (loop.step(), woken) == (1, [True])
+    assert loop.counts["recorder", "ok"] == 1
+
+
+def test_failed_keys_are_counted_until_they_succeed() -> None:
+    world = World(recorder := Recorder(failures=1))
+    world.loop.make_due(recorder.name, "a")
+    world.loop.step()
+    assert world.loop.failed() == {"recorder": 1}
+    world.run(6.0)
+    assert world.loop.failed() == {}
+
+
+class Narrow(Recorder):
+    """Understands ConfigMaps with data only."""
+
+    name = "narrow"
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        return [change.object.fields["data"]["key"]]
+
+
+def test_an_object_that_a_controller_does_not_understand_stops_no_other() -> None:
+    world = World(recorder := Recorder())
+    world.loop.add_controllers([narrow := Narrow()])
+    world.create("odd")
+    body = {"metadata": {"name": "fine"}, "data": {"key": "a"}}
+    world.store.create(CONFIG_MAP, [json.dumps(body).encode()])
+    world.loop.step()
+    assert (len(recorder.times), len(narrow.times)) == (2, 1)

@@ -86,6 +86,7 @@ class FederationDaemon:
         self._published = PublishedMetrics()
         self._pulse = DaemonPulse(clock)
         self._leading: LeaderThread | None = None
+        self._webhooks = HttpWebhookClient(clock)
         self._news = threading.Event()
         self._federation: Federation | None = None
         self._is_synced = False
@@ -105,6 +106,7 @@ class FederationDaemon:
         """
         self._should_stop = should_stop
         with ExitStack() as stack:
+            stack.callback(self._webhooks.close)
             if self._config.address:
                 self.port = stack.enter_context(self._probes()).port
             if self._elector is not None:
@@ -170,9 +172,7 @@ class FederationDaemon:
     def _started(self, host: Store) -> Federation:
         """Controllers that remember nothing."""
         config = self._config
-        parts = FederationParts(
-            HttpWebhookClient(self._clock), THREADS, self._news.set, config.share
-        )
+        parts = FederationParts(self._webhooks, THREADS, self._news.set, config.share)
         connector = KubeConnector(Rng(0).child("members"), may_write=self._leads)
         return Federation(host, self._clock, config.settings, connector, parts)
 
