@@ -24,12 +24,14 @@ from stretto.framework.preemption import terms as terms_module
 from stretto.framework.preemption.finder import VictimFinder
 from stretto.framework.preemption.terms import PriorityTerms, ReclaimTerms
 from stretto.framework.preemption.tiers import VictimSearchResult
+from stretto.framework.profile.overcommit import OvercommitPool
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.ingest.ingest import Ingest
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.promises import NodeRatio
 from stretto.state.victims.rules import UNPROTECTED
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.embedded.journal import SqliteJournal
@@ -68,6 +70,8 @@ FOUND: dict[str, int] = {
     "reclaim_ignores_priority_where_it_comes_first": 213,
     "an_over_committed_node_loses_its_most_important_pods": 97,
     "pods_are_moved_to_empty_nodes": 13,
+    "exclusive_cores_are_promised_several_times": 302,
+    "a_ratio_above_the_cap_is_applied": 156,
 }
 
 
@@ -133,7 +137,22 @@ def gangs_are_bound_pod_by_pod(patch: pytest.MonkeyPatch) -> None:
 @plant
 def the_binder_does_not_check_fit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PlanJudge, "_grant_all", lambda self, plan: False)
-    patch.setattr(Ledger, "fits", lambda self, slot, amounts: bool(self.slots.live[slot]))
+    patch.setattr(Ledger, "fits", lambda self, slot, amounts, **_: bool(self.slots.live[slot]))
+
+
+@plant
+def exclusive_cores_are_promised_several_times(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PodCharges, "_hold", lambda self, row, slot, pod: None)
+    patch.setattr(Ledger, "alloc_with", lambda self, slot, exclusive: self.alloc[slot])
+
+
+@plant
+def a_ratio_above_the_cap_is_applied(patch: pytest.MonkeyPatch) -> None:
+    def choose(original: Any, self: OvercommitPool, *more: Any) -> NodeRatio:
+        found: NodeRatio = original(self, *more)
+        return found._replace(ratio=found.cap + 1.0)
+
+    wrap(patch, OvercommitPool, "choose", choose)
 
 
 @plant

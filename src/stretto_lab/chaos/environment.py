@@ -5,7 +5,6 @@ A crash drops the component that was at work. Its successor has to recover by it
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
@@ -17,11 +16,8 @@ from stretto_lab.chaos.draws.faults import Fault, FaultDraw
 from stretto_lab.chaos.laws.laws import Laws
 from stretto_lab.chaos.laws.truth import TrueState
 from stretto_lab.chaos.network import ChaosStore, SlowPlane
-from stretto_lab.chaos.setup import ChaosSetup
+from stretto_lab.chaos.setup import START, ChaosSetup
 from stretto_lab.chaos.world import ChaosWorld
-
-START: Final = 1000.0
-"""Clock time of the first step."""
 
 
 class ChaosEnvironment:

@@ -19,9 +19,9 @@ from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure
 from stretto_lab.chaos.draws.faults import Fault
-from stretto_lab.chaos.environment import START, ChaosEnvironment
+from stretto_lab.chaos.environment import ChaosEnvironment
 from stretto_lab.chaos.laws.liveness import check_rest, releases
-from stretto_lab.chaos.setup import HOSTS_FAILPOINT, ChaosSetup, draw
+from stretto_lab.chaos.setup import HOSTS_FAILPOINT, START, ChaosSetup, draw
 from stretto_lab.chaos.trace import TraceHash
 
 HEALED_WITHIN: Final = 60.0

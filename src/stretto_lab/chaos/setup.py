@@ -18,11 +18,14 @@ from stretto.framework.profile.profile import Profile, load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.state.work.claims import CommitMode, ConflictMode
 from stretto_lab.chaos.draws.affinity import GroupAffinity
+from stretto_lab.chaos.draws.overcommit import OvercommitDraw
 from stretto_lab.chaos.draws.pods import NodeShapeDraw, PodRequest
 from stretto_lab.chaos.draws.preemption import PreemptionDraw
 from stretto_lab.chaos.draws.queues import QueueDraw
 from stretto_lab.chaos.draws.sub_clusters import SubClusterDraw
 
+START: Final = 1000.0
+"""Clock time of the first step, in seconds."""
 HOSTS_FAILPOINT: Final = "hosts.answered"
 """Passed where hosts have answered and nothing is confirmed; only if hosts decide."""
 FAILPOINTS: Final = (
@@ -176,7 +179,9 @@ class ChaosSetup(msgspec.Struct, frozen=True):
         """Configuration of the plane."""
         preemption = PreemptionDraw(self.seed)
         profile = msgspec.structs.replace(
-            SubClusterDraw(self.seed).rules(_profile(self.profile)),
+            OvercommitDraw(self.seed).rules(
+                SubClusterDraw(self.seed).rules(_profile(self.profile))
+            ),
             conflicts=self.conflicts,
             commit=self.commit,
             preemption=preemption.rules,
@@ -239,7 +244,7 @@ def draw(seed: int) -> ChaosSetup:
         },
         odds=_swarm(rng, SHARED_ODDS, 0.5) | _swarm(Rng(seed).child("hosts odds"), HOST_ODDS, 0.5),
     )
-    return drawn if drawn.profile == EXACT else _with_pools(drawn)
+    return drawn if drawn.profile == EXACT else _with_overcommit(_with_pools(drawn))
 
 
 def _rules(seed: int, profile: str, with_gpus: bool) -> str:
@@ -321,6 +326,19 @@ def _with_pools(drawn: ChaosSetup) -> ChaosSetup:
         requests=tuple(
             replace(request, best_effort=rng.random() < 0.5) for request in drawn.requests
         ),
+    )
+
+
+def _with_overcommit(drawn: ChaosSetup) -> ChaosSetup:
+    """Add node pools that promise more than they have; exact profiles do not support them."""
+    overcommit = OvercommitDraw(drawn.seed)
+    if not overcommit.exists:
+        return drawn
+    return msgspec.structs.replace(
+        drawn,
+        fleet=overcommit.fleet(drawn.fleet),
+        requests=overcommit.add_extras(drawn.requests),
+        weights={**drawn.weights, **overcommit.weights()},
     )
 
 

@@ -15,6 +15,8 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.rng import Rng
 from stretto.stores.store import Bind, Deletion, Patch, Record, Replies, Store, WriteOutcome
 from stretto_lab.chaos.draws.faults import FaultDraw
+from stretto_lab.chaos.draws.overcommit import CHANGES as OVERCOMMIT_CHANGES
+from stretto_lab.chaos.draws.overcommit import OvercommitDraw
 from stretto_lab.chaos.draws.pods import (
     ALL_TOGETHER,
     NodeShapeDraw,
@@ -28,7 +30,7 @@ from stretto_lab.chaos.draws.pods import (
 from stretto_lab.chaos.draws.preemption import CHANGES as PREEMPTION_CHANGES
 from stretto_lab.chaos.draws.preemption import PreemptionDraw
 from stretto_lab.chaos.draws.queues import QueueDraw
-from stretto_lab.chaos.setup import ChaosSetup
+from stretto_lab.chaos.setup import START, ChaosSetup
 
 MOST_PODS: Final = 48
 """Pods beyond which each new pod deletes another: small worlds cause more conflicts."""
@@ -86,6 +88,10 @@ class ChaosWorld:
         self.foreign_bound: set[str] = set()
         #: Draws of preemption: rules, budgets, and pods with finalizers.
         self.preemption = PreemptionDraw(setup.seed)
+        #: Draws of overcommit: pools, ratios, reports.
+        self.overcommit = OvercommitDraw(setup.seed)
+        #: Wall time by the world's own clock, in seconds since 1970.
+        self.seconds = START
         #: Number of changes so far.
         self.changes = 0
         #: Draws of queues.
@@ -118,6 +124,7 @@ class ChaosWorld:
         rng = Rng(self._setup.seed).child("turn", step)
         self.recreate_evicted()
         seconds = rng.choice(self._setup.ticks)
+        self.seconds += seconds
         pace = self._setup.pace
         number = int(pace) + (rng.random() < pace - int(pace)) if self._kinds else 0
         if rng.random() < 0.02:
@@ -133,6 +140,8 @@ class ChaosWorld:
         """The method for a change, here or in the draws of queues and preemption."""
         if name in PREEMPTION_CHANGES:
             return self.preemption.change(name, lambda: self.store)
+        if name in OVERCOMMIT_CHANGES:
+            return self.overcommit.change(name, self)
         if name.endswith("_queue"):
             verb = getattr(self.queues, name.removesuffix("_queue"))
             return lambda: verb(self.store, self._rng)

@@ -12,8 +12,9 @@ import msgspec
 from stretto.api.types.handover_annotations import BEST_EFFORT, RESOURCE_TYPE
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.control.dispatcher.membership import GROUP_NAME
+from stretto.framework.profile.overcommit import POOL_LABEL
 from stretto.framework.profile.settings import ALL_MEMBERS
-from stretto.state.classes.annotations import RESERVATION, RESERVATION_TTL
+from stretto.state.classes.annotations import DEDICATED, QOS_LEVEL, RESERVATION, RESERVATION_TTL
 from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster.config import GPU_PRODUCT, SCHEDULER_NAME
@@ -22,6 +23,8 @@ from stretto_lab.chaos.draws.affinity import LABEL, GroupAffinity, spec_of
 MIB: Final = 1 << 20
 WIDGET: Final = "example.com/widget"
 """Extended resource of some nodes."""
+OVERCOMMITTED: Final = "chaos"
+"""Value of the pool label of overcommitted nodes."""
 WHOLE: Final = 1000
 """Milli of a whole GPU."""
 
@@ -51,6 +54,14 @@ class NodeShapeDraw(msgspec.Struct, frozen=True):
     cordoned: bool = False
     #: Milli-CPU of its best-effort pool; 0 without a report of its agent.
     reclaimed: int = 0
+    #: Highest ratio of promised to real CPU; 1 without overcommit.
+    cap: float = 1.0
+
+    def promised(self, requests: Iterable["PodRequest"]) -> int:
+        """Milli-CPU that it may promise to pods, of which some hold theirs exclusively."""
+        held = sum(request.cpu for request in requests if request.exclusive)
+        rest = max(self.cpu - held, 0)
+        return self.cpu + int(rest * self.cap) - rest
 
 
 class PodRequest(msgspec.Struct, frozen=True):
@@ -80,6 +91,8 @@ class PodRequest(msgspec.Struct, frozen=True):
     rule: GroupAffinity = GroupAffinity.FREE
     #: Whether CPU and memory come from the node's pool.
     best_effort: bool = False
+    #: Whether its cores are exclusive.
+    exclusive: bool = False
 
 
 class PodRole(msgspec.Struct, frozen=True):
@@ -123,6 +136,8 @@ def node_json(name: str, shape: NodeShapeDraw) -> bytes:
     """A node as JSON for a store."""
     labels = {"kubernetes.io/hostname": name, "pool": shape.pool}
     labels["topology.kubernetes.io/zone"] = shape.zone
+    if shape.cap > 1.0:
+        labels[POOL_LABEL] = OVERCOMMITTED
     amounts = {"cpu": f"{shape.cpu}m", "memory": f"{shape.memory}Mi", "pods": str(shape.pods)}
     if shape.widgets:
         amounts[WIDGET] = str(shape.widgets)
@@ -137,10 +152,14 @@ def node_json(name: str, shape: NodeShapeDraw) -> bytes:
     return _json("v1", "Node", {"name": name, "labels": labels}, spec, {"allocatable": amounts})
 
 
-def report_json(name: str, shape: NodeShapeDraw) -> bytes:
-    """The report of a node agent on its pool, as JSON for a store."""
+def report_json(name: str, shape: NodeShapeDraw, metric: dict[str, Any] | None = None) -> bytes:
+    """The report of a node agent on its pool and its use, as JSON for a store."""
     amounts = {"cpu": f"{shape.reclaimed}m", "memory": f"{POOL_MEMORY}Mi", "pods": str(POOL_PODS)}
-    kind, status = CUSTOM_NODE_RESOURCE, {"resources": {"allocatable": amounts}}
+    kind, status = CUSTOM_NODE_RESOURCE, dict[str, Any]()
+    if shape.reclaimed:
+        status["resources"] = {"allocatable": amounts}
+    if metric is not None:
+        status["nodeMetricStatus"] = metric
     return _json(kind.api_version, kind.kind, {"name": name}, {}, status)
 
 
@@ -150,6 +169,8 @@ def pod_json(name: str, request: PodRequest, role: PodRole) -> bytes:
     labels = {"app": role.app}
     if role.agrees:
         annotations[CAN_BE_PREEMPTED] = role.agrees
+    if request.exclusive:
+        annotations[QOS_LEVEL] = DEDICATED
     if request.best_effort:
         annotations[RESOURCE_TYPE] = BEST_EFFORT
     requests = {"cpu": f"{request.cpu}m", "memory": f"{request.memory}Mi"}
@@ -221,7 +242,11 @@ def overruns(shape: NodeShapeDraw, pod_requests: Iterable[PodRequest], last: Pod
     same_pool = [request for request in requests if request.best_effort == last.best_effort]
     pooled, reported = last.best_effort, shape.reclaimed > 0
     sums = {
-        "cpu": (sum(a.cpu for a in same_pool), shape.reclaimed if pooled else shape.cpu, last.cpu),
+        "cpu": (
+            sum(a.cpu for a in same_pool),
+            shape.reclaimed if pooled else shape.promised(requests),
+            last.cpu,
+        ),
         "memory": (
             sum(a.memory for a in same_pool),
             POOL_MEMORY * reported if pooled else shape.memory,

@@ -15,6 +15,7 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.evictions import EvictionCause
 from stretto_lab.chaos.draws.affinity import allows_together
 from stretto_lab.chaos.draws.pods import WHOLE, NodeShapeDraw, PodRequest, admits, overruns
+from stretto_lab.chaos.laws.promises import as_promised_now
 from stretto_lab.chaos.laws.truth import TruePod, TrueState
 from stretto_lab.chaos.world import ChaosWorld
 
@@ -199,7 +200,7 @@ def _fits(
     plane: Plane, truth: TrueState, node: tuple[str, NodeShapeDraw], more: list[PodRequest]
 ) -> bool:
     """Whether equal pods fit on a node in addition to its pods."""
-    name, shape = node
+    name, shape = node[0], as_promised_now(plane, *node)
     pod_request = more[0]
     if not admits(shape, pod_request):
         return False

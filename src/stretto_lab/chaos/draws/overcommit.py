@@ -1,0 +1,131 @@
+"""Overcommit in the simulator: pools with a cap, ratios and reports that change, exclusive cores.
+
+The cap of a seed never changes, so the law compares claims with it in plain numbers. Ratios below
+it come and go: configured ones, coefficients by load, and measured ones from reports that may lie,
+come from other clocks, or hold amounts that cannot be read.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE_OVERCOMMIT_CONFIG
+from stretto.base.clock import timestamp
+from stretto.base.rng import Rng
+from stretto.framework.plugins.node_overcommitment import NodeOvercommitmentRule
+from stretto.framework.profile.overcommit import OvercommitPool, OvercommitRules, ScenarioRow
+from stretto.framework.profile.profile import Profile
+from stretto.stores.store import Deletion, Store
+from stretto_lab.chaos.draws.pods import OVERCOMMITTED, NodeShapeDraw, PodRequest, report_json
+
+SHARE: Final = 0.25
+"""Share of seeds with overcommit, among those whose profile supports it."""
+CHANGES: Final = ("set_ratio", "drop_ratio", "report_use")
+"""Changes of the world that concern overcommit."""
+USES: Final = ("0", "200m", "900m", "3", "64", "-1", "NaN", "much")
+"""CPU use in reports; the last three make a report invalid or are impossible."""
+LAGS: Final = (0.0, 0.0, -5.0, -400.0, 400.0)
+"""Seconds by which the clock of an agent differs."""
+
+
+class OvercommitDraw:
+    """Draws of a seed for overcommit, and the changes of the world."""
+
+    def __init__(self, seed: int) -> None:
+        """Draw from a separate stream."""
+        rng = Rng(seed).child("overcommit")
+        #: Whether the seed has overcommit.
+        self.exists = rng.random() < SHARE
+        #: Highest ratio of CPU.
+        self.cap = rng.choice((1.25, 2.0, 3.0)) if self.exists else 1.0
+        #: Share of requests with exclusive cores.
+        self.exclusive = rng.choice((0.0, 0.2, 0.5))
+        self._measured = rng.random() < 0.5
+        self._coefficients = rng.random() < 0.5
+        self._rng = rng
+
+    def weights(self) -> dict[str, float]:
+        """Weight of each change; none in a seed without overcommit, so its draws stay."""
+        return dict.fromkeys(CHANGES, 4.0) if self.exists else {}
+
+    def rules(self, profile: Profile) -> Profile:
+        """Return the profile with the pool; exact profiles do not support it."""
+        if not self.exists or profile.exact:
+            return profile
+        rows = (ScenarioRow({"cpu": 1.5}, below_load=0.3), ScenarioRow({"cpu": 1.1}))
+        pool = OvercommitPool(
+            caps={"cpu": self.cap},
+            scenarios=rows if self._coefficients else (),
+            measured=self._measured,
+        )
+        rule = NodeOvercommitmentRule({})
+        return msgspec.structs.replace(
+            profile,
+            overcommit=OvercommitRules({OVERCOMMITTED: pool}),
+            filters=(*profile.filters, rule),
+        )
+
+    def fleet(self, shapes: Sequence[NodeShapeDraw]) -> tuple[NodeShapeDraw, ...]:
+        """The nodes with the cap."""
+        return tuple(msgspec.structs.replace(shape, cap=self.cap) for shape in shapes)
+
+    def add_extras(self, requests: Sequence[PodRequest]) -> tuple[PodRequest, ...]:
+        """Let some pods have exclusive cores."""
+        return tuple(
+            msgspec.structs.replace(request, exclusive=True)
+            if not request.best_effort and self._rng.random() < self.exclusive
+            else request
+            for request in requests
+        )
+
+    def change(self, name: str, world: "OvercommittedWorld") -> Callable[[], object]:
+        """The change of a name, applied to a world."""
+        return lambda: getattr(self, f"_{name}")(world)
+
+    def _set_ratio(self, world: "OvercommittedWorld") -> None:
+        """Configure a ratio, which may exceed the cap or be no number."""
+        ratio = self._rng.choice(("1", "1.25", "1.5", "2", "9", "much"))
+        self._drop_ratio(world)
+        spec = {
+            "nodeOvercommitSelectorVal": OVERCOMMITTED,
+            "resourceOvercommitRatio": {"cpu": ratio},
+        }
+        body = msgspec.json.encode({"metadata": {"name": "chaos"}, "spec": spec})
+        world.store.create(NODE_OVERCOMMIT_CONFIG, [body])
+
+    def _drop_ratio(self, world: "OvercommittedWorld") -> None:
+        """Delete the configured ratio."""
+        world.store.delete(NODE_OVERCOMMIT_CONFIG, [Deletion("", "chaos")])
+
+    def _report_use(self, world: "OvercommittedWorld") -> None:
+        """Report the use of a node, from another clock and perhaps a lie."""
+        if not world.nodes:
+            return
+        name = self._rng.choice(list(world.nodes))
+        shape = world.nodes[name]
+        use = self._rng.choice(USES[:5] if shape.reclaimed else USES)
+        at = timestamp(world.seconds + self._rng.choice(LAGS))
+        pods = [each for each in sorted(world.pods) if self._rng.random() < 0.3]
+        metric: dict[str, Any] = {
+            "updateTime": at,
+            "nodeMetric": {"genericUsage": {"cpu": use, "memory": "64Mi"}},
+            "groupMetric": [
+                {"QoSLevel": "shared_cores", "podList": [f"default/{p}" for p in pods]}
+            ],
+        }
+        world.store.delete(CUSTOM_NODE_RESOURCE, [Deletion("", name)])
+        world.store.create(CUSTOM_NODE_RESOURCE, [report_json(name, shape, metric)])
+
+
+class OvercommittedWorld(Protocol):
+    """What the changes need of the world."""
+
+    #: The store without faults.
+    store: Store
+    #: Shapes of the nodes that exist.
+    nodes: dict[str, NodeShapeDraw]
+    #: Pods that exist: name to uid.
+    pods: dict[str, str]
+    #: Wall time in seconds since 1970, by the world's own clock.
+    seconds: float
