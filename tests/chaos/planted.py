@@ -70,7 +70,7 @@ FOUND: dict[str, int] = {
     "reclaim_ignores_priority_where_it_comes_first": 213,
     "an_over_committed_node_loses_its_most_important_pods": 97,
     "pods_are_moved_to_empty_nodes": 13,
-    "exclusive_cores_are_promised_several_times": 302,
+    "exclusive_cores_are_promised_several_times": 429,
     "a_ratio_above_the_cap_is_applied": 156,
 }
 

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from stretto.base.clock import Clock
 from stretto.capacity.overcommit.nodes import NodeRatios
+from stretto.capacity.reclaim.degradation import PoolDegradation
 from stretto.control.controllers.evictions import EvictionOrdersOf
 from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.overcommit_eviction import OvercommitEviction
@@ -84,6 +85,7 @@ class PlaneControllers:
             self.reservations,
             self.rescheduler,
             self.overcommit_eviction,
+            PoolDegradation(cluster, profile.reclaim, clock.now),
         )
 
     def look(self, now: float) -> None:

@@ -12,12 +12,13 @@ from stretto.agent.report.writer import REFRESH_S, ReportWriter
 from stretto.agent.topology.gpus import RecordedGpus
 from stretto.agent.usage.cgroups import pod_cgroups, read_cgroup
 from stretto.agent.usage.pressure import read_pressure
-from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
+from stretto.framework.profile.reclaim import ExtendedNames, ReclaimRules
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.testing import make_pod
+from stretto.testing import make_node, make_pod
 from tests.support.machines import INTEL, write_files, write_machine, write_use
 
 UID = "0f3c8a52-1111-2222-3333-444455556666"
@@ -133,3 +134,34 @@ def test_one_report_is_printed_as_json(tmp_path: Path) -> None:
 def test_a_root_without_a_kernel_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["agent", "--once", "--root", str(tmp_path)])
     assert (done.exit_code, "--root" in done.stderr) == (2, True)
+
+
+def test_the_use_of_numa_nodes_pressure_and_io_are_published(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    meminfo = "sys/devices/system/node/node0/meminfo"
+    total = (tmp_path / meminfo).read_text()
+    disk = "8 0 sda 1 0 {} 0 1 0 0 0 0 0 0\n8 1 sda1 1 0 {} 0 1 0 0 0 0 0 0"
+    for sectors in (0, 8192 * 10 * 2):
+        files = {meminfo: f"{total}Node 0 MemUsed: 1048576 kB", "proc/diskstats": disk}
+        write_files(tmp_path, files | {"proc/diskstats": disk.format(sectors, sectors)})
+        machine.step(sectors // 160, {})
+    metric = machine.status()["nodeMetricStatus"]["nodeMetric"]
+    assert metric["numaUsage"][0] == {
+        "numaId": 0,
+        "usage": {"cpu": "1020m", "memory": "1073741824"},
+    }
+    assert (metric["pressure"], metric["ioBytesPerSecond"]) == ({"cpu": "0%"}, "8388608")
+
+
+def test_the_headroom_is_published_as_extended_resources_once_per_change(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.store.create(NODE, [make_node("n", cpu="16")])
+    rules = ReclaimRules(extended_resources=ExtendedNames.BATCH)
+    machine.agent = NodeAgent(tmp_path, RecordedGpus(), machine.clock, rules)
+    for busy in (0, 1000, 2000):
+        machine.step(busy, {})
+    record = machine.store.get(NODE, "", "n")
+    assert record is not None
+    allocatable = json.loads(record.body)["status"]["allocatable"]
+    assert allocatable["kubernetes.io/batch-cpu"] == "15000"
+    assert allocatable["cpu"] == "16"

@@ -8,6 +8,7 @@ import msgspec
 from stretto.api import codec
 from stretto.api.types.effective_requests import requests
 from stretto.api.types.pod import Pod
+from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import QOS_LEVEL
 from stretto.stores.store import Record
@@ -23,8 +24,12 @@ class NodePod(msgspec.Struct, frozen=True):
     key: str
     #: QoS level.
     level: str = SHARED
-    #: Requested cores.
-    cores: float = 0.0
+    #: Requested milli-CPU and bytes.
+    request: tuple[int, int] = (0, 0)
+    #: Time of its creation in seconds since 1970; 0 if unknown.
+    created_s: float = 0.0
+    #: Priority.
+    priority: int = 0
 
 
 def node_pods(records: Iterable[Record]) -> dict[str, NodePod]:
@@ -36,7 +41,11 @@ def _pod(record: Record) -> NodePod:
     key = f"{record.namespace}/{record.name}"
     try:
         pod = codec.decode_as(Pod, record.body, f"pod {key}")
-        cores = requests(pod.spec, f"pod {key}: spec").get("cpu", 0) / 1000
+        wanted = requests(pod.spec, f"pod {key}: spec")
+        created = pod.metadata.creation_timestamp
+        since = parse_timestamp(created) if created else 0.0
     except InputError:
         return NodePod(key)
-    return NodePod(key, pod.metadata.annotations.get(QOS_LEVEL, SHARED), cores)
+    level = pod.metadata.annotations.get(QOS_LEVEL, SHARED)
+    request = wanted.get("cpu", 0), wanted.get("memory", 0)
+    return NodePod(key, level, request, since, pod.spec.priority or 0)

@@ -5,13 +5,14 @@ from typing import Final
 
 import msgspec
 
-from stretto.agent.report.pods import SHARED, NodePod
+from stretto.agent.report.pods import NodePod
 from stretto.agent.usage.machine import MachineUse
 from stretto.api.types.cnr import (
     CnrMetricStatus,
     CnrStatus,
     GroupUsage,
     NodeUsage,
+    NumaUsage,
     TopologyZone,
     Usage,
     ZoneResources,
@@ -20,54 +21,80 @@ from stretto.api.wire.meta import Condition
 from stretto.api.wire.quantity import format_milli, format_value, value
 from stretto.api.wire.resources import ResourceList
 from stretto.base.clock import timestamp
-from stretto.capacity.headroom.cpu import CpuContainer, cpu_headroom
+from stretto.capacity.reclaim.estimators import HeadroomEstimator, HeadroomReading, OwnerPod
+from stretto.state.classes.annotations import RECLAIMED_CORES
+from stretto.state.rows.promises import EXCLUSIVE_LEVELS
 
 CPU_STEP: Final = 10
 """Milli-CPU to which use is rounded: smaller changes are noise and cause no write."""
 MEMORY_STEP: Final = 16 << 20
 """Bytes to which use is rounded."""
-OWNERS: Final = (SHARED, "dedicated_cores")
-"""QoS levels of pods whose unused cores may be loaned."""
+PRESSURE_STEP: Final = 5
+"""Percent to which pressure is rounded."""
+IO_STEP: Final = 4 << 20
+"""Bytes per second to which IO is rounded."""
 
 
-class HeadroomRules(msgspec.Struct, frozen=True):
-    """What may be loaned."""
+class MeasuredNode(msgspec.Struct, frozen=True):
+    """A node with its pods at one time."""
 
-    #: Cores kept free for pods that start.
-    reserved_cores: float = 1.0
-    #: Share of free memory that may be loaned.
-    memory_share: float = 0.6
+    #: The tree of zones.
+    zones: tuple[TopologyZone, ...]
+    #: Measured use.
+    use: MachineUse
+    #: Pods of the node by uid; a cgroup of another pod is left out.
+    pods: Mapping[str, NodePod]
+    #: Time of the measurement, in seconds since 1970.
+    wall_s: float
+
+    def reading(self, at_s: float) -> HeadroomReading:
+        """What estimators of the headroom read, at a monotonic time."""
+        use, owners, reclaimed = self.use, list[OwnerPod](), [0, 0]
+        for uid, pod in self.pods.items():
+            found = use.pods.get(uid)
+            used = None if found is None else (int(1000 * found.cpu), found.memory)
+            if pod.level == RECLAIMED_CORES:
+                reclaimed = [a + b for a, b in zip(reclaimed, used or (0, 0), strict=True)]
+                continue
+            age = max(self.wall_s - pod.created_s, 0.0)
+            exclusive = pod.level in EXCLUSIVE_LEVELS
+            owners.append(OwnerPod(uid, pod.request, used, age, exclusive))
+        cores, memory = _whole(self.zones)
+        total = (int(1000 * use.cpu), use.memory)
+        loaned = (reclaimed[0], reclaimed[1])
+        return HeadroomReading((1000 * cores, memory), total, loaned, tuple(owners), at_s)
 
 
-DEFAULT_RULES: Final = HeadroomRules()
-"""One core is kept free; a part of the free memory is not loaned, for page caches."""
-
-
-def node_status(
-    zones: tuple[TopologyZone, ...],
-    use: MachineUse,
-    pods: Mapping[str, NodePod],
-    wall_s: float,
-    rules: HeadroomRules = DEFAULT_RULES,
-) -> CnrStatus:
+def node_status(node: MeasuredNode, estimator: HeadroomEstimator, at_s: float) -> CnrStatus:
     """The status of a report.
 
     Args:
-        zones: the tree of zones.
-        use: measured use.
-        pods: pods of the node by uid; a cgroup of another pod is left out.
-        wall_s: time of the measurement, in seconds since 1970.
-        rules: what may be loaned.
+        node: the measured node.
+        estimator: estimates what may be loaned.
+        at_s: monotonic time of the measurement.
     """
-    cores, memory = _whole(zones)
+    use, pods, wall_s = node.use, node.pods, node.wall_s
     metric = CnrMetricStatus(
         timestamp(wall_s),
-        NodeUsage(generic_usage=_usage(use.cpu, use.memory)),
+        NodeUsage(
+            tuple(
+                NumaUsage(number, _usage(cpu, memory))
+                for number, (cpu, memory) in sorted(use.numas.items())
+            ),
+            _usage(use.cpu, use.memory),
+            _pressure(use),
+            format_value(_step(use.io_bytes_per_s, IO_STEP)),
+        ),
         tuple(_group(level, use, pods) for level in sorted({each.level for each in pods.values()})),
     )
-    pool = ZoneResources(allocatable=_headroom(cores, memory, use, pods, rules))
+    cpu, memory = estimator.estimate(node.reading(at_s))
+    loaned: ResourceList = {
+        "cpu": format_milli(_down(cpu, CPU_STEP)),
+        "memory": format_value(_down(memory, MEMORY_STEP)),
+    }
+    pool = ZoneResources(allocatable=loaned)
     ready = Condition("AgentReady", "True", reason="Reporting", message="the agent reports")
-    return CnrStatus(pool, topology_zone=zones, node_metric_status=metric, conditions=(ready,))
+    return CnrStatus(pool, topology_zone=node.zones, node_metric_status=metric, conditions=(ready,))
 
 
 def _whole(zones: tuple[TopologyZone, ...]) -> tuple[int, int]:
@@ -78,20 +105,11 @@ def _whole(zones: tuple[TopologyZone, ...]) -> tuple[int, int]:
     return cores, memory
 
 
-def _headroom(
-    cores: int, memory: int, use: MachineUse, pods: Mapping[str, NodePod], rules: HeadroomRules
-) -> ResourceList:
-    """Cores that pods are not expected to need, and a share of the free memory."""
-    owners = [
-        CpuContainer(pod.cores, measured.cpu if (measured := use.pods.get(uid)) else 0.0)
-        for uid, pod in pods.items()
-        if pod.level in OWNERS
-    ]
-    loaned = cpu_headroom(cores, owners, rules.reserved_cores)
-    free = max(memory - use.memory, 0) * rules.memory_share
+def _pressure(use: MachineUse) -> dict[str, str]:
+    """Percent of the last minute in which some task waited, by resource."""
     return {
-        "cpu": format_milli(_step(1000 * loaned, CPU_STEP)),
-        "memory": format_value(_step(free, MEMORY_STEP)),
+        name: f"{_step(each.some_60s, PRESSURE_STEP)}%"
+        for name, each in sorted(use.pressure.items())
     }
 
 
@@ -112,3 +130,8 @@ def _usage(cpu: float, memory: float) -> Usage:
 
 def _step(amount: float, step: int) -> int:
     return round(amount / step) * step
+
+
+def _down(amount: int, step: int) -> int:
+    """An amount that is offered: rounded down."""
+    return amount // step * step

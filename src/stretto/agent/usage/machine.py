@@ -1,5 +1,6 @@
 """Use of a whole machine and of its pods, as rates between two readings."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,11 @@ USER_HZ: Final = 100
 MICROS: Final = 1_000_000
 """Microseconds per second."""
 KIB: Final = 1024
+WHOLE: Final = -1
+"""The key of all processors together."""
+SECTOR: Final = 512
+"""Bytes of a sector in ``/proc/diskstats``, whatever the device has."""
+_DISK: Final = re.compile(r"sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
 
 
 class MachineReading(msgspec.Struct, frozen=True):
@@ -32,6 +38,10 @@ class MachineReading(msgspec.Struct, frozen=True):
     pods: dict[str, CgroupReading]
     #: Pressure by resource: ``cpu``, ``memory``, ``io``.
     pressure: dict[str, Pressure]
+    #: Busy ticks and used bytes of each NUMA node.
+    numas: dict[int, tuple[int, int]] = {}
+    #: Bytes read and written on block devices.
+    io_bytes: int = 0
 
 
 class PodUse(msgspec.Struct, frozen=True):
@@ -60,15 +70,25 @@ class MachineUse(msgspec.Struct, frozen=True):
     pods: dict[str, PodUse]
     #: Pressure by resource.
     pressure: dict[str, Pressure]
+    #: Cores and bytes in use on each NUMA node.
+    numas: dict[int, tuple[float, int]] = {}
+    #: Bytes per second on block devices.
+    io_bytes_per_s: float = 0.0
 
 
-def read_machine(root: Path, now_s: float, devices: tuple[str, ...] = ()) -> MachineReading:
+def read_machine(
+    root: Path,
+    now_s: float,
+    devices: tuple[str, ...] = (),
+    numa_of: Mapping[int, int] = {},
+) -> MachineReading:
     """Read all counters.
 
     Args:
         root: the root of the file system.
         now_s: monotonic clock time.
         devices: network devices that count.
+        numa_of: NUMA node of each processor.
     """
     readings = {uid: read_cgroup(path) for uid, path in pod_cgroups(root).items()}
     pressure = {
@@ -76,11 +96,13 @@ def read_machine(root: Path, now_s: float, devices: tuple[str, ...] = ()) -> Mac
     }
     return MachineReading(
         now_s,
-        _busy_ticks(root / "proc/stat"),
+        _ticks_by_cpu(root / "proc/stat").get(WHOLE, 0),
         _used_memory(root / "proc/meminfo"),
         _network_bytes(root / "proc/net/dev", devices),
         {uid: each for uid, each in readings.items() if each is not None},
         {name: each for name, each in pressure.items() if each is not None},
+        _numas(root, numa_of),
+        _io_bytes(root / "proc/diskstats"),
     )
 
 
@@ -93,6 +115,12 @@ def use_between(before: MachineReading, after: MachineReading) -> MachineUse:
         _rate(before.network_bytes, after.network_bytes, seconds),
         _pods_between(before.pods, after.pods, seconds),
         after.pressure,
+        {
+            number: (_rate(before.numas[number][0], ticks, seconds) / USER_HZ, memory)
+            for number, (ticks, memory) in after.numas.items()
+            if number in before.numas
+        },
+        _rate(before.io_bytes, after.io_bytes, seconds),
     )
 
 
@@ -116,14 +144,49 @@ def _rate(before: int, after: int, seconds: float) -> float:
     return (after - before if after >= before else after) / seconds
 
 
-def _busy_ticks(path: Path) -> int:
-    """Ticks of all states but idle and waiting for IO."""
+def _ticks_by_cpu(path: Path) -> dict[int, int]:
+    """Ticks of all states but idle and waiting for IO, by processor; ``WHOLE`` for all."""
+    found = {}
     for line in (read_text(path) or "").splitlines():
         name, *ticks = line.split()
-        if name == "cpu":
+        number = name.removeprefix("cpu")
+        if name.startswith("cpu") and (number.isdigit() or not number):
             numbers = [int(each) for each in ticks if each.isdigit()]
-            return sum(numbers[:8]) - sum(numbers[3:5])
+            found[int(number) if number else WHOLE] = sum(numbers[:8]) - sum(numbers[3:5])
+    return found
+
+
+def _numas(root: Path, numa_of: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """Busy ticks and used bytes of each NUMA node."""
+    ticks = dict.fromkeys(numa_of.values(), 0)
+    for cpu, busy in _ticks_by_cpu(root / "proc/stat").items():
+        if cpu in numa_of:
+            ticks[numa_of[cpu]] += busy
+    nodes = root / "sys/devices/system/node"
+    return {
+        number: (busy, _numa_memory(nodes / f"node{number}/meminfo"))
+        for number, busy in ticks.items()
+    }
+
+
+def _numa_memory(path: Path) -> int:
+    """Used bytes of a NUMA node; 0 if the kernel does not say."""
+    for line in (read_text(path) or "").splitlines():
+        label, _, rest = line.partition(":")
+        number = rest.split()[:1]
+        if label.endswith(" MemUsed") and number and number[0].isdigit():
+            return int(number[0]) * KIB
     return 0
+
+
+def _io_bytes(path: Path) -> int:
+    """Bytes read and written on all disks; partitions and virtual devices are left out."""
+    total = 0
+    for line in (read_text(path) or "").splitlines():
+        columns = line.split()
+        if len(columns) > 9 and _DISK.fullmatch(columns[2]):
+            total += (int(columns[5]) + int(columns[9])) * SECTOR
+    return total
 
 
 def _used_memory(path: Path) -> int:

@@ -7,7 +7,7 @@ Both have the name of the Node that they describe. NUMA- and device-aware rules 
 import msgspec
 
 from stretto.api.types.core import Taint
-from stretto.api.wire.meta import Condition, ObjectMeta, Wire
+from stretto.api.wire.meta import NO_TEXTS, Condition, ObjectMeta, Wire
 from stretto.api.wire.quantity import Quantity, check
 from stretto.api.wire.resources import NO_AMOUNTS, ResourceList
 
@@ -171,6 +171,10 @@ class NodeUsage(Wire, frozen=True):
     numa_usage: tuple[NumaUsage, ...] = ()
     #: Total usage.
     generic_usage: Usage | None = None
+    #: Percent of the last minute in which some task waited, by resource; Stretto's own field.
+    pressure: dict[str, str] = NO_TEXTS
+    #: Bytes per second on block devices; Stretto's own field.
+    io_bytes_per_second: Quantity | None = None
 
 
 class GroupUsage(Wire, frozen=True):

@@ -36,6 +36,8 @@ class MeasureOptions:
     root: Path
     #: Seconds between reports.
     every: float
+    #: Profile of the scheduler; ``None`` for the defaults.
+    profile: str | None
     #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
     kubeconfig: Path | None
     #: Context of the kubeconfig; empty for its current one.
@@ -68,6 +70,12 @@ _OPTIONS: Final = (
         help="Seconds between reports [60].",
     ),
     click.option(
+        "--profile",
+        default=None,
+        metavar="NAME|FILE",
+        help="The scheduler's profile, whose section reclaim chooses the estimator [canonical].",
+    ),
+    click.option(
         "--kubeconfig",
         type=click.Path(dir_okay=False, path_type=Path),
         default=None,
@@ -93,12 +101,14 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
     from stretto.agent.node import NodeAgent
     from stretto.agent.topology.gpus import gpu_reader
     from stretto.base.clock import WallClock
+    from stretto.framework.profile.profile import load_profile
 
     if not (opts.root / "proc/stat").exists():
         expected = "the root of a Linux file system with /proc and /sys"
         raise InputError("--root", str(opts.root), expected, "mount them, for example at /host")
     clock = WallClock()
-    machine = NodeAgent(opts.root, gpu_reader(opts.root), clock)
+    rules = load_profile(opts.profile).reclaim if opts.profile is not None else None
+    machine = NodeAgent(opts.root, gpu_reader(opts.root), clock, rules)
     if opts.once:
         _print_once(common, opts, machine, clock)
     else:

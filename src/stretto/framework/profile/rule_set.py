@@ -12,6 +12,7 @@ from stretto.framework.plugins.volumes import BIND_TIMEOUT, VolumeBindingRule, V
 from stretto.framework.profile.guard import GuardedRule
 from stretto.framework.profile.overcommit import OvercommitRules
 from stretto.framework.profile.pod_constraints import PodConstraints
+from stretto.framework.profile.reclaim import ReclaimRules
 from stretto.state.classes.terms import RunningTermScoring
 from stretto.state.rows.devices import DeviceColumns
 
@@ -31,6 +32,8 @@ class ProfileRules(msgspec.Struct, frozen=True, eq=False):
     chosen: PodConstraints | None = None
     #: How nodes are overcommitted; ``None`` for not at all.
     overcommit: OvercommitRules | None = None
+    #: How unused capacity is lent; ``None`` for reports of agents as they are.
+    reclaim: ReclaimRules | None = None
 
     @property
     def volume_timeout(self) -> float:

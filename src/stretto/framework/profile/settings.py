@@ -12,6 +12,7 @@ from stretto.framework.profile.host_rules import read_hosts
 from stretto.framework.profile.kube_config import ProfileForm
 from stretto.framework.profile.overcommit import read_overcommit
 from stretto.framework.profile.preemption_form import read_preemption
+from stretto.framework.profile.reclaim import read_reclaim
 from stretto.framework.profile.rescheduling_form import read_overcommit_eviction, read_rescheduling
 from stretto.state.work.claims import CommitMode, ConflictMode
 
@@ -42,6 +43,7 @@ _OWN_KEYS: Final = (
     "reschedule",
     "evictOverCommitted",
     "overcommit",
+    "reclaim",
     "schedulerNames",
     "rules",
     "nodesToScore",
@@ -102,6 +104,7 @@ def read_settings(form: ProfileForm) -> dict[str, Any]:
             own.get("evictOverCommitted"), f"{where}.evictOverCommitted"
         ),
         "overcommit": read_overcommit(own.get("overcommit"), f"{where}.overcommit"),
+        "reclaim": read_reclaim(own.get("reclaim"), f"{where}.reclaim"),
         "hosts": read_hosts(own.get("hosts"), f"{where}.hosts"),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
         "exact": is_exact,

@@ -19,7 +19,7 @@ from stretto.framework.profile.profile import Profile
 from stretto.stores.store import Deletion, Store
 from stretto_lab.chaos.draws.pods import OVERCOMMITTED, NodeShapeDraw, PodRequest, report_json
 
-SHARE: Final = 0.25
+SHARE: Final = 0.2
 """Share of seeds with overcommit, among those whose profile supports it."""
 CHANGES: Final = ("set_ratio", "drop_ratio", "report_use")
 """Changes of the world that concern overcommit."""

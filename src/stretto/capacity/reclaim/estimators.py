@@ -1,0 +1,223 @@
+"""Estimators of the headroom of one node, behind one interface: readings in, amounts out.
+
+Each keeps the history that it needs. A node agent owns one, chosen by the profile, and publishes
+its estimate; studies feed the same estimators from traces.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+
+from stretto.capacity.headroom.cpu import CpuContainer, cpu_headroom
+from stretto.capacity.headroom.utilisation import UtilisationTargets, utilisation_headroom
+from stretto.capacity.histograms.peaks import PeakConfig, PeakModels, PredictedPod, by_class, by_pod
+from stretto.capacity.histograms.peaks import smallest as more_careful
+from stretto.capacity.model.classes import Band
+from stretto.capacity.reclaim.batch import BatchStrategy, NodeSupply, batch
+from stretto.capacity.reclaim.held import PodTable, held
+from stretto.capacity.reclaim.mid import MidStrategy, MidSupply, mid
+from stretto.capacity.reclaim.reservation import PodUseNow, ReservationRules, next_reservation
+from stretto.framework.profile.reclaim import Estimator, ReclaimRules
+
+MILLI: Final = 1000
+"""Milli-CPU per core."""
+LEAST_USE: Final = 1
+"""Milli-CPU of a measured pod that idles: Katalyst takes a use of 0 for no measurement."""
+Pair = tuple[int, int]
+"""Milli-CPU and bytes."""
+
+
+class OwnerPod(NamedTuple):
+    """A pod that may lend what it does not use."""
+
+    #: Its uid.
+    uid: str
+    #: Requested amounts.
+    request: Pair
+    #: Used amounts; ``None`` without a measurement.
+    use: Pair | None
+    #: Seconds since it was created.
+    age_s: float
+    #: Whether its cores are exclusive and never lent.
+    exclusive: bool = False
+
+
+class HeadroomReading(NamedTuple):
+    """A node at one time."""
+
+    #: Its amounts.
+    capacity: Pair
+    #: Used amounts of the whole node.
+    used: Pair
+    #: Used amounts of reclaimed pods.
+    reclaimed: Pair
+    #: Its shared, dedicated and system pods.
+    pods: tuple[OwnerPod, ...]
+    #: Monotonic time in seconds.
+    at_s: float
+
+
+class HeadroomEstimator(Protocol):
+    """Estimates what a node may lend."""
+
+    def estimate(self, reading: HeadroomReading) -> Pair:
+        """Milli-CPU and bytes that reclaimed pods may request, at least 0."""
+        ...
+
+
+class CanonicalEstimator:
+    """Katalyst's estimate per container; of memory, a share of what is free."""
+
+    def __init__(self, rules: ReclaimRules) -> None:
+        """Keep back what the rules reserve."""
+        self._rules = rules
+
+    def estimate(self, reading: HeadroomReading) -> Pair:
+        """See ``HeadroomEstimator``."""
+        owners = [
+            CpuContainer(
+                pod.request[0] / MILLI,
+                max(pod.use[0], LEAST_USE) / MILLI if pod.use is not None else 0.0,
+                lends=not pod.exclusive,
+            )
+            for pod in reading.pods
+        ]
+        cores = cpu_headroom(reading.capacity[0] / MILLI, owners, self._rules.reserved_cores)
+        return int(cores * MILLI), _free_memory(reading, self._rules.memory_share)
+
+
+class UtilisationEstimator:
+    """Katalyst's headroom by the utilisation of what is lent."""
+
+    def __init__(self, rules: ReclaimRules) -> None:
+        """Start without a loan."""
+        self._rules = rules
+        self._last = 0.0
+
+    def estimate(self, reading: HeadroomReading) -> Pair:
+        """See ``HeadroomEstimator``."""
+        owned = max(reading.used[0] - reading.reclaimed[0], 0) / MILLI
+        supply = max(reading.capacity[0] / MILLI - owned - self._rules.reserved_cores, 0.0)
+        targets = UtilisationTargets(self._rules.target)
+        cpu = utilisation_headroom(supply, reading.reclaimed[0] / MILLI, self._last, targets)
+        self._last = cpu / MILLI
+        return cpu, _free_memory(reading, self._rules.memory_share)
+
+
+class BatchEstimator:
+    """Koordinator's batch capacity: what online pods do not use now."""
+
+    def __init__(self, rules: ReclaimRules) -> None:
+        """Lend up to the percentages of the rules."""
+        self._strategy = BatchStrategy((rules.cpu_percent, rules.memory_percent))
+        self._reserved = int(rules.reserved_cores * MILLI)
+
+    def estimate(self, reading: HeadroomReading) -> Pair:
+        """See ``HeadroomEstimator``."""
+        found = batch(_supply(reading, self._reserved), held(_table(reading), 1), self._strategy)
+        return int(found[0, 0]), int(found[0, 1])
+
+
+class MidEstimator:
+    """Koordinator's mid capacity: what online pods will not need soon, by their peaks."""
+
+    def __init__(self, rules: ReclaimRules) -> None:
+        """Start without history."""
+        self._models = PeakModels(PeakConfig())
+        self._reserved = int(rules.reserved_cores * MILLI)
+
+    def estimate(self, reading: HeadroomReading) -> Pair:
+        """See ``HeadroomEstimator``."""
+        used = {
+            pod.uid: (pod.use[0] / MILLI, float(pod.use[1]))
+            for pod in reading.pods
+            if pod.use is not None
+        }
+        node = (reading.used[0] / MILLI, float(reading.used[1]))
+        self._models.observe(reading.at_s, node, used, dict.fromkeys(used, Band.PROD))
+        pods = [PredictedPod(pod.uid, pod.request, pod.age_s) for pod in reading.pods]
+        estimate = by_pod(self._models, pods, reading.capacity)
+        whole = by_class(self._models, pods, reading.capacity)
+        left = (more_careful(estimate, whole) if whole is not None else estimate).reclaimable
+        known = MidSupply(_row(left), _row(reading.used), held(_table(reading), 1).requested)
+        found = mid(_supply(reading, self._reserved), known, MidStrategy())
+        return int(found[0, 0]), int(found[0, 1])
+
+
+class ReservationEstimator:
+    """Borg's reservations: what is left of the node after the reservation of each pod."""
+
+    def __init__(self, rules: ReclaimRules) -> None:
+        """Start without reservations; the first one of a pod is its request."""
+        self._rules = ReservationRules(rules.margin, rules.start_seconds, rules.decay_seconds)
+        self._reserved = int(rules.reserved_cores * MILLI), 0
+        self._kept: dict[str, tuple[float, float]] = {}
+        self._at_s: float | None = None
+
+    def estimate(self, reading: HeadroomReading) -> Pair:
+        """See ``HeadroomEstimator``."""
+        elapsed = 0.0 if self._at_s is None else max(reading.at_s - self._at_s, 0.0)
+        self._at_s = reading.at_s
+        self._kept = {pod.uid: self._next(pod, elapsed) for pod in reading.pods}
+        cpu, memory = (
+            reading.capacity[k] - self._reserved[k] - sum(each[k] for each in self._kept.values())
+            for k in (0, 1)
+        )
+        return max(int(cpu), 0), max(int(memory), 0)
+
+    def _next(self, pod: OwnerPod, elapsed_s: float) -> tuple[float, float]:
+        before = self._kept.get(pod.uid, pod.request)
+        found = []
+        for k in (0, 1):
+            keeps = pod.exclusive and k == 0
+            use = None if pod.use is None or keeps else float(pod.use[k])
+            now = PodUseNow(pod.request[k], use, pod.age_s)
+            found.append(next_reservation(before[k], now, elapsed_s, self._rules))
+        return found[0], found[1]
+
+
+_MAKERS: Final[Mapping[Estimator, Callable[[ReclaimRules], HeadroomEstimator]]] = {
+    Estimator.CANONICAL: CanonicalEstimator,
+    Estimator.UTILISATION: UtilisationEstimator,
+    Estimator.BATCH: BatchEstimator,
+    Estimator.MID: MidEstimator,
+    Estimator.RESERVATION: ReservationEstimator,
+}
+
+
+def estimator(rules: ReclaimRules) -> HeadroomEstimator:
+    """A new estimator, as the rules choose it."""
+    return _MAKERS[rules.estimator](rules)
+
+
+def _free_memory(reading: HeadroomReading, share: float) -> int:
+    """A share of the free memory."""
+    return int(max(reading.capacity[1] - reading.used[1], 0) * share)
+
+
+def _row(amounts: Pair) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+    """One node as a row of columns."""
+    return np.array([amounts], np.int64)
+
+
+def _supply(reading: HeadroomReading, reserved_milli: int) -> NodeSupply:
+    """Capacity, reserve and use outside pods."""
+    used = [
+        sum(pod.use[k] for pod in reading.pods if pod.use is not None) + reading.reclaimed[k]
+        for k in (0, 1)
+    ]
+    system = max(reading.used[0] - used[0], 0), max(reading.used[1] - used[1], 0)
+    return NodeSupply(_row(reading.capacity), _row((reserved_milli, 0)), _row(system))
+
+
+def _table(reading: HeadroomReading) -> PodTable:
+    """Pods as columns."""
+    pods, none = reading.pods, (0, 0)
+    return PodTable(
+        np.zeros(len(pods), np.int64),
+        np.array([pod.request for pod in pods], np.int64).reshape(-1, 2),
+        np.array([pod.use or none for pod in pods], np.int64).reshape(-1, 2),
+        np.array([pod.use is not None for pod in pods], np.bool_),
+        np.array([pod.exclusive for pod in pods], np.bool_),
+    )
