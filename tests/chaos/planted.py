@@ -24,7 +24,7 @@ from stretto.framework.preemption import terms as terms_module
 from stretto.framework.preemption.finder import VictimFinder
 from stretto.framework.preemption.terms import PriorityTerms, ReclaimTerms
 from stretto.framework.preemption.tiers import VictimSearchResult
-from stretto.framework.profile.overcommit import OvercommitPool
+from stretto.framework.profile.capacity.overcommit import OvercommitPool
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.ingest.ingest import Ingest

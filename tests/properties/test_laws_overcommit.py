@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from stretto.capacity.headroom.cpu import CpuContainer, cpu_headroom
 from stretto.capacity.headroom.readings import CoreLevel
 from stretto.capacity.overcommit.shrinking import PromisedPod, ShrinkStep, shrink
-from stretto.framework.profile.overcommit import NodeScenario, OvercommitPool, ScenarioRow
+from stretto.framework.profile.capacity.overcommit import NodeScenario, OvercommitPool, ScenarioRow
 from stretto.state.rows.promises import amplified
 
 RATIOS = st.floats(1.0, 10.0)

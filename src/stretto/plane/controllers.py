@@ -80,12 +80,12 @@ class PlaneControllers:
         writes = sources.config.report is not None and Part.STATUSES in parts
         events = NodeEvents(cluster, sources.store if writes else None, clock)
         #: Chooses how often nodes promise their resources.
-        self.ratios = NodeRatios(cluster, profile.overcommit, clock.now, events.warn)
+        self.ratios = NodeRatios(cluster, profile.capacity.overcommit, clock.now, events.warn)
         self._all: tuple[TimedPart, ...] = (
             self.reservations,
             self.rescheduler,
             self.overcommit_eviction,
-            PoolDegradation(cluster, profile.reclaim, clock.now),
+            PoolDegradation(cluster, profile.capacity.reclaim, clock.now),
         )
 
     def look(self, now: float) -> None:

@@ -16,7 +16,7 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto.framework.profile.reclaim import ExtendedNames, ReclaimRules
+from stretto.framework.profile.capacity.reclaim import ExtendedNames, ReclaimRules
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import make_node, make_pod
 from tests.support.machines import INTEL, write_files, write_machine, write_use

@@ -12,8 +12,13 @@ from stretto.base.clock import timestamp
 from stretto.base.errors import InputError
 from stretto.capacity.reclaim.estimators import HeadroomReading, OwnerPod, Pair, estimator
 from stretto.capacity.reclaim.reservation import PodUseNow, ReservationRules, next_reservation
+from stretto.framework.profile.capacity.reclaim import (
+    Estimator,
+    ExtendedNames,
+    ReclaimRules,
+    read_reclaim,
+)
 from stretto.framework.profile.profile import load_profile
-from stretto.framework.profile.reclaim import Estimator, ExtendedNames, ReclaimRules, read_reclaim
 from stretto.testing import Harness, make_node, make_pod
 
 GIB = 1 << 30
@@ -83,7 +88,7 @@ def test_time_that_goes_back_releases_nothing() -> None:
     assert next_reservation(8.0, PodUseNow(8.0, 1.0, 900.0), -3600.0, RULES) == 8.0
 
 
-def test_exclusive_cores_are_never_lent() -> None:
+def test_exclusive_cores_are_never_loaned() -> None:
     pod = OwnerPod("u", (8000, GIB), (0, 0), 9000.0, exclusive=True)
     found = HeadroomReading(NODE, (0, 0), (0, 0), (pod,), 0.0)
     for kind in (Estimator.CANONICAL, Estimator.BATCH, Estimator.RESERVATION):

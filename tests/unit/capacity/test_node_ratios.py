@@ -7,7 +7,7 @@ import pytest
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, EVENT, NODE, NODE_OVERCOMMIT_CONFIG
 from stretto.base.clock import timestamp
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.framework.profile.overcommit import POOL_LABEL
+from stretto.framework.profile.capacity.overcommit import POOL_LABEL
 from stretto.framework.profile.profile import load_profile
 from stretto.state.rows.resources import CPU, MEMORY
 from stretto.stores.store import Deletion

@@ -12,7 +12,11 @@ from stretto.capacity.overcommit.measured import (
     pod_cpu_request,
     pod_cpu_use,
 )
-from stretto.framework.profile.overcommit import NodeScenario, OvercommitPool, read_overcommit
+from stretto.framework.profile.capacity.overcommit import (
+    NodeScenario,
+    OvercommitPool,
+    read_overcommit,
+)
 from stretto.state.rows.promises import amplified
 
 CPU = LoadTargets(node_load=0.6, pod_load=0.4)

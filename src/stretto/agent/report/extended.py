@@ -3,7 +3,7 @@
 from stretto.api.types.cnr import CnrStatus
 from stretto.api.wire.kinds import NODE
 from stretto.api.wire.quantity import amount
-from stretto.framework.profile.reclaim import ExtendedNames
+from stretto.framework.profile.capacity.reclaim import ExtendedNames
 from stretto.stores.store import Patch, Store, WriteOutcome
 
 

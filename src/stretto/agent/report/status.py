@@ -35,7 +35,7 @@ IO_STEP: Final = 4 << 20
 """Bytes per second to which IO is rounded."""
 
 
-class MeasuredNode(msgspec.Struct, frozen=True):
+class NodeMeasurement(msgspec.Struct, frozen=True):
     """A node with its pods at one time."""
 
     #: The tree of zones.
@@ -65,7 +65,7 @@ class MeasuredNode(msgspec.Struct, frozen=True):
         return HeadroomReading((1000 * cores, memory), total, loaned, tuple(owners), at_s)
 
 
-def node_status(node: MeasuredNode, estimator: HeadroomEstimator, at_s: float) -> CnrStatus:
+def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float) -> CnrStatus:
     """The status of a report.
 
     Args:

@@ -18,7 +18,7 @@ from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.capacity.overcommit.configured import read_ratio
 from stretto.capacity.overcommit.measured import LoadTargets, measured_ratio
-from stretto.framework.profile.overcommit import (
+from stretto.framework.profile.capacity.overcommit import (
     POOL_LABEL,
     NodeScenario,
     OvercommitPool,

@@ -12,7 +12,7 @@ import numpy as np
 
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
-from stretto.framework.profile.reclaim import ReclaimRules
+from stretto.framework.profile.capacity.reclaim import ReclaimRules
 from stretto.state.cluster.cluster import Cluster
 
 EVERY_S: Final = 60.0

@@ -18,7 +18,7 @@ from stretto.capacity.reclaim.batch import BatchStrategy, NodeSupply, batch
 from stretto.capacity.reclaim.held import PodTable, held
 from stretto.capacity.reclaim.mid import MidStrategy, MidSupply, mid
 from stretto.capacity.reclaim.reservation import PodUseNow, ReservationRules, next_reservation
-from stretto.framework.profile.reclaim import Estimator, ReclaimRules
+from stretto.framework.profile.capacity.reclaim import Estimator, ReclaimRules
 
 MILLI: Final = 1000
 """Milli-CPU per core."""
@@ -39,7 +39,7 @@ class OwnerPod(NamedTuple):
     use: Pair | None
     #: Seconds since it was created.
     age_s: float
-    #: Whether its cores are exclusive and never lent.
+    #: Whether its cores are exclusive and never loaned.
     exclusive: bool = False
 
 
@@ -88,7 +88,7 @@ class CanonicalEstimator:
 
 
 class UtilisationEstimator:
-    """Katalyst's headroom by the utilisation of what is lent."""
+    """Katalyst's headroom by the utilisation of what is loaned."""
 
     def __init__(self, rules: ReclaimRules) -> None:
         """Start without a loan."""

@@ -107,7 +107,7 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
         expected = "the root of a Linux file system with /proc and /sys"
         raise InputError("--root", str(opts.root), expected, "mount them, for example at /host")
     clock = WallClock()
-    rules = load_profile(opts.profile).reclaim if opts.profile is not None else None
+    rules = load_profile(opts.profile).capacity.reclaim if opts.profile is not None else None
     machine = NodeAgent(opts.root, gpu_reader(opts.root), clock, rules)
     if opts.once:
         _print_once(common, opts, machine, clock)

@@ -6,11 +6,11 @@ the scaled requests of the pod itself: a measurement is up to a minute old and d
 newer pods. Pods that came since include the claims of the current cycle, so the answer depends on
 the slot and not on the node object alone. A node without measurement passes with a score of 0; a
 measurement much older than the newest one counts as none (or refuses, with
-``filterExpiredNodeMetrics``).
+``filterExpiredNodeMetrics``). ``aggregated`` judges by a percentile of the last quarter of an hour
+instead of the last measurement. Percentages are those of the real amounts, before overcommit.
 """
 
 from collections.abc import Hashable, Mapping
-from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -44,6 +44,7 @@ EXPIRATION: Final = 180
 """Seconds after which a measurement is old."""
 HOT: Final = "node(s) {} usage exceed threshold"
 EXPIRED: Final = "node(s) nodeMetric expired"
+_AGGREGATED: Final = ("usageAggregationType", "scoreAggregationType", "durationSeconds")
 _KEYS: Final = (
     "resources",
     "usageThresholds",
@@ -51,7 +52,12 @@ _KEYS: Final = (
     "filterExpiredNodeMetrics",
     "nodeMetricExpirationSeconds",
     "estimator",
+    "aggregated",
 )
+PERCENTILES: Final[Mapping[str, float]] = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0}
+"""Percentiles by their name in arguments."""
+LONGEST_S: Final = 900
+"""Seconds of the longest aggregation, which is also the default."""
 
 
 class LoadAwareRule(FilterRule, ScoreRule):
@@ -84,6 +90,18 @@ class LoadAwareRule(FilterRule, ScoreRule):
             raise InputError(f"{where}: filterExpiredNodeMetrics", expired, "true or false")
         #: Whether old measurements refuse.
         self.refuses_old = expired
+        aggregated = read.mapping(given.get("aggregated"), _AGGREGATED, f"{where}: aggregated")
+        #: The percentile by which the filter judges; 0 for the last measurement.
+        self.filter_percentile = _percentile(aggregated, "usageAggregationType", where)
+        #: The percentile by which nodes are scored; 0 for the last measurement.
+        self.score_percentile = _percentile(aggregated, "scoreAggregationType", where)
+        #: Seconds of measurements that a percentile covers.
+        self.duration = read.whole(
+            aggregated.get("durationSeconds", LONGEST_S),
+            1,
+            LONGEST_S,
+            f"{where}: aggregated.durationSeconds",
+        )
         read.one_of(
             given.get("estimator", "nodeMetric"), ("nodeMetric", "default"), f"{where}: estimator"
         )
@@ -109,16 +127,18 @@ class LoadAwareRule(FilterRule, ScoreRule):
         """int32[k]: weighted mean of the expected free percentages; 0 without measurement."""
         known, total = self._known(view, slots), np.zeros(len(slots), np.float64)
         for name, weight in self.weights.items():
-            left = TOP_SCORE - self._percent(pod, view, slots, name)
+            used = self._used(view, slots, self.score_percentile)
+            left = TOP_SCORE - self._percent(pod, view, slots, (name, used))
             total += weight * left.clip(0, TOP_SCORE)
         mean = (total / max(1, sum(self.weights.values()))).astype(np.int32)
         return np.where(known, mean, 0).astype(np.int32)
 
     def _refused(self, pod: PodClass, view: View, slots: SlotArray) -> dict[str, BoolArray]:
         known, found = self._known(view, slots), {}
+        used = self._used(view, slots, self.filter_percentile)
         for name, threshold in self.thresholds.items():
             if threshold:
-                hot = self._percent(pod, view, slots, name).round() > threshold
+                hot = self._percent(pod, view, slots, (name, used)).round() > threshold
                 found[HOT.format(name)] = hot & known
         if self.refuses_old:
             measured = view.nodes.reports.used_on(slots)[:, 0] >= 0
@@ -127,25 +147,33 @@ class LoadAwareRule(FilterRule, ScoreRule):
 
     def _known(self, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where a recent measurement exists."""
+        return view.nodes.reports.fresh_on(slots, self.expiration)
+
+    def _used(self, view: View, slots: SlotArray, percent: float) -> npt.NDArray[np.int64]:
+        """int64[k, 2]: the last measurement, or a percentile of the recent ones."""
         reports = view.nodes.reports
-        known: BoolArray = reports.used_on(slots)[:, 0] >= 0
-        newest = _seconds(reports.newest)
-        for i in np.flatnonzero(known).tolist():
-            age = newest - _seconds(reports.measured_at[int(slots[i])])
-            known[i] = age <= self.expiration
-        return known
+        used = reports.used_on(slots)
+        if not percent:
+            return used
+        found = reports.history.percentile(slots, percent, reports.newest_s - self.duration)
+        return np.where(found >= 0, found, used)
 
     def _percent(
-        self, pod: PodClass, view: View, slots: SlotArray, name: str
+        self,
+        pod: PodClass,
+        view: View,
+        slots: SlotArray,
+        of: tuple[str, npt.NDArray[np.int64]],
     ) -> npt.NDArray[np.float64]:
-        """float64[k]: expected use of a resource, in percent of the allocatable amount."""
+        """float64[k]: expected use in percent of the real amount; ``of``: resource and use."""
+        name, measured = of
         ledger, reports, column = view.columns.ledger, view.nodes.reports, COLUMNS[name]
         factor, requested = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
         columns, step = view.columns, ledger.resources.steps[column]
         taken = (columns.alloc[column, slots] - columns.free[column, slots]).astype(np.int64) * step
         since = taken - reports.requested_on(slots)[:, column]
-        used = reports.used_on(slots)[:, column] + factor * (np.maximum(since, 0) + requested)
-        given = ledger.alloc[slots, column]
+        used = measured[:, column] + factor * (np.maximum(since, 0) + requested)
+        given = ledger.promises.real_on(column, slots, ledger.alloc[slots, column])
         return np.asarray(100.0 * used / np.maximum(given, 1), np.float64)
 
 
@@ -155,9 +183,8 @@ def _percents(given: Mapping[str, Any], key: str, usual: Mapping[str, int]) -> d
     return {**usual, **{n: read.whole(p, 0, 1000, f"{where}.{n}") for n, p in found.items()}}
 
 
-def _seconds(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time; 0 for an invalid one."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
+def _percentile(aggregated: Mapping[str, Any], key: str, where: str) -> float:
+    """A percentile by its name; 0 where none is given."""
+    if key not in aggregated:
         return 0.0
+    return PERCENTILES[read.one_of(aggregated[key], PERCENTILES, f"{where}: aggregated.{key}")]

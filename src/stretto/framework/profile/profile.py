@@ -122,7 +122,7 @@ def _profile(form: ProfileForm, rules: Registry[type[Rule]]) -> Profile:
     )
     settings = read_settings(form)
     names = [*form.filters]
-    if settings["overcommit"] is not None and NODE_OVERCOMMITMENT not in names:
+    if settings["capacity"].overcommit is not None and NODE_OVERCOMMITMENT not in names:
         made.setdefault(NODE_OVERCOMMITMENT, rules.get(NODE_OVERCOMMITMENT)({}))
         names.append(NODE_OVERCOMMITMENT)
     filters = [made[name] for name in names]

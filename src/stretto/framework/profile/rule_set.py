@@ -9,10 +9,9 @@ from stretto.framework.plugins.image_locality import ImageLocalityRule
 from stretto.framework.plugins.inter_pod_affinity import running_term_scoring_of
 from stretto.framework.plugins.sub_cluster import SubClusterRule
 from stretto.framework.plugins.volumes import BIND_TIMEOUT, VolumeBindingRule, VolumeRule
+from stretto.framework.profile.capacity.rules import CapacityRules
 from stretto.framework.profile.guard import GuardedRule
-from stretto.framework.profile.overcommit import OvercommitRules
 from stretto.framework.profile.pod_constraints import PodConstraints
-from stretto.framework.profile.reclaim import ReclaimRules
 from stretto.state.classes.terms import RunningTermScoring
 from stretto.state.rows.devices import DeviceColumns
 
@@ -30,10 +29,8 @@ class ProfileRules(msgspec.Struct, frozen=True, eq=False):
     scores: tuple[tuple[ScoreRule, int], ...]
     #: Rules that pods choose for themselves; ``None`` where they may not.
     chosen: PodConstraints | None = None
-    #: How nodes are overcommitted; ``None`` for not at all.
-    overcommit: OvercommitRules | None = None
-    #: How unused capacity is lent; ``None`` for reports of agents as they are.
-    reclaim: ReclaimRules | None = None
+    #: How more of the nodes is used than pods request.
+    capacity: CapacityRules = CapacityRules()
 
     @property
     def volume_timeout(self) -> float:

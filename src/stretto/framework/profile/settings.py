@@ -8,11 +8,10 @@ from stretto.base.errors import InputError
 from stretto.framework.compiled.tables import DevicePick
 from stretto.framework.compiled.ties import TieRule
 from stretto.framework.contract import arguments as read
+from stretto.framework.profile.capacity.rules import read_capacity
 from stretto.framework.profile.host_rules import read_hosts
 from stretto.framework.profile.kube_config import ProfileForm
-from stretto.framework.profile.overcommit import read_overcommit
 from stretto.framework.profile.preemption_form import read_preemption
-from stretto.framework.profile.reclaim import read_reclaim
 from stretto.framework.profile.rescheduling_form import read_overcommit_eviction, read_rescheduling
 from stretto.state.work.claims import CommitMode, ConflictMode
 
@@ -44,6 +43,7 @@ _OWN_KEYS: Final = (
     "evictOverCommitted",
     "overcommit",
     "reclaim",
+    "rebalance",
     "schedulerNames",
     "rules",
     "nodesToScore",
@@ -103,8 +103,7 @@ def read_settings(form: ProfileForm) -> dict[str, Any]:
         "evict_over_committed_after": read_overcommit_eviction(
             own.get("evictOverCommitted"), f"{where}.evictOverCommitted"
         ),
-        "overcommit": read_overcommit(own.get("overcommit"), f"{where}.overcommit"),
-        "reclaim": read_reclaim(own.get("reclaim"), f"{where}.reclaim"),
+        "capacity": read_capacity(own, where),
         "hosts": read_hosts(own.get("hosts"), f"{where}.hosts"),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
         "exact": is_exact,

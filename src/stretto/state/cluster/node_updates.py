@@ -145,7 +145,8 @@ class NodeUpdates:
                 )
             if self._ledger.promises.is_overcommitted(slot):
                 self._charges.hold_again(slot)
-        self._record_requested(slot)
+        if self._nodes.reports.renewed:
+            self._record_requested(slot)
         self._charges.abnormal.pop(key, None)
         if problems:
             self._charges.abnormal[key] = f"customnoderesource {name}: " + "; ".join(problems)

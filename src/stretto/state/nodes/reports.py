@@ -13,10 +13,18 @@ import numpy.typing as npt
 
 from stretto.api.types.cnr import CnrTaint, CustomNodeResource, Usage
 from stretto.api.wire.quantity import amount
+from stretto.base.clock import parse_timestamp
+from stretto.base.errors import InputError
+from stretto.state.nodes.measurements import UseHistory
 from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
 NEVER_MEASURED: Final = ""
 """Measurement time of a node without measurement."""
+AHEAD_S: Final = 3600.0
+"""Seconds that a measurement may be ahead of most others; beyond them the agent's clock is wrong.
+A measurement that goes back by less is a late copy, and one that goes back by more a set clock."""
+MOST: Final = 0.9
+"""Part of the nodes whose measurements show what time it is."""
 
 
 class NodeReports:
@@ -36,10 +44,17 @@ class NodeReports:
         self.newest: str = NEVER_MEASURED
         #: Measurement time (RFC 3339) by slot; empty if there is none.
         self.measured_at: list[str] = []
+        #: float64[slot]: the same in seconds since 1970; 0 if there is none or it is unreadable.
+        self.measured_s: npt.NDArray[np.float64] = np.zeros(0, np.float64)
+        #: Recent measurements.
+        self.history = UseHistory()
+        #: Whether the last report that was settled had a measurement that is newer than the last.
+        self.renewed = False
         #: Taints that apply to pods of one QoS, by slot.
         self.taints: dict[int, tuple[CnrTaint, ...]] = {}
         #: Incremented on every report.
         self.version: int = 0
+        self._newest_s = -1, 0.0
         self._settled: set[int] = set()
         self._listed: dict[int, frozenset[str]] = {}
 
@@ -50,6 +65,8 @@ class NodeReports:
             self.used = np.concatenate([self.used, np.full((missing, 2), -1, np.int64)])
             self.requested = np.concatenate([self.requested, np.zeros((missing, 2), np.int64)])
             self.measured_at.extend([NEVER_MEASURED] * missing)
+            self.measured_s = np.concatenate([self.measured_s, np.zeros(missing)])
+            self.history.grow(size)
 
     def used_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64[k, 2]: measured usage of some slots; -1 if unmeasured."""
@@ -60,6 +77,23 @@ class NodeReports:
         """int64[k, 2]: requests of the measured pods of some slots."""
         self.grow(int(slots.max(initial=-1)) + 1)
         return self.requested[slots]
+
+    def fresh_on(self, slots: npt.NDArray[np.int64], expiration_s: float) -> npt.NDArray[np.bool_]:
+        """bool[k]: slots with a measurement that is not much older than the newest one."""
+        self.grow(int(slots.max(initial=-1)) + 1)
+        age = self.newest_s - self.measured_s[slots]
+        fresh: npt.NDArray[np.bool_] = (self.used[slots, 0] >= 0) & (age <= expiration_s)
+        return fresh
+
+    @property
+    def newest_s(self) -> float:
+        """Time of the newest measurement, without agents whose clocks are far ahead of most."""
+        if self._newest_s[0] != self.version:
+            times = self.measured_s[self.measured_s > 0]
+            usual = float(np.quantile(times, MOST, method="lower")) if len(times) else 0.0
+            newest = float(times[times <= usual + AHEAD_S].max(initial=0.0))
+            self._newest_s = self.version, newest
+        return self._newest_s[1]
 
     def is_measured(self, slot: int, pod: str) -> bool:
         """Whether the measurement of a node includes a pod (``namespace/name``)."""
@@ -87,14 +121,17 @@ class NodeReports:
             The NUMA layout, and the problems of the report.
         """
         self.grow(slot + 1)
+        before = self._kept(slot)
         self.clear(slot)
         report = self.by_name.get(name)
+        self.renewed = True
         if report is None:
             return NO_LAYOUT, []
         layout = read_layout(report, self.created_at.get(name, ""))
         problems = list(layout.problems)
         self._settled.add(slot)
         self._measure(report, slot, layout, problems.append)
+        self._keep_newer(slot, before, problems.append)
         if report.spec.taints:
             self.taints[slot] = report.spec.taints
         return layout, problems
@@ -104,14 +141,42 @@ class NodeReports:
         self.created_at.pop(name, None)
         if slot < len(self.used):
             self.clear(slot)
+            self.history.clear(slot)
 
     def clear(self, slot: int) -> None:
         """Clear everything reported for a slot."""
         self.used[slot] = -1
         self.measured_at[slot] = NEVER_MEASURED
+        self.measured_s[slot] = 0.0
         self.taints.pop(slot, None)
         self._settled.discard(slot)
         self._listed.pop(slot, None)
+
+    def _kept(self, slot: int) -> tuple[tuple[int, int], str, frozenset[str] | None]:
+        """The measurement of a slot: use, time, measured pods."""
+        cpu, memory = self.used[slot].tolist()
+        return (cpu, memory), self.measured_at[slot], self._listed.get(slot)
+
+    def _keep_newer(
+        self,
+        slot: int,
+        before: tuple[tuple[int, int], str, frozenset[str] | None],
+        complain: Callable[[str], None],
+    ) -> None:
+        """Keep the last measurement if the report goes back in time; record a new one."""
+        used, measured_at, listed = before
+        was, now = _seconds(measured_at), float(self.measured_s[slot])
+        if was and 0.0 < was - now < AHEAD_S:
+            complain(
+                f"nodeMetricStatus: updateTime {self.measured_at[slot]} is older than the last "
+                f"measurement, {measured_at}; its usage is ignored"
+            )
+            self.used[slot], self.measured_at[slot], self.measured_s[slot] = used, measured_at, was
+            if listed is not None:
+                self._listed[slot] = listed
+        self.renewed = not was or bool(self.measured_s[slot] != was)
+        if self.renewed and self.used[slot, 0] >= 0:
+            self.history.add(slot, self.used[slot], float(self.measured_s[slot]))
 
     def _measure(
         self,
@@ -127,6 +192,7 @@ class NodeReports:
         if used is not None:
             self.used[slot] = _usage(used)
             self.measured_at[slot] = status.update_time or NEVER_MEASURED
+            self.measured_s[slot] = _seconds(self.measured_at[slot])
             self.newest = max(self.newest, self.measured_at[slot])
             if status.group_metric:
                 self._listed[slot] = frozenset(p for g in status.group_metric for p in g.pod_list)
@@ -143,3 +209,11 @@ def _usage(used: Usage) -> tuple[int, int]:
     cpu = 0 if used.cpu is None else amount("cpu", used.cpu, "usage.cpu")
     memory = 0 if used.memory is None else amount("memory", used.memory, "usage.memory")
     return max(0, cpu), max(0, memory)
+
+
+def _seconds(text: str) -> float:
+    """Seconds since 1970 of an RFC 3339 time; 0 for an unreadable one."""
+    try:
+        return parse_timestamp(text) if text else 0.0
+    except InputError:
+        return 0.0

@@ -145,6 +145,17 @@ class PromisedAmounts:
                     found[i] = each.ratio
         return found
 
+    def real_on(
+        self, column: int, slots: npt.NDArray[np.int64], promised: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """int64[k]: real amounts of a resource on some slots, which promise these amounts."""
+        if not self._real:
+            return promised
+        found = promised.copy()
+        for i, slot in enumerate(slots.tolist()):
+            found[i] = self._real.get(slot, {}).get(column, found[i])
+        return found
+
     def _held(self, slot: int, column: int) -> int:
         return self._exclusive.get(slot, {}).get(column, 0)
 

@@ -12,7 +12,7 @@ import msgspec
 from stretto.api.types.handover_annotations import BEST_EFFORT, RESOURCE_TYPE
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.control.dispatcher.membership import GROUP_NAME
-from stretto.framework.profile.overcommit import POOL_LABEL
+from stretto.framework.profile.capacity.overcommit import POOL_LABEL
 from stretto.framework.profile.settings import ALL_MEMBERS
 from stretto.state.classes.annotations import DEDICATED, QOS_LEVEL, RESERVATION, RESERVATION_TTL
 from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED

@@ -22,7 +22,6 @@ from stretto_lab.chaos.draws.queues import QueueLaw, holding
 from stretto_lab.chaos.draws.reservations import ReservationLaw
 from stretto_lab.chaos.laws.affinity import AffinityLaw
 from stretto_lab.chaos.laws.preemption import PreemptionLaw
-from stretto_lab.chaos.laws.promises import promise_breaches
 from stretto_lab.chaos.laws.truth import ConfirmedBind, TruePod, TrueState
 from stretto_lab.chaos.world import ChaosWorld
 
@@ -104,10 +103,8 @@ class Laws:
         self.checked["5 classes spread evenly and apart"] = self._affinity_law.looks
         for uid, slot in fresh:
             found += self._judge(plane, uid, slot)
-        if self._world.overcommit.exists:
-            caps = {name: shape.cap for name, shape in self._world.nodes.items()}
-            found += promise_breaches(plane, fresh, caps)
-            self.checked["1 claims stay within what nodes promise"] += len(fresh)
+        found += self._world.overcommit.breaches(plane, fresh, self._world.nodes)
+        self.checked["1 claims stay within what nodes promise"] += len(fresh)
         for confirmed_bind in confirmed_binds:
             found += self._landed(confirmed_bind)
         found += self._acknowledged()

@@ -40,7 +40,7 @@ def restored_cluster(file: RecordFile, profile: Profile, names: frozenset[str]) 
     for kind in profile.kinds:
         apply_objects(cluster, kind, added_events(file.objects(kind)))
     standings = _fill(cluster, file)
-    ratios = NodeRatios(cluster, profile.overcommit, lambda: _ended_at(cluster, file))
+    ratios = NodeRatios(cluster, profile.capacity.overcommit, lambda: _ended_at(cluster, file))
     ratios.step(0.0)
     return RestoredCluster(cluster, standings)
 

@@ -58,13 +58,13 @@ _NAMES: Final = {
 
 
 class ReclaimRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How much of the unused capacity of a node is lent."""
+    """How much of the unused capacity of a node is loaned."""
 
     #: The estimator.
     estimator: Estimator = Estimator.CANONICAL
     #: Cores kept free for pods that start.
     reserved_cores: float = 1.0
-    #: Share of free memory that is lent where the estimator has no formula for memory.
+    #: Share of free memory that is loaned where the estimator has no formula for memory.
     memory_share: float = 0.6
     #: Part of the use that is added as a safety margin (``reservation``).
     margin: float = 0.15
@@ -76,7 +76,7 @@ class ReclaimRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     cpu_percent: int = 60
     #: The same for memory.
     memory_percent: int = 65
-    #: Utilisation of lent cores below which more is lent (``utilisation``).
+    #: Utilisation of loaned cores below which more is loaned (``utilisation``).
     target: float = 0.6
     #: Extended resources that publish the headroom too.
     extended_resources: ExtendedNames = ExtendedNames.NONE

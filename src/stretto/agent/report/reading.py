@@ -1,0 +1,40 @@
+"""One reading of a whole machine: its zones, and its use since the last reading."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from stretto.agent.report.pods import NodePod
+from stretto.agent.report.status import NodeMeasurement
+from stretto.agent.report.zones import zone_tree
+from stretto.agent.topology.gpus import GpuReader
+from stretto.agent.topology.network import read_network
+from stretto.agent.topology.processors import read_processors
+from stretto.agent.usage.machine import MachineReading, read_machine, use_between
+from stretto.base.clock import Clock
+
+
+class NodeReader:
+    """Reads one machine again and again."""
+
+    def __init__(self, root: Path, gpus: GpuReader, clock: Clock) -> None:
+        """Read the machine whose file system starts at ``root``."""
+        self._root = root
+        self._gpus = gpus
+        self._clock = clock
+        self._last: MachineReading | None = None
+
+    def read(self, pods: Mapping[str, NodePod]) -> NodeMeasurement | None:
+        """The node and its use since the last call; ``None`` at the first one.
+
+        Args:
+            pods: pods of the node by uid.
+        """
+        devices, processors = read_network(self._root), read_processors(self._root)
+        names = tuple(each.name for each in devices)
+        numa_of = {cpu.number: cpu.numa for cpu in processors.cpus}
+        reading = read_machine(self._root, self._clock.monotonic(), names, numa_of)
+        last, self._last = self._last, reading
+        if last is None:
+            return None
+        zones = zone_tree(processors, self._gpus.read(), devices)
+        return NodeMeasurement(zones, use_between(last, reading), pods, self._clock.now())

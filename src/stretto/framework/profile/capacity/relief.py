@@ -1,0 +1,76 @@
+"""The ``rebalance`` settings of a profile: when nodes are too loaded, and how pods leave them.
+
+    stretto:
+      rebalance: {everySeconds: 120, low: {cpu: 45}, high: {cpu: 65}, moves: 10, dryRun: true}
+
+The thresholds are percentages of the real amounts, as in Koordinator's LowNodeLoad. With
+``deviation`` they are distances from the mean. A dry run only counts and reports; it is the
+default.
+"""
+
+from typing import Any
+
+import msgspec
+
+from stretto.base.errors import InputError
+
+LONGEST_S = 7 * 86_400.0
+"""Longest interval in seconds: a week."""
+
+
+class ReliefRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """When nodes are too loaded, and how pods leave them."""
+
+    #: Seconds between two rounds.
+    every_seconds: float
+    #: Percent by resource up to which a node may receive pods.
+    low: dict[str, float] = msgspec.field(default_factory=lambda: {"cpu": 45.0, "memory": 60.0})
+    #: Percent by resource above which pods leave a node.
+    high: dict[str, float] = msgspec.field(default_factory=lambda: {"cpu": 65.0, "memory": 80.0})
+    #: Whether the thresholds are distances from the mean of the nodes.
+    deviation: bool = False
+    #: Rounds in which a node is too loaded before pods leave it.
+    rounds: int = 5
+    #: Most moves per round.
+    moves: int = 10
+    #: Seconds in which no other pod of a moved pod's owner is moved.
+    rest_seconds: float = 1800.0
+    #: Seconds after which a measurement is too old to act on.
+    expiration_seconds: float = 180.0
+    #: Whether moves are only computed and counted.
+    dry_run: bool = True
+
+
+def read_relief(value: Any, where: str) -> ReliefRules | None:
+    """The section ``rebalance`` of a profile; ``None`` without one.
+
+    Raises:
+        InputError: something has the wrong form; the path says where.
+    """
+    if value is None or value is False:
+        return None
+    try:
+        rules = msgspec.convert(value, ReliefRules)
+    except msgspec.ValidationError as error:
+        expected = "everySeconds, and low, high, deviation, rounds, moves, restSeconds, dryRun"
+        raise InputError(where, None, expected, str(error)) from error
+    ranges = {
+        "everySeconds": (rules.every_seconds, 1.0, LONGEST_S),
+        "rounds": (rules.rounds, 1, 1000),
+        "moves": (rules.moves, 1, 10_000),
+        "restSeconds": (rules.rest_seconds, 0.0, LONGEST_S),
+        "expirationSeconds": (rules.expiration_seconds, 1.0, LONGEST_S),
+    }
+    for table, percents in (("low", rules.low), ("high", rules.high)):
+        for resource, percent in percents.items():
+            if resource not in ("cpu", "memory"):
+                raise InputError(f"{where}.{table}", resource, "cpu or memory")
+            ranges[f"{table}.{resource}"] = (percent, 0.0, 100.0)
+    for field, (given, least, most) in ranges.items():
+        if not least <= given <= most:
+            raise InputError(f"{where}.{field}", given, f"a number from {least:g} to {most:g}")
+    for resource in rules.low.keys() & rules.high.keys():
+        if not rules.deviation and rules.low[resource] > rules.high[resource]:
+            expected = f"at most high.{resource}, {rules.high[resource]:g}"
+            raise InputError(f"{where}.low.{resource}", rules.low[resource], expected)
+    return rules
