@@ -2,32 +2,46 @@
 
 from pathlib import Path
 
-from stretto.agent.report.extended import ExtendedResources
-from stretto.agent.report.pods import NodePod, node_pods
+from stretto.agent.limits.enforcer import Enforced, Enforcer, Evict
+from stretto.agent.report.local_pods import LocalPods
+from stretto.agent.report.pods import NodePod
 from stretto.agent.report.reading import NodeReader
 from stretto.agent.report.status import NodeMeasurement, node_status
 from stretto.agent.report.writer import ReportWriter
 from stretto.agent.topology.gpus import GpuReader
 from stretto.api.types.cnr import CnrStatus
-from stretto.api.wire.kinds import POD
 from stretto.base.clock import Clock
 from stretto.capacity.reclaim.estimators import estimator
 from stretto.framework.profile.capacity.reclaim import ReclaimRules
-from stretto.stores.store import ListOptions, Store
+from stretto.stores.store import Store
 
 
 class NodeAgent:
     """Measures one machine."""
 
     def __init__(
-        self, root: Path, gpus: GpuReader, clock: Clock, rules: ReclaimRules | None = None
+        self,
+        root: Path,
+        gpus: GpuReader,
+        clock: Clock,
+        rules: ReclaimRules | None = None,
+        enforcer: Enforcer | None = None,
     ) -> None:
-        """Read the machine whose file system starts at ``root``; rules choose the estimator."""
-        rules = rules or ReclaimRules()
+        """Measure a machine.
+
+        Args:
+            root: where its file system starts.
+            gpus: reads its GPUs.
+            clock: the clock.
+            rules: choose the estimator of the headroom.
+            enforcer: limits best-effort pods; ``None`` for no limits.
+        """
         self._reader = NodeReader(root, gpus, clock)
         self._clock = clock
-        self._estimator = estimator(rules)
-        self._extended = ExtendedResources(rules.extended_resources)
+        self._estimator = estimator(rules or ReclaimRules())
+        self._enforcer = enforcer
+        #: What the last step enforced, or would enforce.
+        self.enforced = Enforced()
 
     def measure(self) -> CnrStatus | None:
         """What the machine does since the last call, without the names of its pods."""
@@ -40,17 +54,27 @@ class NodeAgent:
             pods: pods of the node by uid.
         """
         node = self._reader.read(pods)
+        self._enforce(node, lambda *_: False)
         return None if node is None else self._status(node)
 
     def step(self, store: Store, node: str, writer: ReportWriter) -> bool:
-        """Measure and report once; whether anything was written."""
-        records = store.list(POD, ListOptions(fields=f"spec.nodeName={node}")).records
-        measured = self._reader.read(node_pods(records))
+        """Measure, report and enforce once; whether anything was written to the store."""
+        local = LocalPods(store, node)
+        measured = self._reader.read(local.pods)
+        self._enforce(measured, local.evict)
         if measured is None:
             return False
         status = self._status(measured)
-        wrote = writer.report(status, self._clock.monotonic()) is not None
-        return self._extended.write(store, node, status) or wrote
+        return writer.report(status, self._clock.monotonic()) is not None
+
+    def close(self) -> None:
+        """Release every limit: nothing limits a pod while no agent measures it."""
+        if self._enforcer is not None:
+            self._enforcer.release()
+
+    def _enforce(self, node: NodeMeasurement | None, evict: Evict) -> None:
+        if self._enforcer is not None:
+            self.enforced = self._enforcer.step(node, self._reader.processors, evict)
 
     def _status(self, node: NodeMeasurement) -> CnrStatus:
         return node_status(node, self._estimator, self._clock.monotonic())

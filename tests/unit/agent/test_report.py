@@ -16,7 +16,7 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto.framework.profile.capacity.reclaim import ExtendedNames, ReclaimRules
+from stretto.framework.profile.capacity.reclaim import ExtendedNames
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import make_node, make_pod
 from tests.support.machines import INTEL, write_files, write_machine, write_use
@@ -156,8 +156,7 @@ def test_the_use_of_numa_nodes_pressure_and_io_are_published(tmp_path: Path) -> 
 def test_the_headroom_is_published_as_extended_resources_once_per_change(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.store.create(NODE, [make_node("n", cpu="16")])
-    rules = ReclaimRules(extended_resources=ExtendedNames.BATCH)
-    machine.agent = NodeAgent(tmp_path, RecordedGpus(), machine.clock, rules)
+    machine.writer = ReportWriter(machine.store, "n", ExtendedNames.BATCH)
     for busy in (0, 1000, 2000):
         machine.step(busy, {})
     record = machine.store.get(NODE, "", "n")

@@ -8,7 +8,7 @@ import pytest
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE
 from stretto.base.clock import timestamp
 from stretto.framework.profile.profile import load_profile
-from stretto.state.nodes.measurements import SAMPLES, UseHistory
+from stretto.state.nodes.measurements import SAMPLES, NodeUseHistory
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 
@@ -49,7 +49,7 @@ def said(at: Harness) -> str:
 
 
 def test_a_percentile_is_the_use_that_so_many_measurements_do_not_exceed() -> None:
-    history = UseHistory()
+    history = NodeUseHistory()
     history.grow(1)
     for number in range(10):
         history.add(0, np.array([number, 10 * number], np.int64), float(number))
@@ -60,7 +60,7 @@ def test_a_percentile_is_the_use_that_so_many_measurements_do_not_exceed() -> No
 
 
 def test_only_the_last_measurements_count() -> None:
-    history = UseHistory()
+    history = NodeUseHistory()
     history.grow(1)
     for number in range(3 * SAMPLES):
         history.add(0, np.array([number, 0], np.int64), float(number))

@@ -8,7 +8,7 @@ from stretto.agent.report.status import NodeMeasurement
 from stretto.agent.report.zones import zone_tree
 from stretto.agent.topology.gpus import GpuReader
 from stretto.agent.topology.network import read_network
-from stretto.agent.topology.processors import read_processors
+from stretto.agent.topology.processors import ProcessorFacts, read_processors
 from stretto.agent.usage.machine import MachineReading, read_machine, use_between
 from stretto.base.clock import Clock
 
@@ -22,6 +22,8 @@ class NodeReader:
         self._gpus = gpus
         self._clock = clock
         self._last: MachineReading | None = None
+        #: The processors of the last reading.
+        self.processors = ProcessorFacts((), ())
 
     def read(self, pods: Mapping[str, NodePod]) -> NodeMeasurement | None:
         """The node and its use since the last call; ``None`` at the first one.
@@ -30,6 +32,7 @@ class NodeReader:
             pods: pods of the node by uid.
         """
         devices, processors = read_network(self._root), read_processors(self._root)
+        self.processors = processors
         names = tuple(each.name for each in devices)
         numa_of = {cpu.number: cpu.numa for cpu in processors.cpus}
         reading = read_machine(self._root, self._clock.monotonic(), names, numa_of)

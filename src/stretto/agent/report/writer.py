@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.agent.report.extended import ExtendedResources
 from stretto.api.types.cnr import CnrStatus
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.framework.profile.capacity.reclaim import ExtendedNames
 from stretto.stores.store import Patch, Reply, StatusReason, Store, WriteOutcome
 
 REFRESH_S: Final = 120.0
@@ -19,14 +21,17 @@ REFRESH_S: Final = 120.0
 class ReportWriter:
     """Writes the reports of one node."""
 
-    def __init__(self, store: Store, node: str) -> None:
-        """Write to the CustomNodeResource of a node."""
+    def __init__(
+        self, store: Store, node: str, extended: ExtendedNames = ExtendedNames.NONE
+    ) -> None:
+        """Write to the CustomNodeResource of a node, and its headroom as extended resources."""
         #: Writes so far.
         self.writes = 0
         self._store = store
         self._node = node
         self._last: Any = None
         self._written_s = 0.0
+        self._extended = ExtendedResources(extended)
 
     def report(self, status: CnrStatus, now_s: float) -> Reply | None:
         """Write a status; ``None`` if nothing has changed.
@@ -35,6 +40,7 @@ class ReportWriter:
             status: the new status.
             now_s: monotonic clock time.
         """
+        self._extended.write(self._store, self._node, status)
         fields = msgspec.to_builtins(status)
         compared = _without_time(fields)
         if compared == self._last and now_s - self._written_s < REFRESH_S:

@@ -15,6 +15,7 @@ from stretto.cli.options import CommandContext
 if TYPE_CHECKING:
     from stretto.agent.node import NodeAgent
     from stretto.base.clock import Clock
+    from stretto.framework.profile.capacity.reclaim import ExtendedNames
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +39,10 @@ class MeasureOptions:
     every: float
     #: Profile of the scheduler; ``None`` for the defaults.
     profile: str | None
+    #: What is done with limits of best-effort pods: ``off``, ``dry-run`` or ``on``.
+    enforce: str
+    #: Directory of the record of limits.
+    state_dir: Path
     #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
     kubeconfig: Path | None
     #: Context of the kubeconfig; empty for its current one.
@@ -76,6 +81,21 @@ _OPTIONS: Final = (
         help="The scheduler's profile, whose section reclaim chooses the estimator [canonical].",
     ),
     click.option(
+        "--enforce",
+        type=click.Choice(["off", "dry-run", "on"]),
+        default="off",
+        show_default=True,
+        help="Limit CPU and memory of best-effort pods, and evict them when memory is short.",
+    ),
+    click.option(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("/run/stretto-agent"),
+        show_default=True,
+        metavar="DIR",
+        help="Record here which limits are set, so that the next agent can release them.",
+    ),
+    click.option(
         "--kubeconfig",
         type=click.Path(dir_okay=False, path_type=Path),
         default=None,
@@ -98,9 +118,11 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
     Raises:
         InputError: the root is not that of a Linux machine.
     """
+    from stretto.agent.limits.enforcer import EnforceMode, Enforcer
     from stretto.agent.node import NodeAgent
     from stretto.agent.topology.gpus import gpu_reader
     from stretto.base.clock import WallClock
+    from stretto.framework.profile.capacity.reclaim import ExtendedNames
     from stretto.framework.profile.profile import load_profile
 
     if not (opts.root / "proc/stat").exists():
@@ -108,11 +130,13 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
         raise InputError("--root", str(opts.root), expected, "mount them, for example at /host")
     clock = WallClock()
     rules = load_profile(opts.profile).capacity.reclaim if opts.profile is not None else None
-    machine = NodeAgent(opts.root, gpu_reader(opts.root), clock, rules)
+    enforcer = Enforcer(opts.root, EnforceMode(opts.enforce), state=opts.state_dir)
+    machine = NodeAgent(opts.root, gpu_reader(opts.root), clock, rules, enforcer)
     if opts.once:
         _print_once(common, opts, machine, clock)
     else:
-        _report(common, opts, machine, clock)
+        names = rules.extended_resources if rules is not None else ExtendedNames.NONE
+        _report(common, opts, (machine, names), clock)
 
 
 def _print_once(
@@ -124,7 +148,10 @@ def _print_once(
     machine.measure()
     clock.sleep(ONCE_S)
     status = machine.measure()
+    machine.close()
     document = {"node": opts.node or socket.gethostname(), "status": msgspec.to_builtins(status)}
+    if opts.enforce != "off":
+        document["enforced"] = msgspec.to_builtins(machine.enforced)
     if opts.output == "json":
         common.console.data(msgspec.json.format(msgspec.json.encode(document)).decode())
     else:
@@ -132,7 +159,10 @@ def _print_once(
 
 
 def _report(
-    common: CommandContext, opts: MeasureOptions, machine: "NodeAgent", clock: "Clock"
+    common: CommandContext,
+    opts: MeasureOptions,
+    agent: "tuple[NodeAgent, ExtendedNames]",
+    clock: "Clock",
 ) -> None:
     """Report until the process is stopped."""
     from stretto.agent.report.writer import ReportWriter
@@ -141,11 +171,24 @@ def _report(
 
     node = opts.node or socket.gethostname()
     store = scheduler_store(opts.kubeconfig, opts.context, Rng(0))
-    writer = ReportWriter(store, node)
+    machine, names = agent
+    writer = ReportWriter(store, node, names)
     try:
         while True:
             if machine.step(store, node, writer):
                 common.console.note(f"report {writer.writes} of node {node}")
+            _note_limits(common, opts, machine)
             clock.sleep(opts.every)
     finally:
+        machine.close()
         store.close()
+
+
+def _note_limits(common: CommandContext, opts: MeasureOptions, machine: "NodeAgent") -> None:
+    """Write what the last step limited, or would limit."""
+    head = "would set" if opts.enforce == "dry-run" else "set"
+    for change in machine.enforced.changes:
+        where = f"{change.cgroup}/{change.kind.value}"
+        common.console.note(f"{head} {where} to {change.value!r}: {change.reason}")
+    for uid in machine.enforced.evicted:
+        common.console.note(f"{'would evict' if head != 'set' else 'evicted'} pod {uid}")

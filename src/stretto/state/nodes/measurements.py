@@ -13,7 +13,7 @@ SAMPLES: Final = 15
 """Measurements that are kept of each node."""
 
 
-class UseHistory:
+class NodeUseHistory:
     """The last measurements by slot."""
 
     def __init__(self) -> None:

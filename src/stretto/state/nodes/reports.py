@@ -15,7 +15,7 @@ from stretto.api.types.cnr import CnrTaint, CustomNodeResource, Usage
 from stretto.api.wire.quantity import amount
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
-from stretto.state.nodes.measurements import UseHistory
+from stretto.state.nodes.measurements import NodeUseHistory
 from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
 NEVER_MEASURED: Final = ""
@@ -47,7 +47,7 @@ class NodeReports:
         #: float64[slot]: the same in seconds since 1970; 0 if there is none or it is unreadable.
         self.measured_s: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         #: Recent measurements.
-        self.history = UseHistory()
+        self.history = NodeUseHistory()
         #: Whether the last report that was settled had a measurement that is newer than the last.
         self.renewed = False
         #: Taints that apply to pods of one QoS, by slot.

@@ -1,4 +1,4 @@
-"""The capacity settings of a profile: overcommit, reclaimed capacity, relief of hot nodes.
+"""The capacity settings of a profile: overcommit, reclaimed capacity, moves from hot nodes.
 
 Here belong the structs and their strict readers. Estimators and controllers do not.
 """

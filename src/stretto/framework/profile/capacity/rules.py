@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from stretto.framework.profile.capacity.hot_nodes import HotNodeRules, read_hot_nodes
 from stretto.framework.profile.capacity.overcommit import OvercommitRules, read_overcommit
 from stretto.framework.profile.capacity.reclaim import ReclaimRules, read_reclaim
-from stretto.framework.profile.capacity.relief import ReliefRules, read_relief
 
 
 class CapacityRules(msgspec.Struct, frozen=True):
@@ -15,10 +15,10 @@ class CapacityRules(msgspec.Struct, frozen=True):
 
     #: How nodes are overcommitted; ``None`` for not at all.
     overcommit: OvercommitRules | None = None
-    #: How unused capacity is lent; ``None`` for reports of agents as they are.
+    #: How unused capacity is loaned; ``None`` for reports of agents as they are.
     reclaim: ReclaimRules | None = None
     #: How pods leave hot nodes; ``None`` for not at all.
-    relief: ReliefRules | None = None
+    hot_nodes: HotNodeRules | None = None
 
 
 def read_capacity(own: Mapping[str, Any], where: str) -> CapacityRules:
@@ -30,5 +30,5 @@ def read_capacity(own: Mapping[str, Any], where: str) -> CapacityRules:
     return CapacityRules(
         read_overcommit(own.get("overcommit"), f"{where}.overcommit"),
         read_reclaim(own.get("reclaim"), f"{where}.reclaim"),
-        read_relief(own.get("rebalance"), f"{where}.rebalance"),
+        read_hot_nodes(own.get("rebalance"), f"{where}.rebalance"),
     )

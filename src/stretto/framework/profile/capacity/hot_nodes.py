@@ -18,7 +18,7 @@ LONGEST_S = 7 * 86_400.0
 """Longest interval in seconds: a week."""
 
 
-class ReliefRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class HotNodeRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """When nodes are too loaded, and how pods leave them."""
 
     #: Seconds between two rounds.
@@ -41,7 +41,7 @@ class ReliefRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     dry_run: bool = True
 
 
-def read_relief(value: Any, where: str) -> ReliefRules | None:
+def read_hot_nodes(value: Any, where: str) -> HotNodeRules | None:
     """The section ``rebalance`` of a profile; ``None`` without one.
 
     Raises:
@@ -50,7 +50,7 @@ def read_relief(value: Any, where: str) -> ReliefRules | None:
     if value is None or value is False:
         return None
     try:
-        rules = msgspec.convert(value, ReliefRules)
+        rules = msgspec.convert(value, HotNodeRules)
     except msgspec.ValidationError as error:
         expected = "everySeconds, and low, high, deviation, rounds, moves, restSeconds, dryRun"
         raise InputError(where, None, expected, str(error)) from error

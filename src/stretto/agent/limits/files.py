@@ -1,0 +1,137 @@
+"""Writes limits into files of the kernel, and records which ones it has set.
+
+The record is written before the first limit of a file, so that an agent that starts after a kill
+knows every file that may hold a limit, and releases it. Files that are gone are forgotten.
+"""
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.agent.files import read_text
+
+RECORD: Final = "limits.json"
+"""Name of the record in the state directory."""
+
+
+class LimitKind(Enum):
+    """A file that limits a cgroup, by its name."""
+
+    #: CPUs on which it may run.
+    CPUS = "cpuset.cpus"
+    #: CPU time per period.
+    QUOTA = "cpu.max"
+    #: Memory above which it is throttled and reclaimed.
+    MEMORY = "memory.high"
+
+    @property
+    def released(self) -> str:
+        """The content without a limit."""
+        return _RELEASED[self]
+
+
+_RELEASED: Final = {
+    LimitKind.CPUS: "",
+    LimitKind.QUOTA: "max 100000",
+    LimitKind.MEMORY: "max",
+}
+
+
+class LimitChange(msgspec.Struct, frozen=True):
+    """A limit that should be set."""
+
+    #: The cgroup, relative to the root of the file system.
+    cgroup: str
+    #: Which limit.
+    kind: LimitKind
+    #: New content of the file.
+    value: str
+    #: Why.
+    reason: str
+
+
+class LimitFiles:
+    """The limits that one agent has set."""
+
+    def __init__(self, root: Path, state: Path | None) -> None:
+        """Write below ``root`` and record in a directory; without one, nothing outlives a kill."""
+        self._root = root
+        self._record = None if state is None else state / RECORD
+        self._set: set[tuple[str, LimitKind]] = self._recorded()
+
+    @property
+    def held(self) -> tuple[tuple[str, LimitKind], ...]:
+        """Every limit that is set, in order."""
+        return tuple(sorted(self._set, key=lambda each: (each[0], each[1].value)))
+
+    def read(self, cgroup: str, kind: LimitKind) -> str | None:
+        """The content of a limit; ``None`` if the cgroup is gone."""
+        return read_text(self._root / cgroup / kind.value)
+
+    def apply(self, change: LimitChange) -> bool:
+        """Set one limit; whether the file was written."""
+        if self.read(change.cgroup, change.kind) in (None, change.value):
+            return False
+        key = (change.cgroup, change.kind)
+        if change.value != change.kind.released and key not in self._set:
+            self._set.add(key)
+            self._save()
+        written = self._write(change.cgroup, change.kind, change.value)
+        if change.value == change.kind.released or not written:
+            self._forget(key)
+        return written
+
+    def release_all(self) -> int:
+        """Remove every limit that is recorded; returns how many were written."""
+        count = 0
+        for cgroup, kind in self.held:
+            count += self._write(cgroup, kind, kind.released)
+            if self.read(cgroup, kind) in (None, kind.released):
+                self._set.discard((cgroup, kind))
+        self._save()
+        return count
+
+    def keep_only(self, wanted: set[tuple[str, LimitKind]]) -> int:
+        """Release every limit that is not wanted any more; returns how many."""
+        gone = [key for key in self.held if key not in wanted]
+        for cgroup, kind in gone:
+            self._write(cgroup, kind, kind.released)
+            self._set.discard((cgroup, kind))
+        if gone:
+            self._save()
+        return len(gone)
+
+    def _write(self, cgroup: str, kind: LimitKind, value: str) -> bool:
+        path = self._root / cgroup / kind.value
+        try:
+            with path.open("r+", encoding="utf-8") as file:  # never creates a file
+                file.write(value + "\n")
+                file.truncate()
+        except OSError:
+            return False
+        return True
+
+    def _forget(self, key: tuple[str, LimitKind]) -> None:
+        if key in self._set:
+            self._set.discard(key)
+            self._save()
+
+    def _recorded(self) -> set[tuple[str, LimitKind]]:
+        """The limits of a former agent; an unreadable record counts as none."""
+        text = None if self._record is None else read_text(self._record)
+        try:
+            return {(str(cgroup), LimitKind(kind)) for cgroup, kind in json.loads(text or "[]")}
+        except (ValueError, TypeError):
+            return set()
+
+    def _save(self) -> None:
+        """Replace the record as a whole, so that a kill leaves the old or the new one."""
+        if self._record is None:
+            return
+        self._record.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._record.with_suffix(".new")
+        fresh.write_text(json.dumps([(cgroup, kind.value) for cgroup, kind in self.held]))
+        fresh.replace(self._record)

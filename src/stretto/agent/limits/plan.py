@@ -1,0 +1,181 @@
+"""What best-effort pods may use now: limits of their cgroups, and pods to evict.
+
+CPU follows Koordinator's suppression: a threshold of the node less what all others use, as a quota
+or as a set of CPUs. Memory is throttled above a first threshold, by ``memory.high`` of each
+reclaimed pod, and freed above a second one by ordered eviction. No other pod is limited.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from stretto.agent.enforcement.eviction import (
+    EvictablePod,
+    UseLimit,
+    best_effort_round,
+    evict,
+)
+from stretto.agent.enforcement.suppression import (
+    PERIOD,
+    UNLIMITED,
+    CpuUse,
+    EligibleCpus,
+    Processor,
+    Suppression,
+    allowance,
+    cpus,
+    quota,
+)
+from stretto.agent.limits.files import LimitChange, LimitKind
+from stretto.capacity.model.classes import Band
+
+LEAST_MEMORY: Final = 16 << 20
+"""Bytes that ``memory.high`` of a pod is never below: less stops even small processes."""
+
+
+class CpuLimit(Enum):
+    """How CPU is limited."""
+
+    #: By CPU time.
+    QUOTA = "quota"
+    #: By the CPUs on which best-effort pods run.
+    CPUSET = "cpuset"
+
+
+class LimitRules(msgspec.Struct, frozen=True):
+    """Thresholds in percent of the node."""
+
+    #: CPU up to which best-effort pods may fill the node.
+    cpu_percent: int = 65
+    #: CPU that they keep whatever others use.
+    least_cpu_percent: int = 2
+    #: How CPU is limited.
+    cpu_limit: CpuLimit = CpuLimit.QUOTA
+    #: Memory in use above which reclaimed pods are throttled.
+    throttle_percent: int = 70
+    #: Memory in use from which they are evicted.
+    evict_percent: int = 85
+
+
+class LimitedPod(msgspec.Struct, frozen=True):
+    """A reclaimed pod."""
+
+    #: Uid.
+    uid: str
+    #: Its cgroup, relative to the root.
+    cgroup: str
+    #: Bytes in use.
+    memory: int
+    #: Priority.
+    priority: int = 0
+
+
+class LimitState(msgspec.Struct, frozen=True):
+    """A node as the plan sees it."""
+
+    #: Its processors.
+    processors: tuple[Processor, ...]
+    #: Its memory in bytes.
+    memory: int
+    #: Cores in use: of the node, of all pods, of pods that are not reclaimed.
+    cores: tuple[float, float, float]
+    #: Bytes in use on the node.
+    memory_used: int
+    #: Reclaimed pods.
+    pods: tuple[LimitedPod, ...]
+    #: The cgroup of the best-effort tree, relative to the root; empty if there is none.
+    tree: str
+    #: Contents of the limits of the tree now.
+    present: Mapping[LimitKind, str] = {}
+
+
+class LimitPlan(msgspec.Struct, frozen=True):
+    """What to change."""
+
+    #: Limits, of the tree first.
+    changes: tuple[LimitChange, ...] = ()
+    #: Uids of pods to evict, in order.
+    evicted: tuple[str, ...] = ()
+
+
+def plan_limits(state: LimitState, rules: LimitRules) -> LimitPlan:
+    """The limits of best-effort pods for the use of now."""
+    changes = [*_cpu_changes(state, rules), *_memory_changes(state, rules)]
+    return LimitPlan(tuple(changes), tuple(_victims(state, rules)))
+
+
+def _cpu_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
+    """The limit of CPU of the tree; no limit where the node is below the threshold without it."""
+    if not state.tree or not state.processors:
+        return []
+    node, pods, owned = state.cores
+    use = CpuUse(node, pods, owned, 0.0, 0.0, 0)
+    capacity = 1000 * len(state.processors)
+    rule = Suppression(rules.cpu_percent, rules.least_cpu_percent)
+    milli = allowance(capacity, use, rule)
+    reason = f"best-effort pods may use {milli} millicores: {owned:.1f} cores are in use by others"
+    if rules.cpu_limit is CpuLimit.QUOTA:
+        old = _quota_now(state.present.get(LimitKind.QUOTA, ""))
+        new = quota(milli, capacity, old)
+        if new is None:
+            return []
+        return [LimitChange(state.tree, LimitKind.QUOTA, f"{new} {PERIOD}", reason)]
+    before = state.present.get(LimitKind.CPUS, "")
+    had = len([each for each in before.split(",") if each]) or len(state.processors)
+    eligible = EligibleCpus((), state.processors)
+    chosen = cpus(milli, eligible, had, len(state.processors))
+    if not chosen:
+        return []
+    return [LimitChange(state.tree, LimitKind.CPUS, ",".join(map(str, chosen)), reason)]
+
+
+def _quota_now(text: str) -> int:
+    """Microseconds of ``cpu.max``; unlimited for ``max`` or an unreadable text."""
+    first = text.split()[:1]
+    return int(first[0]) if first and first[0].isdigit() else UNLIMITED
+
+
+def _memory_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
+    """``memory.high`` of each reclaimed pod: what exceeds the threshold is spread by use."""
+    limit = state.memory * rules.throttle_percent // 100
+    excess, held = state.memory_used - limit, sum(pod.memory for pod in state.pods)
+    if excess <= 0 or held <= 0:
+        reason = "the node is below its memory threshold"
+        return [
+            LimitChange(pod.cgroup, LimitKind.MEMORY, LimitKind.MEMORY.released, reason)
+            for pod in state.pods
+        ]
+    kept = max(held - excess, 0)
+    reason = f"the node uses {excess} bytes more than {rules.throttle_percent} % of its memory"
+    return [
+        LimitChange(
+            pod.cgroup,
+            LimitKind.MEMORY,
+            str(max(pod.memory * kept // held, LEAST_MEMORY)),
+            reason,
+        )
+        for pod in state.pods
+    ]
+
+
+def _victims(state: LimitState, rules: LimitRules) -> list[str]:
+    """Reclaimed pods to evict: lowest priority first, then largest use, until enough is free."""
+    target = UseLimit(rules.evict_percent).to_free(state.memory_used, state.memory)
+    if not target:
+        return []
+    pods = [
+        EvictablePod(
+            pod.uid, Band.BATCH, priority=pod.priority, best_effort=True, used=float(pod.memory)
+        )
+        for pod in state.pods
+    ]
+    found: list[str] = []
+
+    def attempt(uid: str, _: object) -> bool:
+        found.append(uid)
+        return True
+
+    evict([best_effort_round(pods, target)], attempt)
+    return found
