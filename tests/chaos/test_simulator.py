@@ -60,6 +60,15 @@ def test_capacity_that_a_gang_releases_at_its_deadline_is_no_missed_cure() -> No
     assert result.checked["8 evictions that were gang evicted whole"] == 1
 
 
+def test_a_pod_nominated_in_the_same_step_keeps_its_place_on_an_over_committed_node() -> None:
+    seed, crashes = 33000743, {0: "dispatcher.absorbed", 167: "dispatcher.handed-out"}
+    changes = [(1, 2), (1, 3), (83, 0), (89, 0), (91, 2), (105, 0), (201, 0), (203, 0)]
+    faults = [Fault(step, f"crash {name}", 0) for step, name in crashes.items()]
+    faults += [Fault(step, "world", count) for step, count in changes]
+    setup = msgspec.structs.replace(draw(seed), tier="numpy")
+    assert run_seed(seed, 206, only=faults, setup=setup).breaches == ()
+
+
 @pytest.mark.parametrize("seed", [0, 5, 11])
 def test_the_same_seed_gives_the_same_trace(seed: int) -> None:
     assert run_seed(seed, STEPS).trace == run_seed(seed, STEPS).trace

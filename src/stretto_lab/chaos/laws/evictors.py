@@ -10,7 +10,7 @@ changed.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
@@ -23,6 +23,9 @@ from stretto.state.work.units import Unit
 from stretto_lab.chaos.laws.moves import breaches_of_moves
 from stretto_lab.chaos.laws.started import StepEvictions
 from stretto_lab.chaos.world import ChaosWorld
+
+_HOLDING: Final = frozenset({PodState.ASSUMED, PodState.BOUND, PodState.NOMINATED})
+"""States of pods that hold capacity of a node."""
 
 
 class Contender(NamedTuple):
@@ -105,7 +108,8 @@ class EvictorLaw:
     ) -> Iterator[InvariantBreach]:
         """Check that those that stay on an over-committed node would not have sufficed.
 
-        Those against which a victim has a right would be evicted for it later.
+        Those against which a victim has a right would be evicted for it later. A pod that was
+        nominated there in the same step stays.
         """
         pods, ledger = plane.cluster.pods, plane.cluster.ledger
         used, first = _staying(plane, usage), plane.config.profile.preemption.guarantees_first
@@ -115,7 +119,7 @@ class EvictorLaw:
                 row
                 for row in pods.on_slot(slot).tolist()
                 if pods.eviction_state[row] == EvictionState.NONE
-                and int(pods.state[row]) in (PodState.ASSUMED, PodState.BOUND)
+                and int(pods.state[row]) in _HOLDING
             ]
             total = Counter(loser.amounts)
             for row in there:
