@@ -25,7 +25,6 @@ from stretto.federation.planner.supply.weights import weighed_request, weights_o
 from stretto.federation.scheduling.kubeadmiral import ReplicaDivider, ReplicaDivision
 from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
-from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 
 
 def default_division(matrix: PerformanceMatrix | None = None) -> ReplicaDivider:
@@ -82,11 +81,10 @@ def _columns(
     most = _each(limits.maximum, names, UNBOUNDED)
     if limits.limited:
         most = np.minimum(most, _each(limits.limited, names, UNBOUNDED))
-    for index, each in enumerate(at.tolist()) if supply.tainted or supply.resting else ():
-        taints = supply.members[each].taints
-        is_tainted = untolerated(taints, workload.tolerations, (NO_SCHEDULE,))
-        if each in supply.resting or is_tainted:
-            most[index] = min(int(most[index]), int(current[index]))
+    if supply.tainted or supply.resting:
+        resting = [each in supply.resting for each in at.tolist()]
+        closed = supply.closed(at, workload.tolerations) | np.array(resting, np.bool_)
+        most = np.where(closed, np.minimum(most, current), most)
     least = np.minimum(_each(limits.minimum, names, 0), most)
     fits = most
     if limits.estimated:

@@ -4,7 +4,8 @@ Each stage runs the plugins of a profile in order. A cluster is rejected by the 
 rejects it, and later filters do not see it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
@@ -21,7 +22,6 @@ from stretto.federation.scheduling.resources import CPU, GPU
 from stretto.federation.scheduling.selectors import MAX_CLUSTER, RankedCluster, by_points
 from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
-from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 
 GROUPS: Final = "ClusterAffinities"
 """What rejects a cluster that the filters accept and the alternatives of an affinity do not."""
@@ -176,11 +176,17 @@ def kubeadmiral_division(
     if not clusters or workload.replicas <= 0:
         return ReplicaDivision({})
     planner = binpack if workload.strategy is ReplicasStrategy.BINPACK else spread
-    total = planner.plan(_demand(workload, clusters)).total()
+    closed = {
+        clusters[x].name for x in np.flatnonzero(supply.closed(at, workload.tolerations)).tolist()
+    }
+    total = planner.plan(_demand(workload, clusters, closed)).total()
     return ReplicaDivision({each.name: total[each.name] for each in clusters if each.name in total})
 
 
-def _demand(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> ReplicaDemand:
+def _demand(
+    workload: FederatedWorkload, clusters: Sequence[MemberCluster], closed: Collection[str]
+) -> ReplicaDemand:
+    """The demand; clusters in ``closed`` have a taint that lets no new replicas in."""
     limits = workload.limits
     current = {
         name: workload.replicas if count is None else count
@@ -189,9 +195,18 @@ def _demand(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> R
     weight = limits.weights
     if not weight and workload.strategy is ReplicasStrategy.SPREAD:
         weight = _dynamic(workload, clusters)
+    # A cluster with an untolerated NoSchedule taint does not grow.
+    maximum = dict(limits.maximum)
+    for name in closed:
+        maximum[name] = min(current.get(name, 0), maximum.get(name, sys.maxsize))
     return ReplicaDemand(
         workload.replicas,
-        tuple(_preference(workload, each, current, weight) for each in clusters),
+        tuple(
+            ReplicaPreference(
+                name, weight.get(name, 0), limits.minimum.get(name, 0), maximum.get(name)
+            )
+            for name in (each.name for each in clusters)
+        ),
         workload.key,
         current,
         limits.estimated,
@@ -200,22 +215,6 @@ def _demand(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> R
         limits.avoid_disruption,
         limits.keep_unschedulable,
     )
-
-
-def _preference(
-    workload: FederatedWorkload,
-    cluster: MemberCluster,
-    current: Mapping[str, int],
-    weight: Mapping[str, int],
-) -> ReplicaPreference:
-    """The preference for one cluster; with an untolerated NoSchedule taint it does not grow."""
-    name = cluster.name
-    maximum = workload.limits.maximum.get(name)
-    if untolerated(cluster.taints, workload.tolerations, (NO_SCHEDULE,)):
-        has = current.get(name, 0)
-        maximum = has if maximum is None else min(maximum, has)
-    minimum = workload.limits.minimum.get(name, 0)
-    return ReplicaPreference(name, weight.get(name, 0), minimum, maximum)
 
 
 def _dynamic(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> Mapping[str, int]:

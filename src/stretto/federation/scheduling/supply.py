@@ -1,11 +1,12 @@
 """What clusters offer to a division, in columns that follow promises and reports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stretto.api.types.pod import Toleration
 from stretto.federation.planner.hashes import HashColumn, fnv1a, fnv1a_each
 from stretto.federation.planner.supply.capacity import fitting
 from stretto.federation.scheduling.fleet import (
@@ -14,6 +15,7 @@ from stretto.federation.scheduling.fleet import (
     ClusterMask,
     MemberCluster,
 )
+from stretto.state.nodes.taints import NO_SCHEDULE, untolerated
 
 Positions = NDArray[np.int64]
 """Positions of some clusters in a table."""
@@ -43,6 +45,14 @@ class SupplyTable:
     def tainted(self) -> frozenset[int]:
         """Positions of clusters with taints."""
         return frozenset(at for at, each in enumerate(self.members) if each.taints)
+
+    def closed(self, at: Positions, tolerations: Collection[Toleration]) -> ClusterMask:
+        """Clusters with a taint that lets no new replicas in."""
+        found = np.zeros(len(at), np.bool_)
+        for index, each in enumerate(at.tolist()) if self.tainted else ():
+            taints = self.members[each].taints
+            found[index] = untolerated(taints, tolerations, (NO_SCHEDULE,)) > 0
+        return found
 
     @cached_property
     def resting(self) -> frozenset[int]:
