@@ -38,6 +38,8 @@ class ClusterFleet:
         self._silent: set[str] = set()
         self._configs = host.follow(_TYPES)
         self._clusters = host.follow(_CLUSTERS)
+        self._ordered: tuple[StoredObject, ...] = ()
+        self._ordered_at = 0
         self._types = FederatedTypes()
         self._revision = 0
 
@@ -75,9 +77,12 @@ class ClusterFleet:
     # ---------------------------------------------------------------- clusters
 
     @property
-    def clusters(self) -> Iterable[StoredObject]:
-        """All FederatedClusters, by name."""
-        return sorted(self._clusters, key=lambda each: each.record.name)
+    def clusters(self) -> tuple[StoredObject, ...]:
+        """All FederatedClusters, by name; the same tuple until one changes."""
+        if self._clusters.revision != self._ordered_at:
+            self._ordered_at = self._clusters.revision
+            self._ordered = tuple(sorted(self._clusters, key=lambda each: each.record.name))
+        return self._ordered
 
     def cluster(self, name: str) -> StoredObject | None:
         """The FederatedCluster of that name."""

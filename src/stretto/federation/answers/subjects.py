@@ -10,7 +10,7 @@ from stretto.federation.controllers.placing.decision import PlacementDecision
 from stretto.federation.controllers.placing.policies import PolicyFinder
 from stretto.federation.controllers.placing.profiles import ProfileFinder
 from stretto.federation.controllers.supply.offers import FleetSupply
-from stretto.federation.fleet import ClusterFleet, is_joined
+from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.rules import steering
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement
 from stretto.stores.webhooks import NO_WEBHOOKS
@@ -77,13 +77,12 @@ class FleetReader:
         if policy.rules is None:
             return FleetDecision(item, None, None)
         rules = steering.leaving(policy.rules, without) if without else policy.rules
-        clusters = tuple(filter(is_joined, self.fleet.clusters))
-        result = self._decision.result(item, rules, clusters)
+        result = self._decision.result(item, rules)
         return FleetDecision(item, rules, result.placement)
 
     def promised(self) -> Mapping[str, Mapping[str, int]]:
         """Amounts that decisions have promised, by cluster."""
-        return self._supply.promises.besides(None)
+        return self._supply.promises.sums
 
 
 def title(item: FederatedItem) -> str:

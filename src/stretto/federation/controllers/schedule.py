@@ -15,6 +15,7 @@ from stretto.federation.controllers.keys import (
     key_of,
 )
 from stretto.federation.controllers.placing.turn import SchedulerTurn, TurnTaker
+from stretto.federation.controllers.placing.waiting import is_amounts_only, is_trigger
 from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending
@@ -43,22 +44,39 @@ class ScheduleController:
         self._fleet = fleet
         self._turns = TurnTaker(fleet, clock, webhooks)
         self._conditions = ObjectReporter(fleet, clock)
+        self._written: dict[str, int] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The federated object, those of a policy or a profile, or all of a cluster."""
         if change.source != HOST:
             return
         if change.kind.kind in FEDERATED:
-            if not is_status_only(change):
+            if not (is_status_only(change) or self._is_own(change)):
                 for key in key_of(self._fleet, change.object):
                     if change.new is None:
                         self._turns.supply.promises.forget(key)
+                        self._turns.waiting.forget(key)
                     yield key
         elif change.kind.kind == "FederatedCluster":
             self._turns.supply.promises.reported(change)
-            yield from (item.key for item in everything(self._fleet))
+            yield from self._of_cluster(change)
         else:
             yield from self._turns.affected(change)
+
+    def _is_own(self, change: Change) -> bool:
+        """Whether a change is the last write of this controller: what it has just decided."""
+        if change.new is None:
+            self._written.pop(change.object.record.uid, None)
+            return False
+        return self._written.get(change.new.record.uid) == change.new.record.version
+
+    def _of_cluster(self, change: Change) -> Iterable[Hashable]:
+        """All objects, or those that wait, for as much as their cluster says."""
+        if is_trigger(change.old, change.new):
+            return [item.key for item in everything(self._fleet)]
+        if is_amounts_only(change.old, change.new):
+            return self._turns.waiting.of_cluster(change.object.record.name)
+        return list(self._turns.waiting)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Schedule one object if something changed that calls for it."""
@@ -72,7 +90,8 @@ class ScheduleController:
             raise
         changed = _with_turn_done(item, turn)
         if changed is not None:
-            writes.update(self._fleet.host.store, item.federated, changed)
+            made = writes.update(self._fleet.host.store, item.federated, changed)
+            self._written[item.federated.record.uid] = made.version if made is not None else -1
         self._conditions.write(item.federated, turn.conditions)
         return None
 

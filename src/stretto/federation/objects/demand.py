@@ -1,5 +1,6 @@
 """What a template asks for: replicas, and the requests of one of them."""
 
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -14,6 +15,10 @@ from stretto.reconcile.cache import Fields
 
 _POD_TEMPLATES: Final = ("spec.template.spec", "spec.jobTemplate.spec.template.spec")
 """Paths of the spec of pods in a workload."""
+_DEMANDING: Final = ("name", "resources", "restartPolicy")
+"""Fields of a container that its requests, or their errors, depend on."""
+_KEPT: Final = 1 << 14
+"""Different requests that are kept decoded."""
 
 
 def replicas_of(template: Fields, type_: FederatedType) -> int:
@@ -38,16 +43,22 @@ def request_of(template: Fields, *, counts_all: bool = True) -> dict[str, int]:
     spec = pod_spec(template)
     if spec is None:
         return {}
-    text = msgspec.json.encode(
-        {
-            "containers": spec.get("containers") or (),
-            **{
-                key: spec[key] for key in ("initContainers", "overhead", "resources") if key in spec
-            },
-        }
-    )
-    found = requests(decode_as(PodSpec, text, "template"))
+    parts: Fields = {key: spec[key] for key in ("overhead", "resources") if key in spec}
+    for key in ("containers", "initContainers"):
+        parts[key] = [_demanding(each) for each in spec.get(key) or ()]
+    found = _requests(msgspec.json.encode(parts))
     return {name: count for name, count in found.items() if counts_all or is_scalar(name)}
+
+
+def _demanding(container: Fields) -> Fields:
+    """A container with the fields that requests depend on."""
+    return {key: container[key] for key in _DEMANDING if key in container}
+
+
+@lru_cache(maxsize=_KEPT)
+def _requests(spec: bytes) -> dict[str, int]:
+    """Requests of the pods of a spec; templates with equal containers are decoded once."""
+    return requests(decode_as(PodSpec, spec, "template"))
 
 
 def pod_spec(template: Fields) -> Fields | None:

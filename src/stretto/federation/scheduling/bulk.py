@@ -6,10 +6,12 @@ the later ones. Workloads with equal policies share their filters.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from stretto.api.types.federation.policies import ReplicasStrategy
+from stretto.federation.scheduling.filters import BY_AMOUNTS
 from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
 from stretto.federation.scheduling.kubeadmiral import (
     FederatedPlacement,
@@ -21,6 +23,9 @@ from stretto.federation.scheduling.kubeadmiral import (
 from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
 from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
+
+_POLICIES: Final = 1024
+"""Policies whose candidates are kept: those of one over 500 clusters take 40 KiB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,21 +44,28 @@ class BulkPlanner:
     """Plans workloads one after the other."""
 
     def __init__(
-        self, fleet: MemberFleet, divide: ReplicaDivider, profile: ClusterProfile = DEFAULT
+        self,
+        fleet: MemberFleet,
+        divide: ReplicaDivider,
+        profile: ClusterProfile = DEFAULT,
+        supply: SupplyTable | None = None,
     ) -> None:
         """Plan over clusters.
 
         Args:
             fleet: all clusters.
             divide: the division.
-            profile: the plugins.
+            profile: the plugins, all of them built in.
+            supply: what the clusters offer, in their order; ``None`` reads it from the fleet.
         """
         self._fleet = fleet
         self._divide = divide
         self._profile = profile
         self._known: dict[Hashable, _Candidates] = {}
         #: What the clusters offer.
-        self.supply = SupplyTable(fleet.members)
+        self.supply = supply or SupplyTable(fleet.members)
+        #: Whether a filter reads amounts of clusters.
+        self.reads_amounts = not BY_AMOUNTS.isdisjoint(profile.filters)
 
     def plan(self, workload: FederatedWorkload) -> FederatedPlacement:
         """Plan one workload; its new replicas are promises to later ones."""
@@ -77,7 +89,7 @@ class BulkPlanner:
         grouped = workload.alternatives or workload.spread
         if workload.sticky or more or ranks or grouped:
             at = [*found.at.tolist(), *(self.supply.position[name] for name in more)]
-            some = MemberFleet(tuple(self.supply.members[each] for each in at))
+            some = MemberFleet(tuple(map(self._member, at)))
             made = schedule(workload, some, self._profile, self._divide, self.supply)
             return replace(made, filtered_by={**found.rejected, **made.filtered_by})
         if not found.names:
@@ -97,19 +109,27 @@ class BulkPlanner:
         """Replace a cluster whose capacity has changed; what its filters read is the same."""
         self.supply.changed(member)
 
+    def _member(self, at: int) -> MemberCluster:
+        """A cluster with its last report."""
+        member, serves = self.supply.members[at], self._fleet.members[at].serves_kind
+        return member if member.serves_kind is serves else replace(member, serves_kind=serves)
+
     def _candidates(self, workload: FederatedWorkload) -> _Candidates:
         """Clusters that the filters accept for a workload that runs nowhere, and the others."""
-        key = _policy(workload)
+        key = _policy(workload, counts_request=self.reads_amounts)
         found = self._known.get(key)
         if found is None:
             rejected = rejections(replace(workload, current={}), self._fleet, self._profile)
             names = tuple(name for name in self._fleet.names if name not in rejected)
             at = np.array([self.supply.position[name] for name in names], np.int64)
-            found = self._known[key] = _Candidates(names, at, rejected)
+            found = _Candidates(names, at, rejected)
+            if len(self._known) >= _POLICIES:
+                del self._known[next(iter(self._known))]
+            self._known[key] = found
         return found
 
 
-def _policy(workload: FederatedWorkload) -> Hashable:
+def _policy(workload: FederatedWorkload, *, counts_request: bool) -> Hashable:
     """What the filters of a workload that runs nowhere read."""
     return (
         workload.placement,
@@ -117,5 +137,5 @@ def _policy(workload: FederatedWorkload) -> Hashable:
         workload.required,
         workload.tolerations,
         workload.evicted,
-        tuple(sorted(workload.request.items())),
+        tuple(sorted(workload.request.items())) if counts_request else (),
     )

@@ -130,3 +130,6 @@ FILTERS: Final[Mapping[str, ClusterFilter]] = {
     "KatalystResourcesExist": has_katalyst,
 }
 """Filters by name."""
+
+BY_AMOUNTS: Final = frozenset({"ClusterResourcesFit", "KatalystResourcesExist"})
+"""Filters that read amounts of clusters, or what the workload requests."""

@@ -66,6 +66,15 @@ class ClusterProfile:
                 if name not in known:
                     raise UnknownNameError(f"{stage} plugin", name, sorted(known))
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether all plugins are of this package: pure, and each cluster is judged alone."""
+        return (
+            FILTERS.keys() >= set(self.filters)
+            and SCORES.keys() >= set(self.scores)
+            and SELECTORS.keys() >= set(self.selectors)
+        )
+
 
 DEFAULT: Final = ClusterProfile(
     (

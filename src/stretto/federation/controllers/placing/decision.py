@@ -6,11 +6,10 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.placing.profiles import ProfileFinder
 from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.objects.decision import decided, results
-from stretto.federation.objects.decision.circumstances import member_fleet
 from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.objects.workload import federated_workload
 from stretto.federation.problems import SCHEDULED, ObjectCondition
-from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, schedule
+from stretto.federation.scheduling.kubeadmiral import FederatedPlacement
 from stretto.federation.webhooks.unit import WebhookSubject, scheduling_unit
 from stretto.reconcile.cache import Fields, StoredObject
 
@@ -31,6 +30,8 @@ class ScheduledSpec(NamedTuple):
     condition: ObjectCondition = ObjectCondition(SCHEDULED)
     #: The annotation with the replicas that no cluster holds; ``None`` without any.
     waiting: str | None = None
+    #: Clusters whose capacity decides about these replicas; ``None`` for all.
+    clusters: tuple[str, ...] | None = None
 
 
 class PlacementResult(NamedTuple):
@@ -40,8 +41,6 @@ class PlacementResult(NamedTuple):
     placement: FederatedPlacement
     #: How far that takes effect.
     condition: ObjectCondition
-    #: Whether the default planners have divided it.
-    is_planned: bool
 
 
 class PlacementDecision:
@@ -59,51 +58,45 @@ class PlacementDecision:
         self._supply = supply
         self._keeps_last = keeps_last
 
-    def decide(
-        self,
-        item: FederatedItem,
-        rules: Steering,
-        clusters: tuple[StoredObject, ...],
-    ) -> ScheduledSpec:
+    def decide(self, item: FederatedItem, rules: Steering) -> ScheduledSpec:
         """The spec after scheduling.
 
         Args:
             item: the federated object.
             rules: its policy with its annotations.
-            clusters: the clusters that have joined.
 
         Raises:
             ObjectProblemError: a profile is missing or a webhook fails; the placement stays.
             InputError, UnknownNameError: the profile is invalid; the placement stays.
         """
-        result, condition, plans = self.result(item, rules, clusters)
-        if plans and result.replicas:
+        result, condition = self.result(item, rules, explains=False)
+        if self._supply.promises_count and result.replicas:
             self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
         if self._stays(item, result):
             return ScheduledSpec(item.federated.spec, condition, decided.KEPT)
         spec = decided.with_result(item.federated.spec, item.type, result)
-        return ScheduledSpec(spec, condition, decided.waiting(result))
+        chosen = None if rules.max_clusters is not None else result.selected
+        return ScheduledSpec(spec, condition, decided.waiting(result), chosen)
 
     def result(
-        self,
-        item: FederatedItem,
-        rules: Steering,
-        clusters: tuple[StoredObject, ...],
+        self, item: FederatedItem, rules: Steering, *, explains: bool = True
     ) -> PlacementResult:
-        """What is decided, without any effect; the arguments are those of ``decide``.
+        """What is decided, without any effect; ``explains`` adds scores of all clusters.
 
         Raises:
             ObjectProblemError: a profile is missing or a webhook fails.
             InputError, UnknownNameError: the profile is invalid.
         """
-        found = self._supply.offered(item.key, clusters)
+        found = self._supply.circumstances(item.key)
         workload = federated_workload(item.federated, item.type, rules, found)
-        unit = scheduling_unit(item.federated, item.type, rules, workload)
-        subject = WebhookSubject(unit, {each.record.name: each.fields for each in found.clusters})
+
+        def subject() -> WebhookSubject:
+            unit = scheduling_unit(item.federated, item.type, rules, workload)
+            return WebhookSubject(unit, self._supply.members.objects())
+
         profile = self._profiles.profile(rules.profile, subject)
-        result = schedule(workload, member_fleet(item.type, found), profile, found.divide)
-        condition = results.condition_of(workload, result)
-        return PlacementResult(result, condition, found.divide is not None)
+        result = self._supply.placed(item.key, item.type, workload, profile, explains=explains)
+        return PlacementResult(result, results.condition_of(workload, result))
 
     def without_policy(self, federated: StoredObject) -> ScheduledSpec:
         """The spec of an object without a policy: nothing, or what it had."""

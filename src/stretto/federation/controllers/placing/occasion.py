@@ -7,7 +7,7 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.placing.policies import AppliedPolicy
 from stretto.federation.objects.demand import replicas_of, request_of
 from stretto.federation.objects.rules import triggers
-from stretto.reconcile.cache import StoredObject
+from stretto.federation.objects.rules.digests import FleetDigests
 
 
 class SchedulingOccasion(NamedTuple):
@@ -20,7 +20,7 @@ class SchedulingOccasion(NamedTuple):
 
 
 def occasion(
-    item: FederatedItem, policy: AppliedPolicy, clusters: tuple[StoredObject, ...]
+    item: FederatedItem, policy: AppliedPolicy, clusters: FleetDigests
 ) -> SchedulingOccasion:
     """Compare what a decision would read with what the last one has read."""
     notes = dict(item.federated.annotations)
@@ -31,10 +31,11 @@ def occasion(
         request_of(template),
         policy.name,
         policy.spec,
+        policy.content,
         clusters,
     )
     old, record = triggers.read(notes), triggers.record(found)
-    verdict = triggers.compare(old, record, policy.spec, notes.pop(names.DEFERRED, ""))
+    verdict = triggers.compare(old, record, found, notes.pop(names.DEFERRED, ""))
     if notes.get(names.NO_SCHEDULING) == "true":
         notes[names.TRIGGERS] = triggers.written(record)
         return SchedulingOccasion(schedules=False, notes=notes)
@@ -42,7 +43,7 @@ def occasion(
     waits = names.WAITING in notes and not verdict.deferred.startswith("disableRescheduling")
     if verdict.deferred and not waits:
         notes[names.DEFERRED] = verdict.deferred
-        notes[names.TRIGGERS] = triggers.written(triggers.seen(old, record))
+        notes[names.TRIGGERS] = triggers.written(triggers.after_deferral(old, record))
         return SchedulingOccasion(schedules=False, notes=notes)
     notes[names.TRIGGERS] = triggers.written(record)
     return SchedulingOccasion(verdict.schedules or waits, notes)

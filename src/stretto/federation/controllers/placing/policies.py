@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from stretto.api.kinds.federation import CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY
 from stretto.api.types.federation.policies import PropagationPolicy, PropagationPolicySpec
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedKey, everything, labelled
@@ -12,8 +13,9 @@ from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.rules import checks
 from stretto.federation.objects.rules.selection import selected
 from stretto.federation.objects.rules.steering import Steering, of_policy, steered
+from stretto.federation.objects.rules.triggers import content_of
 from stretto.federation.problems import ACCEPTED, ObjectCondition, unaccepted
-from stretto.reconcile.cache import Change, ObjectCache, StoredObject
+from stretto.reconcile.cache import Change, Name, ObjectCache, StoredObject
 
 POLICY_LABELS: Final = {
     PROPAGATION_POLICY.kind.kind: names.POLICY,
@@ -29,6 +31,8 @@ class AppliedPolicy(NamedTuple):
     name: str = ""
     #: Its content; ``None`` without one.
     spec: PropagationPolicySpec | None = None
+    #: Digest of its content by which changes are recognized; empty without one.
+    content: str = ""
     #: Its content with the annotations of the object; ``None`` without one.
     rules: Steering | None = None
     #: What of it has no effect, each with what to do.
@@ -47,8 +51,23 @@ class AppliedPolicy(NamedTuple):
         return ObjectCondition(ACCEPTED)
 
 
+class _PolicyContent(NamedTuple):
+    """A decoded policy."""
+
+    #: The object of which it was read.
+    object: StoredObject
+    #: The policy.
+    policy: PropagationPolicy
+    #: Its rules, without the annotations of any object.
+    rules: Steering
+    #: Why it cannot be used; empty if it can.
+    problems: str
+    #: Digest of its content.
+    digest: str
+
+
 class PolicyFinder:
-    """Finds the policies of federated objects."""
+    """Finds the policies of federated objects; each is decoded once."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
         """For the federated objects of a fleet."""
@@ -57,12 +76,17 @@ class PolicyFinder:
             names.POLICY: fleet.host.follow(PROPAGATION_POLICY.kind),
             names.CLUSTER_POLICY: fleet.host.follow(CLUSTER_PROPAGATION_POLICY.kind),
         }
+        self._contents: dict[tuple[Kind, Name], _PolicyContent] = {}
+        self._oddities: dict[tuple[Kind, Name], tuple[object, object, tuple[str, ...]]] = {}
 
     def affected(self, change: Change) -> Iterable[FederatedKey]:
         """The federated objects that a change of a policy concerns."""
         label = POLICY_LABELS.get(change.kind.kind)
         if label is None:
             return
+        if change.new is None:
+            self._contents.pop((change.kind, change.object.name), None)
+            self._oddities.pop((change.kind, change.object.name), None)
         yield from labelled(self._fleet, label, change.object.record.name)
         if any(_selects(each) for each in (change.old, change.new) if each is not None):
             namespace = change.object.record.namespace
@@ -78,20 +102,20 @@ class PolicyFinder:
                 placement.
             InputError: it is malformed.
         """
-        named = self._named(federated)
-        applied = named if named is not None else self._selecting(federated)
-        problems = checks.contradictions(applied.spec) if applied.spec is not None else ()
-        if text := "; ".join(problems):
-            raise unaccepted("InvalidPolicy", f"policy {applied.name}: {text}")
-        if applied.spec is None:
-            return applied
-        clusters = {each.record.name for each in self._fleet.clusters}
-        return applied._replace(
-            rules=steered(of_policy(applied.spec), federated.annotations),
-            oddities=(*applied.oddities, *checks.oddities(applied.spec, clusters)),
-        )
+        equals: tuple[str, ...] = ()
+        content = self._named(federated)
+        if content is None:
+            content, equals = self._selecting(federated)
+        if content is None:
+            return AppliedPolicy()
+        name = content.object.record.name
+        if content.problems:
+            raise unaccepted("InvalidPolicy", f"policy {name}: {content.problems}")
+        rules = steered(content.rules, federated.annotations)
+        oddities = (*equals, *self._oddities_of(content))
+        return AppliedPolicy(name, content.policy.spec, content.digest, rules, oddities)
 
-    def _named(self, federated: StoredObject) -> AppliedPolicy | None:
+    def _named(self, federated: StoredObject) -> _PolicyContent | None:
         """The policy that a label names; ``None`` without a label.
 
         Raises:
@@ -106,37 +130,66 @@ class PolicyFinder:
             if found is None:
                 hint = f"create it or change the label {label}"
                 raise unaccepted("PolicyMissing", f"policy {name} does not exist: {hint}")
-            return AppliedPolicy(name, found.read(PropagationPolicy).spec)
+            return self._content(found)
         return None
 
-    def _selecting(self, federated: StoredObject) -> AppliedPolicy:
-        """The policy that selects an object."""
+    def _selecting(self, federated: StoredObject) -> tuple[_PolicyContent | None, tuple[str, ...]]:
+        """The policy that selects an object, and what is odd about that."""
         namespace = federated.record.namespace
         scopes = [self._policies[names.POLICY].in_namespace(namespace)] if namespace else []
         scopes.append(self._policies[names.CLUSTER_POLICY])
         for scope in scopes:
-            found = selected(federated.spec["template"], _with_selectors(scope))
+            contents = list(self._with_selectors(scope))
+            found = selected(federated.spec["template"], (each.policy for each in contents))
             if found is not None:
                 name = found.policy.metadata.name
-                oddities = tuple(
+                content = next(each for each in contents if each.policy is found.policy)
+                return content, tuple(
                     f"policies {name} and {other} select it with equal priority and {name} applies:"
                     " give one of them a higher priority"
                     for other in found.equals
                 )
-                return AppliedPolicy(name, found.policy.spec, oddities=oddities)
-        return AppliedPolicy()
+        return None, ()
+
+    def _with_selectors(
+        self, policies: ObjectCache | Iterable[StoredObject]
+    ) -> Iterator[_PolicyContent]:
+        """The readable policies that select objects; a malformed one concerns no other object."""
+        for each in policies:
+            if _selects(each):
+                try:
+                    yield self._content(each)
+                except InputError:
+                    continue
+
+    def _content(self, policy: StoredObject) -> _PolicyContent:
+        """A decoded policy.
+
+        Raises:
+            InputError: it is malformed.
+        """
+        key = policy.record.kind, policy.name
+        known = self._contents.get(key)
+        if known is None or known.object is not policy:
+            read = policy.read(PropagationPolicy)
+            problems = "; ".join(checks.contradictions(read.spec))
+            known = _PolicyContent(
+                policy, read, of_policy(read.spec), problems, content_of(read.spec)
+            )
+            self._contents[key] = known
+        return known
+
+    def _oddities_of(self, content: _PolicyContent) -> tuple[str, ...]:
+        """What of a policy has no effect in the fleet as it is."""
+        clusters, key = self._fleet.clusters, (content.object.record.kind, content.object.name)
+        known = self._oddities.get(key)
+        if known is None or known[0] is not content or known[1] is not clusters:
+            present = {each.record.name for each in clusters}
+            found = tuple(checks.oddities(content.policy.spec, present))
+            known = self._oddities[key] = content, clusters, found
+        return known[2]
 
 
 def _selects(policy: StoredObject) -> bool:
     """Whether a policy applies to objects without a label."""
     return bool(policy.spec.get("resourceSelectors"))
-
-
-def _with_selectors(policies: ObjectCache | Iterable[StoredObject]) -> Iterator[PropagationPolicy]:
-    """The readable policies that select objects; a malformed one concerns no other object."""
-    for each in policies:
-        if _selects(each):
-            try:
-                yield each.read(PropagationPolicy)
-            except InputError:
-                continue

@@ -1,16 +1,18 @@
 """The plugins by which an object is scheduled: those of its profile, with its webhooks."""
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from stretto.api.kinds.federation import SCHEDULING_PROFILE, WEBHOOK_CONFIGURATION
 from stretto.api.types.federation.objects import SchedulingProfile
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.problems import unaccepted
-from stretto.federation.scheduling.plugins import BUILT_IN, DEFAULT, ClusterProfile
+from stretto.federation.scheduling.plugins import BUILT_IN, DEFAULT, ClusterPlugins, ClusterProfile
 from stretto.federation.scheduling.profiles import profile_of, webhooks_of
 from stretto.federation.webhooks.plugins import WebhookPlugins
 from stretto.federation.webhooks.server import WebhookServer
 from stretto.federation.webhooks.unit import WebhookSubject
+from stretto.reconcile.cache import StoredObject
 from stretto.stores.webhooks import WebhookClient
 
 PROFILE_KINDS: Final = (SCHEDULING_PROFILE.kind.kind, WEBHOOK_CONFIGURATION.kind.kind)
@@ -26,9 +28,12 @@ class ProfileFinder:
         self._servers = fleet.host.follow(WEBHOOK_CONFIGURATION.kind)
         self._webhooks = webhooks
         self._rejects = not fleet.settings.keeps_last_placement
+        self._decoded: dict[str, tuple[StoredObject, ClusterProfile]] = {}
 
-    def profile(self, name: str, subject: WebhookSubject) -> ClusterProfile:
+    def profile(self, name: str, subject: Callable[[], WebhookSubject]) -> ClusterProfile:
         """The plugins of a profile; those of the default for an empty name.
+
+        A profile without webhooks is the same object until it changes.
 
         Args:
             name: name of the profile.
@@ -45,14 +50,32 @@ class ProfileFinder:
         if found is None:
             hint = "create it or change schedulingProfile of the policy"
             raise unaccepted("ProfileMissing", f"scheduling profile {name} does not exist: {hint}")
-        spec, plugins = found.read(SchedulingProfile).spec, BUILT_IN
-        for each in sorted(webhooks_of(spec)):
+        known = self._decoded.get(name)
+        if known is not None and known[0] is found:
+            return known[1]
+        spec = found.read(SchedulingProfile).spec
+        webhooks = sorted(webhooks_of(spec))
+        made = profile_of(spec, self._called(name, webhooks, subject) if webhooks else BUILT_IN)
+        if not webhooks:
+            self._decoded[name] = found, made
+        return made
+
+    def _called(
+        self, name: str, webhooks: Sequence[str], subject: Callable[[], WebhookSubject]
+    ) -> ClusterPlugins:
+        """All plugins with those of the webhooks of a profile.
+
+        Raises:
+            ObjectProblemError: a webhook does not exist.
+        """
+        plugins, about = BUILT_IN, subject()
+        for each in webhooks:
             config = self._servers.get("", each)
             if config is None:
                 text = f"webhook {each} of the scheduling profile {name} does not exist"
                 hint = "create the SchedulerPluginWebhookConfiguration or change the profile"
                 raise unaccepted("WebhookMissing", f"{text}: {hint}")
-            server = WebhookServer(config, self._webhooks, subject)
+            server = WebhookServer(config, self._webhooks, about)
             stages = WebhookPlugins(server, rejects=self._rejects)
             plugins = plugins.extended(stages.plugins())
-        return profile_of(spec, plugins)
+        return plugins

@@ -10,10 +10,11 @@ from stretto.federation.controllers.placing.notes import note_decision
 from stretto.federation.controllers.placing.occasion import occasion
 from stretto.federation.controllers.placing.policies import AppliedPolicy, PolicyFinder
 from stretto.federation.controllers.placing.profiles import PROFILE_KINDS, ProfileFinder
+from stretto.federation.controllers.placing.waiting import WaitingObjects
 from stretto.federation.controllers.supply.offers import FleetSupply
-from stretto.federation.fleet import ClusterFleet, is_joined
+from stretto.federation.fleet import ClusterFleet
 from stretto.federation.problems import ObjectCondition
-from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.cache import Change, Fields
 from stretto.stores.webhooks import WebhookClient
 
 
@@ -41,6 +42,8 @@ class TurnTaker:
         """
         #: What clusters offer, and what is promised.
         self.supply = FleetSupply(fleet, clock)
+        #: Objects that wait for capacity.
+        self.waiting = WaitingObjects()
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
         profiles = ProfileFinder(fleet, webhooks)
@@ -65,18 +68,16 @@ class TurnTaker:
             StrettoError: a policy or a profile is malformed.
         """
         policy = self._policies.policy_of(item.federated)
-        clusters = tuple(filter(is_joined, self._fleet.clusters))
-        schedules, notes = occasion(item, policy, clusters)
+        schedules, notes = occasion(item, policy, self.supply.members.digests)
         conditions = (policy.acceptance,)
         if not schedules:
             return SchedulerTurn(notes, item.federated.spec, conditions)
-        made = self._decided(item, policy, clusters)
+        made = self._decided(item, policy)
         note_decision(notes, policy, made)
+        self.waiting.note(item.key, made.clusters, waits=made.waiting is not None)
         return SchedulerTurn(notes, made.spec, (*conditions, made.condition))
 
-    def _decided(
-        self, item: FederatedItem, policy: AppliedPolicy, clusters: tuple[StoredObject, ...]
-    ) -> ScheduledSpec:
+    def _decided(self, item: FederatedItem, policy: AppliedPolicy) -> ScheduledSpec:
         if policy.rules is None:
             return self._decision.without_policy(item.federated)
-        return self._decision.decide(item, policy.rules, clusters)
+        return self._decision.decide(item, policy.rules)

@@ -5,26 +5,32 @@ Until then a decision is a promise, and later decisions count it. The first read
 promises from the federated objects, so that a restart forgets none.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stretto.api.wire.kinds import Kind
 from stretto.federation.controllers.keys import FederatedItem, everything
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import request_of
 from stretto.federation.planner.supply.capacity import Amounts
-from stretto.reconcile.cache import Change
+from stretto.reconcile.cache import Change, Name
 
 _NOTHING: Final[Amounts] = {}
+PromiseListener = Callable[[Sequence[str], Sequence[int], Amounts], None]
+"""Receives clusters, replicas that are promised in each, or less than 0, and their requests."""
 
 
 @dataclass(slots=True)
 class _Promised:
     """What one decision placed."""
 
-    #: The federated object.
-    item: FederatedItem
+    #: Its kind.
+    kind: Kind
+    #: Namespace and name of the object in members.
+    name: Name
     #: Requests of one replica.
     request: Amounts
     #: Replicas by cluster.
@@ -36,6 +42,10 @@ class _Promised:
         """Replicas that the cluster does not report yet."""
         return max(0, self.planned.get(cluster, 0) - self.seen.get(cluster, 0))
 
+    def lefts(self) -> dict[str, int]:
+        """Replicas that clusters do not report yet."""
+        return {name: left for name in self.planned if (left := self.left(name))}
+
 
 class PromiseLedger:
     """All promises, with their sums by cluster."""
@@ -46,6 +56,11 @@ class PromiseLedger:
         self._entries: dict[Hashable, _Promised] | None = None
         self._clusters: dict[str, set[Hashable]] = {}
         self._sums: dict[str, dict[str, int]] = {}
+        self._listener: PromiseListener | None = None
+
+    def listen(self, listener: PromiseListener) -> None:
+        """Report every change of a sum from now on."""
+        self._listener = listener
 
     # ---------------------------------------------------------------- writes
 
@@ -68,28 +83,35 @@ class PromiseLedger:
         for key in self._clusters.get(name, ()):
             entry = self._entries[key]
             before = entry.left(name)
-            entry.seen[name] = self._pods(entry.item, name, entry.planned.get(name, 0))
-            self._add(name, entry.request, entry.left(name) - before)
+            entry.seen[name] = self._pods(entry.kind, entry.name, name, entry.planned.get(name, 0))
+            if more := entry.left(name) - before:
+                self._add(entry.request, {name: more})
 
     # ---------------------------------------------------------------- reads
 
     def starting(self, key: Hashable) -> dict[str, int]:
         """Replicas of an object that its clusters do not report yet."""
         entry = self._ledger().get(key)
-        if entry is None:
-            return {}
-        return {name: left for name in entry.planned if (left := entry.left(name))}
+        return entry.lefts() if entry is not None else {}
 
-    def besides(self, key: Hashable) -> dict[str, Amounts]:
-        """Amounts that are promised to all other objects, by cluster."""
+    @property
+    def sums(self) -> Mapping[str, Amounts]:
+        """Promised amounts, by cluster."""
+        self._ledger()
+        return self._sums
+
+    @contextmanager
+    def lifted(self, key: Hashable) -> Iterator[None]:
+        """Without the promises to one object, for a decision about it."""
         entry = self._ledger().get(key)
-        found: dict[str, Amounts] = dict(self._sums)
-        for name in entry.planned if entry is not None else ():
-            assert entry is not None
-            left, sums = entry.left(name), self._sums.get(name, _NOTHING)
-            if left:
-                found[name] = {x: n - left * entry.request.get(x, 0) for x, n in sums.items()}
-        return found
+        left = self.starting(key)
+        if entry is not None and left:
+            self._add(entry.request, left, -1)
+        try:
+            yield
+        finally:
+            if entry is not None and left:
+                self._add(entry.request, left, 1)
 
     # ---------------------------------------------------------------- inside
 
@@ -115,38 +137,44 @@ class PromiseLedger:
         before = self._drop(key)
         if not replicas:
             return
+        kind, template = item.type.kind, item.federated.spec["template"]
+        place = item.federated.record.namespace, template["metadata"]["name"]
         seen = dict(before.seen) if before is not None else {}
         for name in replicas:
             if name not in seen:
-                seen[name] = self._pods(item, name, unknown.get(name, 0))
-        request = request_of(item.federated.spec["template"])
-        entry = self._entries[key] = _Promised(item, request, dict(replicas), seen)
+                seen[name] = self._pods(kind, place, name, unknown.get(name, 0))
+        request = request_of(template)
+        entry = self._entries[key] = _Promised(kind, place, request, dict(replicas), seen)
+        self._add(request, entry.lefts())
         for name in replicas:
-            self._add(name, request, entry.left(name))
             self._clusters.setdefault(name, set()).add(key)
 
     def _drop(self, key: Hashable) -> _Promised | None:
         assert self._entries is not None
         before = self._entries.pop(key, None)
-        for name in before.planned if before is not None else ():
-            assert before is not None
-            self._add(name, before.request, -before.left(name))
-            self._clusters[name].discard(key)
+        if before is not None:
+            self._add(before.request, before.lefts(), -1)
+            for name in before.planned:
+                self._clusters[name].discard(key)
         return before
 
-    def _pods(self, item: FederatedItem, cluster: str, unknown: int) -> int:
+    def _pods(self, kind: Kind, place: Name, cluster: str, unknown: int) -> int:
         """Pods of an object that exist in a cluster; ``unknown`` if they cannot be read."""
-        template = item.federated.spec["template"]["metadata"]
-        cache = self._fleet.listed(cluster, item.type.kind)
+        cache = self._fleet.listed(cluster, kind)
         if cache is None:
             return unknown
-        found = cache.get(item.federated.record.namespace, template["name"])
+        found = cache.get(*place)
         return int(found.status.get("replicas") or 0) if found is not None else 0
 
-    def _add(self, cluster: str, request: Amounts, replicas: int) -> None:
-        sums = self._sums.setdefault(cluster, {})
-        for name, count in request.items():
-            sums[name] = sums.get(name, 0) + count * replicas
+    def _add(self, request: Amounts, replicas: Mapping[str, int], sign: int = 1) -> None:
+        """Add replicas by cluster to the sums, or take them away."""
+        for cluster, count in replicas.items():
+            sums = self._sums.setdefault(cluster, {})
+            for name, amount in request.items():
+                sums[name] = sums.get(name, 0) + sign * count * amount
+        if self._listener is not None and replicas:
+            counts = [sign * count for count in replicas.values()]
+            self._listener(tuple(replicas), counts, request)
 
 
 def _resources(cluster: Any) -> Any:

@@ -124,6 +124,8 @@ def leaving(base: Steering, until: Mapping[str, float]) -> Steering:
 
 def steered(base: Steering, annotations: Mapping[str, str]) -> Steering:
     """The rules of a policy with the annotations of an object applied."""
+    if annotations.keys().isdisjoint(_RULES):
+        return base
     problems: dict[str, str] = {}
     made = base
     for key, apply in _RULES.items():

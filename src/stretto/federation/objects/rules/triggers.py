@@ -2,31 +2,25 @@
 
 The record holds digests of what the last decision read. A change of replicas, requests, annotations
 or taints always schedules again; a change of the policy, of the labels or kinds of clusters, and a
-cluster that joins do so where the policy says so.
+cluster that joins do so where the policy says so. The size of a record does not depend on the
+number of clusters.
 """
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from zlib import crc32
 
 import msgspec
 
 from stretto.api.types.federation.policies import PropagationPolicySpec, RescheduleWhen
 from stretto.federation import names
-from stretto.reconcile.cache import StoredObject
+from stretto.federation.objects.rules.digests import NEVER, FleetDigests, digest
 
 _STEERING: Final = (
     names.SCHEDULING_MODE, names.STICKY, names.CLUSTER_SELECTOR, names.AFFINITY, names.TOLERATIONS,
     names.MAX_CLUSTERS, names.PLACEMENTS, names.MIGRATION, names.FAILOVER,
 )  # fmt: skip
 """Annotations whose change always schedules again."""
-
-
-_FIXED: Final = ("schedulingAnnotationsHash", "replicaCount", "resourceRequest", "policyName")
-_ALWAYS: Final = (*_FIXED, "autoMigrationInfo", "clusterTaintsHashes")
-"""Members of a record whose change always schedules again."""
 _DISABLED: Final = "disableRescheduling:true"
 """Reason of a policy that never schedules again."""
 
@@ -45,54 +39,110 @@ class TriggerInput:
     policy_name: str
     #: The policy; ``None`` without one.
     policy: PropagationPolicySpec | None
+    #: Digest of the policy by ``content_of``; empty without one.
+    content: str
     #: The clusters that have joined.
-    clusters: Iterable[StoredObject]
+    clusters: FleetDigests
 
 
-Record = dict[str, Any]
-"""The decoded annotation."""
+class SeenClusters(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a decision has seen of the clusters that had joined until a time."""
+
+    #: When the last of them joined, in RFC 3339.
+    until: str = NEVER
+    #: Digest of their labels.
+    labels: str = ""
+    #: Digest of the kinds that they serve.
+    kinds: str = ""
 
 
-def record(found: TriggerInput) -> Record:
+class SeenTaints(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The same for taints, which a decision sees even where it defers others."""
+
+    #: When the last cluster joined, in RFC 3339.
+    until: str = NEVER
+    #: Digest of the taints.
+    taints: str = ""
+
+
+class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The decoded annotation; digests are hexadecimal."""
+
+    #: Digest of the annotations that steer scheduling.
+    annotations: str
+    #: Replicas of the template.
+    replicas: int
+    #: Digest of the requests of one replica.
+    request: str
+    #: Digest of the name of the policy.
+    policy: str
+    #: Digest of the policy without its rules for migration; empty without one.
+    content: str = ""
+    #: Digest of what the migration has observed; empty if the policy has no rules for it.
+    migration: str = ""
+    #: Clusters whose joining, labels and kinds have been seen.
+    seen: SeenClusters = SeenClusters()
+    #: Clusters whose taints have been seen.
+    tainted: SeenTaints = SeenTaints()
+
+    def always_differs(self, new: "TriggerRecord", clusters: FleetDigests) -> bool:
+        """Whether something changed that always schedules again."""
+        mine = self.annotations, self.replicas, self.request, self.policy
+        if mine != (new.annotations, new.replicas, new.request, new.policy):
+            return True
+        if new.migration and new.migration != self.migration:
+            return True
+        return self.tainted != _tainted(clusters, self.tainted.until)
+
+    def optionally_differs(self, new: "TriggerRecord", clusters: FleetDigests) -> list[str]:
+        """Changes that schedule again only where the policy says so."""
+        now, before = _seen(clusters, self.seen.until), self.seen
+        found = {
+            "policyContentChanged": self.content != new.content,
+            "clusterJoined": clusters.last > before.until,
+            "clusterLabelsChanged": now.labels != before.labels,
+            "clusterAPIResourcesChanged": now.kinds != before.kinds,
+        }
+        return [name for name, changed in found.items() if changed]
+
+
+def content_of(policy: PropagationPolicySpec) -> str:
+    """The digest of a policy, without its rules for migration."""
+    return _short({**msgspec.to_builtins(policy), "autoMigration": None})
+
+
+def record(found: TriggerInput) -> TriggerRecord:
     """The record of an input."""
-    clusters = sorted(found.clusters, key=lambda each: each.record.name)
-    spec = found.policy
-    content = msgspec.to_builtins(spec) if spec is not None else None
-    if isinstance(content, dict):
-        content.pop("autoMigration", None)
-    migrates = spec is not None and spec.auto_migration is not None
-    made: Record = {
-        "schedulingAnnotationsHash": _hash(
-            {key: found.annotations[key] for key in _STEERING if key in found.annotations}
-        ),
-        "replicaCount": found.replicas,
-        "resourceRequest": dict(sorted(found.request.items())),
-        "policyName": found.policy_name,
-        "policyContentHash": _hash(content) if content is not None else "",
-        "clusters": [each.record.name for each in clusters],
-        "clusterLabelsHashes": _each(clusters, lambda each: each.metadata.get("labels")),
-        "clusterTaintsHashes": _each(clusters, lambda each: each.spec.get("taints")),
-        "clusterAPIResourceTypesHashes": _each(
-            clusters, lambda each: each.status.get("apiResourceTypes")
-        ),
-    }
-    if migrates:
-        made["autoMigrationInfo"] = found.annotations.get(names.AUTO_MIGRATION, "")
-    return made
+    migrates = found.policy is not None and found.policy.auto_migration is not None
+    steering = {key: found.annotations[key] for key in _STEERING if key in found.annotations}
+    observed = found.annotations.get(names.AUTO_MIGRATION, "")
+    last = found.clusters.last
+    return TriggerRecord(
+        _short(steering),
+        found.replicas,
+        _short(found.request),
+        _short(found.policy_name),
+        found.content,
+        _short(observed) if migrates else "",
+        _seen(found.clusters, last),
+        _tainted(found.clusters, last),
+    )
 
 
-def written(made: Record) -> str:
+def written(made: TriggerRecord) -> str:
     """The annotation of a record."""
-    return json.dumps(made, separators=(",", ":"))
+    return msgspec.json.encode(made).decode()
 
 
-def read(annotations: Mapping[str, str]) -> Record | None:
-    """The record of an annotation; ``None`` if it is absent or malformed."""
-    try:
-        found = json.loads(annotations.get(names.TRIGGERS) or "null")
-    except ValueError:
+def read(annotations: Mapping[str, str]) -> TriggerRecord | None:
+    """The record of an annotation; ``None`` if it is absent or of another form."""
+    text = annotations.get(names.TRIGGERS)
+    if not text:
         return None
-    return found if isinstance(found, dict) else None
+    try:
+        return msgspec.json.decode(text, type=TriggerRecord)
+    except msgspec.DecodeError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +156,21 @@ class TriggerVerdict:
 
 
 def compare(
-    old: Record | None, new: Record, policy: PropagationPolicySpec | None, before: str = ""
+    old: TriggerRecord | None, new: TriggerRecord, found: TriggerInput, before: str = ""
 ) -> TriggerVerdict:
-    """Whether the difference between two records schedules an object again.
+    """Whether what changed since a record schedules an object again.
 
     Args:
         old: the record of the last decision; ``None`` if there was none.
-        new: the record now.
-        policy: the policy; ``None`` without one.
+        new: the record of ``found``.
+        found: what a decision reads now.
         before: the reasons that the last comparison gave.
     """
     if old is None:
         return TriggerVerdict(schedules=True)
-    always, optional = _always(old, new), _optional(old, new)
+    always = old.always_differs(new, found.clusters)
+    optional = old.optionally_differs(new, found.clusters)
+    policy = found.policy
     rules = policy.reschedule_policy if policy is not None else None
     is_disabled = rules is not None and rules.disable_rescheduling
     if not always and not optional:
@@ -143,44 +195,22 @@ def compare(
     return TriggerVerdict(False, "; ".join(f"{each}:false" for each in optional))
 
 
-def seen(old: Record | None, new: Record) -> Record:
-    """The record after a deferral: it has seen what always schedules again, and nothing else."""
-    kept: Record = {each: new[each] for each in _ALWAYS if each in new}
-    return {**(old or {}), **kept}
+def after_deferral(old: TriggerRecord | None, new: TriggerRecord) -> TriggerRecord:
+    """The record that has seen what always schedules again, and nothing else."""
+    if old is None:
+        return new
+    return msgspec.structs.replace(new, content=old.content, seen=old.seen)
 
 
-def _always(old: Record, new: Record) -> bool:
-    """Whether something changed that always schedules again."""
-    if any(old.get(each) != new[each] for each in _FIXED):
-        return True
-    if "autoMigrationInfo" in new and old.get("autoMigrationInfo") != new["autoMigrationInfo"]:
-        return True
-    before, after = old.get("clusterTaintsHashes") or {}, new["clusterTaintsHashes"]
-    return any(after.get(name) != digest for name, digest in before.items())
+def _seen(clusters: FleetDigests, until: str) -> SeenClusters:
+    sums = clusters.until(until)
+    return SeenClusters(until, f"{sums.labels:016x}", f"{sums.kinds:016x}")
 
 
-def _optional(old: Record, new: Record) -> list[str]:
-    """Changes that schedule again only where the policy says so."""
-    found = []
-    if old.get("policyContentHash") != new["policyContentHash"]:
-        found.append("policyContentChanged")
-    if not set(new["clusters"]) <= set(old.get("clusters") or ()):
-        found.append("clusterJoined")
-    for name, field in (
-        ("clusterLabelsChanged", "clusterLabelsHashes"),
-        ("clusterAPIResourcesChanged", "clusterAPIResourceTypesHashes"),
-    ):
-        before = old.get(field) or {}
-        if any(new[field].get(each, digest) != digest for each, digest in before.items()):
-            found.append(name)
-    return found
+def _tainted(clusters: FleetDigests, until: str) -> SeenTaints:
+    return SeenTaints(until, f"{clusters.until(until).taints:016x}")
 
 
-def _each(clusters: Iterable[StoredObject], part: Any) -> dict[str, str]:
-    return {each.record.name: _hash(part(each)) for each in clusters}
-
-
-def _hash(value: Any) -> str:
-    """A digest of JSON, independent of the order of members."""
-    text = msgspec.json.encode(value or None, order="deterministic")
-    return str(crc32(text))
+def _short(value: Any) -> str:
+    """A digest in 8 digits."""
+    return f"{digest(value) >> 32:08x}"

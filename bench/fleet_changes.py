@@ -1,0 +1,211 @@
+"""Schedule federated objects through the scheduling controller: decode, policy, triggers, division.
+
+    python bench/fleet_changes.py [--clusters N] [--workloads N]
+
+Writes ``bench/results/fleet-changes-COMMIT.json``: federated objects per second from scratch and
+after a change of their replicas, the effect of one cluster's report, bytes of the trigger record,
+and memory. Objects are in the embedded store; policies list eight clusters of a region.
+"""
+
+import argparse
+import resource
+from time import perf_counter
+from typing import Any
+
+import msgspec
+from record import commit, store
+
+from stretto.api.kinds.federation import (
+    FEDERATED_CLUSTER,
+    FEDERATED_OBJECT,
+    FEDERATED_TYPE_CONFIG,
+    PROPAGATION_POLICY,
+)
+from stretto.api.wire.kinds import Kind
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.federation import names
+from stretto.federation.controllers.schedule import ScheduleController
+from stretto.federation.fleet import HOST, ClusterFleet
+from stretto.federation.objects.defaults import default_types
+from stretto.federation.settings import FederationSettings
+from stretto.reconcile.loop import ReconcileLoop
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import Patch, WriteOutcome
+from stretto.stores.webhooks import NO_WEBHOOKS
+
+IN_POLICY = 8
+"""Clusters of one policy."""
+BATCH = 1000
+"""Objects of one write to the store."""
+
+
+class FleetHost:
+    """A host with clusters, policies and federated objects, and the scheduling controller."""
+
+    def __init__(self, clusters: int, workloads: int) -> None:
+        self.clock = ManualClock(1_000_000.0)
+        self.store = MemoryStore(self.clock, Rng(0))
+        self.loop = ReconcileLoop(self.clock)
+        self.fleet = ClusterFleet(self.loop.add_store(HOST, self.store), FederationSettings())
+        self.loop.add_controllers([ScheduleController(self.fleet, self.clock, NO_WEBHOOKS)])
+        self.create(FEDERATED_TYPE_CONFIG.kind, [deployments()])
+        self.cpu = workloads * 100 * 2 // clusters
+        self.create(FEDERATED_CLUSTER.kind, [self.cluster(at) for at in range(clusters)])
+        self.create(PROPAGATION_POLICY.kind, [policy(at, clusters) for at in range(clusters)])
+        self.loop.step()
+
+    def create(self, kind: Kind, bodies: list[dict[str, Any]]) -> None:
+        """Create objects."""
+        for reply in self.store.create(kind, [msgspec.json.encode(each) for each in bodies]):
+            assert reply.outcome is WriteOutcome.OK, reply
+
+    def cluster(self, number: int) -> dict[str, Any]:
+        """A FederatedCluster that has joined."""
+        rng = Rng(number)
+        given = {"cpu": str(self.cpu), "memory": f"{4 * self.cpu}Gi"}
+        free = self.cpu - rng.randint(0, self.cpu // 5)
+        joined = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        return {
+            "metadata": {"name": f"c{number:04}", "labels": {"region": f"r{number % 10}"}},
+            "spec": {"apiEndpoint": f"https://c{number:04}"},
+            "status": {
+                "conditions": [{"type": each, **joined} for each in ("Joined", "Ready")],
+                "apiResourceTypes": [
+                    {"group": "apps", "version": "v1", "kind": "Deployment"},
+                    *({"group": "", "version": "v1", "kind": f"Kind{at}"} for at in range(40)),
+                ],
+                "resources": {"allocatable": given, "available": {**given, "cpu": str(free)}},
+            },
+        }
+
+    def add(self, first: int, count: int) -> None:
+        """Create federated objects."""
+        numbers = range(first, first + count)
+        self.create(FEDERATED_OBJECT.kind, [federated(at, self.policies) for at in numbers])
+
+    @property
+    def policies(self) -> int:
+        """Number of policies."""
+        return len(list(self.fleet.clusters))
+
+    def step(self) -> None:
+        """Schedule all that is due."""
+        while self.loop.step():
+            pass
+        assert not self.loop.errors, self.loop.errors
+
+
+def deployments() -> dict[str, Any]:
+    """The kind; nothing but the scheduler works on its objects."""
+    config = next(iter(default_types()))
+    return {**config, "spec": {**config["spec"], "controllers": [[names.SCHEDULER]]}}
+
+
+def policy(number: int, clusters: int) -> dict[str, Any]:
+    """Eight clusters of a region; every second policy has weights."""
+    rng = Rng(number)
+    listed = [f"c{(number + at) % clusters:04}" for at in range(min(IN_POLICY, clusters))]
+    weights = [{"weight": rng.randint(1, 10)} if number % 2 else {} for _ in listed]
+    return {
+        "metadata": {"name": f"p{number}", "namespace": "default"},
+        "spec": {
+            "schedulingMode": "Divide",
+            "placement": [
+                {"cluster": name, "preferences": each}
+                for name, each in zip(listed, weights, strict=True)
+            ],
+        },
+    }
+
+
+def federated(number: int, policies: int) -> dict[str, Any]:
+    """The federated object of a Deployment."""
+    rng = Rng(number)
+    requests = {"requests": {"cpu": "1", "memory": "2Gi"}}
+    pod = {"containers": [{"name": "main", "image": "app:v1", "resources": requests}]}
+    pipeline = f'[["{names.SCHEDULER}"]]'
+    return {
+        "metadata": {
+            "name": f"w{number}-deployments.apps",
+            "namespace": "default",
+            "labels": {names.POLICY: f"p{rng.randint(0, policies - 1)}"},
+            "annotations": {names.PENDING: pipeline},
+        },
+        "spec": {
+            "template": {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": f"w{number}", "namespace": "default"},
+                "spec": {"replicas": rng.randint(10, 190), "template": {"spec": pod}},
+            }
+        },
+    }
+
+
+def measure(clusters: int, workloads: int) -> dict[str, float]:
+    """Seconds, sizes and memory."""
+    host = FleetHost(clusters, workloads)
+    seconds = 0.0
+    for first in range(0, workloads, BATCH):
+        host.add(first, min(BATCH, workloads - first))
+        begin = perf_counter()
+        host.step()
+        seconds += perf_counter() - begin
+    changes = _rescaled(host, min(5000, workloads))
+    reported = _reported(host)
+    one = host.store.get(FEDERATED_OBJECT.kind, "default", "w0-deployments.apps")
+    assert one is not None
+    notes = msgspec.json.decode(one.body)["metadata"]["annotations"]
+    return {
+        "clusters": clusters,
+        "workloads": workloads,
+        "seconds": round(seconds, 2),
+        "per_second": round(workloads / seconds, 1),
+        "changes_per_second": round(changes, 1),
+        "report_ms": round(1000 * reported, 1),
+        "trigger_bytes": len(notes[names.TRIGGERS]),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+
+
+def _rescaled(host: FleetHost, count: int) -> float:
+    """Changes of replicas per second, of objects that run."""
+    kind = FEDERATED_OBJECT.kind
+    changes = []
+    for number in range(count):
+        name = f"w{number}-deployments.apps"
+        record = host.store.get(kind, "default", name)
+        assert record is not None
+        replicas = msgspec.json.decode(record.body)["spec"]["template"]["spec"]["replicas"]
+        spec = {"template": {"spec": {"replicas": replicas + 7}}}
+        changes.append(Patch("default", name, {"spec": spec}))
+    begin = perf_counter()
+    host.store.patch(kind, changes)
+    host.step()
+    return count / (perf_counter() - begin)
+
+
+def _reported(host: FleetHost) -> float:
+    """Seconds until the report of one cluster has had its effect."""
+    resources = {"available": {"cpu": str(host.cpu)}}
+    begin = perf_counter()
+    patch = Patch("", "c0000", {"status": {"resources": resources}})
+    host.store.patch_status(FEDERATED_CLUSTER.kind, [patch])
+    host.step()
+    return perf_counter() - begin
+
+
+def main() -> None:
+    """Measure and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clusters", type=int, nargs="+", default=[5, 50, 500, 1000])
+    parser.add_argument("--workloads", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    args = parser.parse_args()
+    points = [measure(each, args.workloads[0]) for each in args.clusters]
+    points += [measure(500, each) for each in args.workloads[1:]]
+    store("fleet-changes", {"commit": commit(), "points": points})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""The clusters of a fleet as the scheduling reads them: decoded once, in tables."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stretto.federation.controllers.supply.nodes import NodeReader
+from stretto.federation.controllers.supply.promises import PromiseLedger
+from stretto.federation.fleet import ClusterFleet, is_joined
+from stretto.federation.objects.clusters import DecodedCluster, NodeSupply, decoded_cluster
+from stretto.federation.objects.rules.digests import FleetDigests, JoinedCluster, joined_cluster
+from stretto.federation.planner.supply.capacity import Amounts
+from stretto.federation.scheduling.bulk import BulkPlanner
+from stretto.federation.scheduling.fleet import MemberFleet
+from stretto.federation.scheduling.kubeadmiral import ReplicaDivider
+from stretto.federation.scheduling.plugins import ClusterProfile
+from stretto.federation.scheduling.supply import SupplyTable
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Fields, StoredObject
+
+
+class _Known(NamedTuple):
+    """One cluster, decoded."""
+
+    #: The object.
+    object: StoredObject
+    #: What its nodes offer.
+    nodes: NodeSupply
+    #: As the scheduling reads it.
+    decoded: DecodedCluster
+    #: Digests of what policies read.
+    digests: JoinedCluster
+
+
+class FleetMembers:
+    """The clusters that have joined."""
+
+    def __init__(self, fleet: ClusterFleet, promises: PromiseLedger) -> None:
+        """The clusters of a fleet; ``promises`` are deducted from what they offer."""
+        self._fleet = fleet
+        self._nodes = NodeReader(fleet)
+        self._promises = promises
+        self._seen: tuple[StoredObject, ...] = ()
+        self._known: dict[str, _Known] = {}
+        self._fleets: dict[str, MemberFleet] = {}
+        self._planners: dict[tuple[str, int], tuple[ClusterProfile, BulkPlanner]] = {}
+        self._table = SupplyTable(())
+        self._digests: FleetDigests | None = None
+        promises.listen(self._promised)
+
+    # ---------------------------------------------------------------- reads
+
+    @property
+    def table(self) -> SupplyTable:
+        """What the clusters offer."""
+        self._refresh()
+        return self._table
+
+    @property
+    def digests(self) -> FleetDigests:
+        """Digests of what policies read about the clusters."""
+        self._refresh()
+        if self._digests is None:
+            self._digests = FleetDigests(each.digests for each in self._known.values())
+        return self._digests
+
+    def fleet(self, type_: FederatedType) -> MemberFleet:
+        """The clusters for objects of a kind."""
+        self._refresh()
+        found = self._fleets.get(type_.name)
+        if found is None:
+            found = MemberFleet(tuple(x.decoded.for_type(type_) for x in self._known.values()))
+            self._fleets[type_.name] = found
+        return found
+
+    def planner(
+        self, type_: FederatedType, profile: ClusterProfile, divide: ReplicaDivider
+    ) -> BulkPlanner:
+        """A planner for objects of a kind, with the plugins of a profile."""
+        fleet, key = self.fleet(type_), (type_.name, id(profile))
+        found = self._planners.get(key)
+        if found is None:
+            made = BulkPlanner(fleet, divide, profile, self._table)
+            found = self._planners[key] = profile, made
+        return found[1]
+
+    def objects(self) -> dict[str, Fields]:
+        """The clusters as JSON, by name."""
+        self._refresh()
+        return {name: each.object.fields for name, each in self._known.items()}
+
+    # ---------------------------------------------------------------- inside
+
+    def _refresh(self) -> None:
+        """Follow the clusters."""
+        if self._fleet.clusters is self._seen and not self._nodes.counts:
+            return
+        self._seen = self._fleet.clusters
+        joined = {each.record.name: each for each in self._seen if is_joined(each)}
+        before, after = self._known, {}
+        for name, each in joined.items():
+            after[name] = self._decoded(each, before.get(name))
+        changed = [name for name, each in after.items() if before.get(name) is not each]
+        self._known = after
+        if not changed and before.keys() == after.keys():
+            return
+        self._fleets.clear()
+        same = before.keys() == after.keys() and all(
+            before[name].decoded.differs_in_amounts_only(after[name].decoded) for name in changed
+        )
+        if same:
+            for name in changed:
+                self._table.changed(after[name].decoded.member)
+            # Filters of planners that read amounts must run again.
+            self._planners = {
+                key: each for key, each in self._planners.items() if not each[1].reads_amounts
+            }
+        else:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        """Make all tables anew."""
+        self._digests = None
+        self._planners.clear()
+        promised = self._promises.sums
+        self._table = SupplyTable([each.decoded.member for each in self._known.values()])
+        for cluster, sums in promised.items():
+            self._promised((cluster,), (1,), sums)
+
+    def _decoded(self, cluster: StoredObject, before: _Known | None) -> _Known:
+        nodes = self._nodes.supply(cluster.record.name)
+        if before is not None and before.object is cluster and before.nodes is nodes:
+            return before
+        made = decoded_cluster(cluster, nodes)
+        return _Known(cluster, nodes, made, joined_cluster(cluster))
+
+    def _promised(self, clusters: Sequence[str], counts: Sequence[int], request: Amounts) -> None:
+        """Replicas were promised, or promises ended."""
+        position = self._table.position
+        known = [at for at, name in enumerate(clusters) if name in position]
+        places = np.array([position[clusters[at]] for at in known], np.int64)
+        self._table.promise(places, np.array([counts[at] for at in known], np.int64), request)

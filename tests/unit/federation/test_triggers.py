@@ -1,0 +1,123 @@
+"""What schedules a federated object again, and how little of it an object records."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from stretto.api.types.federation.policies import (
+    AutoMigration,
+    PropagationPolicySpec,
+    ReschedulePolicy,
+    RescheduleWhen,
+    SchedulingMode,
+)
+from stretto.federation import names
+from stretto.federation.objects.rules import triggers
+from stretto.federation.objects.rules.digests import (
+    ClusterDigests,
+    FleetDigests,
+    JoinedCluster,
+    digest,
+)
+from stretto.federation.objects.rules.triggers import TriggerInput, TriggerVerdict
+
+POLICY = PropagationPolicySpec(scheduling_mode=SchedulingMode.DIVIDE)
+AGAIN = TriggerVerdict(schedules=True)
+NOTHING = TriggerVerdict(schedules=False)
+
+
+def cluster(number: int, labels: int = 0, taints: int = 0, kinds: int = 0) -> JoinedCluster:
+    parts = (digest([number, each]) for each in (labels, taints, kinds))
+    return JoinedCluster(
+        f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z", ClusterDigests(*parts)
+    )
+
+
+def seen(*clusters: JoinedCluster, policy: PropagationPolicySpec = POLICY) -> TriggerInput:
+    content = triggers.content_of(policy)
+    return TriggerInput({}, 3, {"cpu": 100}, "plan", policy, content, FleetDigests(clusters))
+
+
+def compared(before: TriggerInput, after: TriggerInput) -> TriggerVerdict:
+    old = triggers.read({names.TRIGGERS: triggers.written(triggers.record(before))})
+    return triggers.compare(old, triggers.record(after), after)
+
+
+def when(**rules: bool) -> PropagationPolicySpec:
+    change = RescheduleWhen(**{"policy_content_changed": False, **rules})
+    return msgspec.structs.replace(
+        POLICY, reschedule_policy=ReschedulePolicy(reschedule_when=change)
+    )
+
+
+FLEET = cluster(0), cluster(1), cluster(2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"replicas": 4},
+        {"request": {"cpu": 200}},
+        {"policy_name": "other"},
+        {"annotations": {names.MAX_CLUSTERS: "1"}},
+        {"clusters": FleetDigests([*FLEET[:2], cluster(2, taints=1)])},
+        {"clusters": FleetDigests(FLEET[:2])},
+        {"clusters": FleetDigests(FLEET[1:])},
+    ],
+)
+def test_a_change_of_what_a_decision_reads_always_schedules(change: dict[str, object]) -> None:
+    assert compared(seen(*FLEET), replace(seen(*FLEET), **change)) == AGAIN  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason", "after"),
+    [
+        ("cluster_joined", "clusterJoined", (*FLEET, cluster(3))),
+        ("cluster_labels_changed", "clusterLabelsChanged", (cluster(0, labels=1), *FLEET[1:])),
+        (
+            "cluster_api_resources_changed",
+            "clusterAPIResourcesChanged",
+            (cluster(0, kinds=1), *FLEET[1:]),
+        ),
+    ],
+)
+def test_other_changes_of_clusters_schedule_where_the_policy_says_so(
+    rule: str, reason: str, after: tuple[JoinedCluster, ...]
+) -> None:
+    on, off = when(**{rule: True}), when()
+    assert compared(seen(*FLEET, policy=on), seen(*after, policy=on)) == AGAIN
+    deferred = compared(seen(*FLEET, policy=off), seen(*after, policy=off))
+    assert deferred == TriggerVerdict(schedules=False, deferred=f"{reason}:false")
+
+
+def test_nothing_schedules_where_nothing_has_changed() -> None:
+    assert compared(seen(*FLEET), seen(*reversed(FLEET))) == NOTHING
+
+
+def test_a_deferred_join_is_still_deferred_and_its_later_taint_schedules() -> None:
+    off, joined = when(), cluster(3)
+    old, now = triggers.record(seen(*FLEET, policy=off)), seen(*FLEET, joined, policy=off)
+    kept = triggers.after_deferral(old, triggers.record(now))
+    assert triggers.compare(kept, triggers.record(now), now).deferred == "clusterJoined:false"
+    tainted = seen(*FLEET, cluster(3, taints=1), policy=off)
+    assert triggers.compare(kept, triggers.record(tainted), tainted) == AGAIN
+
+
+def test_a_record_of_another_form_schedules() -> None:
+    notes = {names.TRIGGERS: '{"schedulingAnnotationsHash":"1","replicaCount":3}'}
+    found = seen(*FLEET)
+    assert triggers.compare(triggers.read(notes), triggers.record(found), found) == AGAIN
+
+
+@pytest.mark.parametrize("count", [1, 500])
+def test_a_record_has_at_most_300_bytes_for_any_number_of_clusters(count: int) -> None:
+    policy = msgspec.structs.replace(POLICY, auto_migration=AutoMigration())
+    found = replace(
+        seen(*(cluster(number) for number in range(count)), policy=policy),
+        replicas=2**31 - 1,
+        policy_name="p" * 253,
+        request={f"example.com/{number}": number for number in range(50)},
+        annotations={names.PLACEMENTS: "x" * 5000, names.AUTO_MIGRATION: "y" * 5000},
+    )
+    assert len(triggers.written(triggers.record(found))) <= 300
