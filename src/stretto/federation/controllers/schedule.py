@@ -9,13 +9,11 @@ from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
     FederatedItem,
-    everything,
     find_for_turn,
     is_status_only,
     key_of,
 )
 from stretto.federation.controllers.placing.turn import SchedulerTurn, TurnTaker
-from stretto.federation.controllers.placing.waiting import is_amounts_only, is_trigger
 from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending
@@ -54,12 +52,11 @@ class ScheduleController:
             if not (is_status_only(change) or self._is_own(change)):
                 for key in key_of(self._fleet, change.object):
                     if change.new is None:
-                        self._turns.supply.promises.forget(key)
-                        self._turns.waiting.forget(key)
+                        self._turns.supply.forget(key)
                     yield key
         elif change.kind.kind == "FederatedCluster":
             self._turns.supply.promises.reported(change)
-            yield from self._of_cluster(change)
+            yield from self._turns.supply.waiting.affected(change)
         else:
             yield from self._turns.affected(change)
 
@@ -69,14 +66,6 @@ class ScheduleController:
             self._written.pop(change.object.record.uid, None)
             return False
         return self._written.get(change.new.record.uid) == change.new.record.version
-
-    def _of_cluster(self, change: Change) -> Iterable[Hashable]:
-        """All objects, or those that wait, for as much as their cluster says."""
-        if is_trigger(change.old, change.new):
-            return [item.key for item in everything(self._fleet)]
-        if is_amounts_only(change.old, change.new):
-            return self._turns.waiting.of_cluster(change.object.record.name)
-        return list(self._turns.waiting)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Schedule one object if something changed that calls for it."""

@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 from stretto.api.kinds.federation import CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY
 from stretto.api.types.federation.policies import PropagationPolicy, PropagationPolicySpec
-from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedKey, everything, labelled
@@ -76,8 +75,8 @@ class PolicyFinder:
             names.POLICY: fleet.host.follow(PROPAGATION_POLICY.kind),
             names.CLUSTER_POLICY: fleet.host.follow(CLUSTER_PROPAGATION_POLICY.kind),
         }
-        self._contents: dict[tuple[Kind, Name], _PolicyContent] = {}
-        self._oddities: dict[tuple[Kind, Name], tuple[object, object, tuple[str, ...]]] = {}
+        self._contents: dict[tuple[str, Name], _PolicyContent] = {}
+        self._oddities: dict[tuple[str, Name], tuple[object, object, tuple[str, ...]]] = {}
 
     def affected(self, change: Change) -> Iterable[FederatedKey]:
         """The federated objects that a change of a policy concerns."""
@@ -85,8 +84,8 @@ class PolicyFinder:
         if label is None:
             return
         if change.new is None:
-            self._contents.pop((change.kind, change.object.name), None)
-            self._oddities.pop((change.kind, change.object.name), None)
+            self._contents.pop((change.kind.kind, change.object.name), None)
+            self._oddities.pop((change.kind.kind, change.object.name), None)
         yield from labelled(self._fleet, label, change.object.record.name)
         if any(_selects(each) for each in (change.old, change.new) if each is not None):
             namespace = change.object.record.namespace
@@ -168,7 +167,7 @@ class PolicyFinder:
         Raises:
             InputError: it is malformed.
         """
-        key = policy.record.kind, policy.name
+        key = policy.record.kind.kind, policy.name
         known = self._contents.get(key)
         if known is None or known.object is not policy:
             read = policy.read(PropagationPolicy)
@@ -181,7 +180,7 @@ class PolicyFinder:
 
     def _oddities_of(self, content: _PolicyContent) -> tuple[str, ...]:
         """What of a policy has no effect in the fleet as it is."""
-        clusters, key = self._fleet.clusters, (content.object.record.kind, content.object.name)
+        clusters, key = self._fleet.clusters, (content.object.record.kind.kind, content.object.name)
         known = self._oddities.get(key)
         if known is None or known[0] is not content or known[1] is not clusters:
             present = {each.record.name for each in clusters}

@@ -10,7 +10,6 @@ from stretto.federation.controllers.placing.notes import note_decision
 from stretto.federation.controllers.placing.occasion import occasion
 from stretto.federation.controllers.placing.policies import AppliedPolicy, PolicyFinder
 from stretto.federation.controllers.placing.profiles import PROFILE_KINDS, ProfileFinder
-from stretto.federation.controllers.placing.waiting import WaitingObjects
 from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.problems import ObjectCondition
@@ -42,8 +41,6 @@ class TurnTaker:
         """
         #: What clusters offer, and what is promised.
         self.supply = FleetSupply(fleet, clock)
-        #: Objects that wait for capacity.
-        self.waiting = WaitingObjects()
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
         profiles = ProfileFinder(fleet, webhooks)
@@ -74,7 +71,7 @@ class TurnTaker:
             return SchedulerTurn(notes, item.federated.spec, conditions)
         made = self._decided(item, policy)
         note_decision(notes, policy, made)
-        self.waiting.note(item.key, made.clusters, waits=made.waiting is not None)
+        self.supply.waiting.note(item.key, made.clusters, waits=made.waiting is not None)
         return SchedulerTurn(notes, made.spec, (*conditions, made.condition))
 
     def _decided(self, item: FederatedItem, policy: AppliedPolicy) -> ScheduledSpec:

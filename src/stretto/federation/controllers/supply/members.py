@@ -10,9 +10,8 @@ from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.federation.objects.clusters import DecodedCluster, NodeSupply, decoded_cluster
 from stretto.federation.objects.rules.digests import FleetDigests, JoinedCluster, joined_cluster
-from stretto.federation.planner.supply.capacity import Amounts
 from stretto.federation.scheduling.bulk import BulkPlanner
-from stretto.federation.scheduling.fleet import MemberFleet
+from stretto.federation.scheduling.fleet import Amounts, MemberFleet
 from stretto.federation.scheduling.kubeadmiral import ReplicaDivider
 from stretto.federation.scheduling.plugins import ClusterProfile
 from stretto.federation.scheduling.supply import SupplyTable

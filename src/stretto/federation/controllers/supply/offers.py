@@ -6,6 +6,7 @@ from typing import Final
 from stretto.base.clock import Clock
 from stretto.federation.controllers.supply.members import FleetMembers
 from stretto.federation.controllers.supply.promises import PromiseLedger
+from stretto.federation.controllers.supply.waiting import WaitingObjects
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.decision.circumstances import Circumstances
 from stretto.federation.scheduling.division import default_division
@@ -27,6 +28,8 @@ class FleetSupply:
         self._counts_requests = fleet.settings.counts_requests
         #: What decisions have started and clusters do not report yet.
         self.promises = PromiseLedger(fleet)
+        #: Objects that wait for capacity.
+        self.waiting = WaitingObjects(fleet)
         #: The clusters that have joined.
         self.members = FleetMembers(fleet, self.promises)
         ours = fleet.settings.planners is PlannerKind.STRETTO
@@ -36,6 +39,11 @@ class FleetSupply:
     def promises_count(self) -> bool:
         """Whether the division counts what is promised."""
         return self._divide is not None
+
+    def forget(self, key: Hashable) -> None:
+        """An object is gone."""
+        self.promises.forget(key)
+        self.waiting.forget(key)
 
     def circumstances(self, key: Hashable) -> Circumstances:
         """What a decision about an object depends on besides the clusters."""

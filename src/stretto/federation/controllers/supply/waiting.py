@@ -1,10 +1,11 @@
 """Objects that wait for capacity, by the clusters whose reports decide them again."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
-from stretto.federation.fleet import is_joined
-from stretto.reconcile.cache import StoredObject
+from stretto.federation.controllers.keys import everything
+from stretto.federation.fleet import ClusterFleet, is_joined
+from stretto.reconcile.cache import Change, StoredObject
 
 _MANY: Final = 64
 """Clusters of one object beyond which a report of any cluster decides it again."""
@@ -13,8 +14,9 @@ _MANY: Final = 64
 class WaitingObjects:
     """Keys of objects, each with the clusters that it waits for."""
 
-    def __init__(self) -> None:
-        """No object waits."""
+    def __init__(self, fleet: ClusterFleet) -> None:
+        """No object of a fleet waits."""
+        self._fleet = fleet
         self._clusters: dict[Hashable, tuple[str, ...]] = {}
         self._keys: dict[str, dict[Hashable, None]] = {}
         self._anywhere: dict[Hashable, None] = {}
@@ -43,28 +45,20 @@ class WaitingObjects:
         for name in self._clusters.pop(key, ()):
             del self._keys[name][key]
 
-    def of_cluster(self, name: str) -> list[Hashable]:
-        """Objects that the capacity of a cluster may decide again."""
-        return [*self._keys.get(name, ()), *self._anywhere]
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """Keys of the objects that a change of a FederatedCluster may decide again.
 
-    def __iter__(self) -> Any:
-        """All objects that wait."""
-        yield from (*self._clusters, *self._anywhere)
-
-
-def is_trigger(old: StoredObject | None, new: StoredObject | None) -> bool:
-    """Whether a change of a cluster may schedule any object again.
-
-    Amounts and health do not: they concern objects that wait.
-    """
-    return bool(_read(old) != _read(new))
-
-
-def is_amounts_only(old: StoredObject | None, new: StoredObject | None) -> bool:
-    """Whether only the amounts, or the times, in the report of a cluster have changed."""
-    if old is None or new is None or is_trigger(old, new):
-        return False
-    return _health(old) == _health(new) and old.is_terminating == new.is_terminating
+        What policies read concerns all objects, health those that wait, and amounts those that wait
+        for this cluster.
+        """
+        old, new = change.old, change.new
+        if _read(old) != _read(new):
+            yield from (item.key for item in everything(self._fleet))
+        elif old is not None and new is not None and _health(old) == _health(new):
+            name = change.object.record.name
+            yield from (*self._keys.get(name, ()), *self._anywhere)
+        else:
+            yield from (*self._clusters, *self._anywhere)
 
 
 def _read(cluster: StoredObject | None) -> Any:
@@ -78,6 +72,7 @@ def _read(cluster: StoredObject | None) -> Any:
     )
 
 
-def _health(cluster: StoredObject) -> list[tuple[Any, Any]]:
+def _health(cluster: StoredObject) -> Any:
+    """Conditions without their times, and whether the cluster leaves."""
     conditions = cluster.status.get("conditions") or ()
-    return [(each.get("type"), each.get("status")) for each in conditions]
+    return cluster.is_terminating, [(each.get("type"), each.get("status")) for each in conditions]
