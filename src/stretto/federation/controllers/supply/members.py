@@ -119,7 +119,7 @@ class FleetMembers:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        """Make all tables anew."""
+        """Build all tables again."""
         self._digests = None
         self._planners.clear()
         promised = self._promises.sums
