@@ -13,7 +13,7 @@ from stretto.reconcile.cache import StoredObject
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSupply:
+class ClusterNodes:
     """What the nodes of a cluster offer besides its own report."""
 
     #: CPU in thousandths by model.
@@ -41,7 +41,7 @@ class DecodedCluster:
         return self.served == other.served and _bare(self.member) == _bare(other.member)
 
 
-def decoded_cluster(cluster: StoredObject, supply: NodeSupply) -> DecodedCluster:
+def decoded_cluster(cluster: StoredObject, supply: ClusterNodes) -> DecodedCluster:
     """A cluster as the scheduling reads it."""
     read = cluster.read(FederatedCluster)
     resources = read.status.resources

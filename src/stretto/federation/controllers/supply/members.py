@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stretto.federation.controllers.supply.nodes import NodeReader
+from stretto.federation.controllers.supply.nodes import MemberNodeReader
 from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.fleet import ClusterFleet, is_joined
-from stretto.federation.objects.clusters import DecodedCluster, NodeSupply, decoded_cluster
+from stretto.federation.objects.clusters import ClusterNodes, DecodedCluster, decoded_cluster
 from stretto.federation.objects.rules.digests import FleetDigests, JoinedCluster, joined_cluster
 from stretto.federation.scheduling.bulk import BulkPlanner
 from stretto.federation.scheduling.fleet import Amounts, MemberFleet
@@ -25,7 +25,7 @@ class _Known(NamedTuple):
     #: The object.
     object: StoredObject
     #: What its nodes offer.
-    nodes: NodeSupply
+    nodes: ClusterNodes
     #: As the scheduling reads it.
     decoded: DecodedCluster
     #: Digests of what policies read.
@@ -38,7 +38,7 @@ class FleetMembers:
     def __init__(self, fleet: ClusterFleet, promises: PromiseLedger) -> None:
         """The clusters of a fleet; ``promises`` are deducted from what they offer."""
         self._fleet = fleet
-        self._nodes = NodeReader(fleet)
+        self._nodes = MemberNodeReader(fleet)
         self._promises = promises
         self._seen: tuple[StoredObject, ...] = ()
         self._known: dict[str, _Known] = {}

@@ -7,17 +7,17 @@ from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.quantity import amounts
 from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet
-from stretto.federation.objects.clusters import NodeSupply
+from stretto.federation.objects.clusters import ClusterNodes
 from stretto.federation.objects.demand import request_of
 from stretto.federation.planner.supply.capacity import Amounts
 from stretto.federation.settings import CapacitySource
 from stretto.reconcile.cache import ObjectCache, StoredObject
 
 _ENDED: Final = ("Succeeded", "Failed")
-_NOTHING: Final = NodeSupply()
+_NOTHING: Final = ClusterNodes()
 
 
-class NodeReader:
+class MemberNodeReader:
     """Reads nodes and pods of members when these have changed."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
@@ -26,11 +26,11 @@ class NodeReader:
         settings = fleet.settings
         self._by_model = settings.performance is not None
         self._by_node = settings.capacity is CapacitySource.NODES
-        self._known: dict[str, tuple[tuple[int, int], NodeSupply]] = {}
+        self._known: dict[str, tuple[tuple[int, int], ClusterNodes]] = {}
         #: Whether nodes count at all.
         self.counts = self._by_model or self._by_node
 
-    def supply(self, cluster: str) -> NodeSupply:
+    def supply(self, cluster: str) -> ClusterNodes:
         """What the nodes of a cluster offer; the same object until they change."""
         nodes = self._fleet.listed(cluster, NODE) if self.counts else None
         pods = self._fleet.listed(cluster, POD) if self._by_node else ()
@@ -41,7 +41,7 @@ class NodeReader:
         if before is not None and before[0] == revisions:
             return before[1]
         models = _models(nodes) if self._by_model else {}
-        found = NodeSupply(models, _free(nodes, pods) if self._by_node else ())
+        found = ClusterNodes(models, _free(nodes, pods) if self._by_node else ())
         self._known[cluster] = revisions, found
         return found
 
