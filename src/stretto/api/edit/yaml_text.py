@@ -105,11 +105,19 @@ _MERGE: Final = "\0<<"
 """The key of a frame whose next value is merged; no key of YAML contains a null byte."""
 
 
-def load_documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
-    """Each document of a text as JSON values, with its position; empty documents are skipped."""
+def load_documents(
+    text: str | bytes, where: str, most: int | None = None
+) -> Iterator[tuple[str, Any]]:
+    """Each document of a text as JSON values, with its position; empty documents are skipped.
+
+    Args:
+        text: the text.
+        where: its place in messages.
+        most: values that one document may have; ``None``: ``MAX_VALUES``.
+    """
     content = _decoded(text, where)
     try:
-        yield from _Documents(content, where)
+        yield from _Documents(content, where, MAX_VALUES if most is None else most)
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}, line {mark.line + 1}" if mark else where
@@ -139,7 +147,8 @@ def _decoded(text: str | bytes, where: str) -> str:
 class _Documents:
     """Builds documents from events with an explicit stack instead of recursion."""
 
-    def __init__(self, text: str, where: str) -> None:
+    def __init__(self, text: str, where: str, most: int) -> None:
+        self._most = most
         self._events = iter(yaml.parse(text, Loader=_SafeLoader))
         self._where = where
         #: The open maps and lists, the outermost first.
@@ -178,8 +187,8 @@ class _Documents:
     def _count(self, event: yaml.Event, more: int) -> None:
         """Add to the number of values of the document."""
         self._values += more
-        if self._values > MAX_VALUES:
-            self._refuse(event, f"{self._values} values", f"at most {MAX_VALUES} in one document")
+        if self._values > self._most:
+            self._refuse(event, f"{self._values} values", f"at most {self._most} in one document")
 
     def _deepen(self, event: yaml.Event, height: int) -> None:
         """Check that a value of some levels may begin here, and note its levels."""

@@ -55,9 +55,16 @@ def open_envelope(body: bytes) -> EncodedObject:
     """
     if not body.startswith(MAGIC):
         raise ProtobufError("no protobuf message of Kubernetes")
+    try:
+        return _opened(body[len(MAGIC) :])
+    except (IndexError, UnicodeDecodeError, packing.error, OverflowError) as error:
+        raise ProtobufError("the envelope is cut off or malformed") from error
+
+
+def _opened(body: bytes) -> EncodedObject:
     version = kind = ""
     raw = b""
-    for number, value in _members(body[len(MAGIC) :]):
+    for number, value in _members(body):
         if number == 1 and isinstance(value, bytes):
             for inner, text in _members(value):
                 if isinstance(text, bytes):

@@ -17,6 +17,8 @@ from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
 
+_FREE_VALUES: Final = 10_000
+"""Values that aliases may add to a short text; without aliases it has fewer than its bytes."""
 YAML_TYPES: Final = ("application/yaml", "application/apply-patch+yaml")
 """Media types of YAML."""
 _ACCEPTED: Final = ", ".join(SERVED)
@@ -105,7 +107,8 @@ def _protobuf(body: bytes, expected: str) -> Json:
 
 def _yaml(body: bytes) -> tuple[Any, list[str]]:
     try:
-        documents = [each for _, each in yaml_text.load_documents(body, "body")]
+        most = min(yaml_text.MAX_VALUES, _FREE_VALUES + len(body))
+        documents = [each for _, each in yaml_text.load_documents(body, "body", most)]
     except InputError as error:
         raise bad_request(f"error decoding YAML: {error}") from error
     return (documents[0] if documents else None), []

@@ -1,0 +1,191 @@
+"""Hostile requests: each is refused or answered, without an internal error, in little time."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.web.api.authn.users import TokenTable, User
+from stretto.web.api.message import Answer, ApiRequest, ApiResponse
+from stretto.web.api.server import ApiServer, ApiSettings
+
+CORE = "/api/v1/namespaces/default"
+MAPS = f"{CORE}/configmaps"
+CPU_S = 0.1
+"""Processor time of one request in seconds."""
+TRIALS = 3
+"""Attempts of a slow request: another process may have disturbed the first."""
+TOKENS = {
+    "none": "",
+    "bad": "guess",
+    "forged": "eyJhbGciOiJub25lIn0.e30.",
+    "low": "low",
+    "right": "right",
+}
+USERS = {"low": User("low"), "right": User("admin", "", ("system:masters",))}
+YAML = "application/yaml"
+PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{after}: &{after} [{','.join(['*' + before] * 9)}]\n"
+    for before, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def nested(depth: int) -> bytes:
+    return b'{"data":' * depth + b"1" + b"}" * depth
+
+
+def operations(count: int) -> bytes:
+    each = {"op": "add", "path": "/metadata/labels/x", "value": "y"}
+    return json.dumps([each] * count).encode()
+
+
+def selector(count: int) -> str:
+    return ",".join(f"key{number}%20in%20(a,b)" for number in range(count))
+
+
+HOSTILE: dict[str, tuple[str, str, str, bytes]] = {
+    "a body over the limit": ("POST", MAPS, "", b'{"x":"' + b"y" * (3 << 20) + b'"}'),
+    "a long string": ("POST", MAPS, "", b'{"data":{"x":"' + b"y" * (2 << 20) + b'"}}'),
+    "many members": (
+        "POST",
+        MAPS,
+        "",
+        json.dumps(
+            {"metadata": {"name": "x"}, "data": {f"k{n}": "" for n in range(4000)}}
+        ).encode(),
+    ),
+    "deep JSON": ("POST", MAPS, "", nested(50_000)),
+    "deep lists": ("POST", MAPS, "", b"[" * 100_000),
+    "deep YAML": ("POST", MAPS, YAML, b"[" * 20_000),
+    "aliases of YAML": ("POST", MAPS, YAML, LAUGHS.encode()),
+    "no JSON": ("POST", MAPS, "", b"\xff\xfe\x00"),
+    "a number that is none": ("POST", MAPS, "", b'{"metadata":{"name":1e999}}'),
+    "another media type": ("POST", MAPS, "text/html", b"<html>"),
+    "broken protobuf": ("POST", MAPS, "application/vnd.kubernetes.protobuf", b"k8s\x00\xff\xff"),
+    "a patch of too many operations": (
+        "PATCH",
+        f"{MAPS}/kube-root-ca.crt",
+        PATCH,
+        operations(10_001),
+    ),
+    "a patch of many operations": ("PATCH", f"{MAPS}/here", PATCH, operations(5_000)),
+    "a patch of a list": ("PATCH", f"{MAPS}/here", "application/merge-patch+json", b"[]"),
+    "an apply that is none": (
+        "PATCH",
+        f"{MAPS}/here?fieldManager=x",
+        "application/apply-patch+yaml",
+        b"[1",
+    ),
+    "a long selector": ("GET", f"{MAPS}?labelSelector={selector(1000)}", "", b""),
+    "a broken selector": ("GET", f"{MAPS}?labelSelector=((((", "", b""),
+    "a broken token of a page": ("GET", f"{MAPS}?limit=1&continue=AAAA", "", b""),
+    "a page of a negative size": ("GET", f"{MAPS}?limit=-5", "", b""),
+    "a huge version": ("GET", f"{MAPS}?resourceVersion={'9' * 400}", "", b""),
+    "a watch of a negative version": ("GET", f"{MAPS}?watch=1&resourceVersion=-1", "", b""),
+    "a path that leaves": ("GET", f"{MAPS}/..%2f..%2f..%2fetc%2fpasswd", "", b""),
+    "a path with dots": ("GET", "/api/v1/../../etc/passwd", "", b""),
+    "a path with a null": ("GET", f"{MAPS}/%00", "", b""),
+    "a path that is no text": ("GET", f"{MAPS}/%ff%fe", "", b""),
+    "a long path": ("GET", f"{MAPS}/{'x' * 100_000}", "", b""),
+    "a path of many parts": ("GET", "/api" + "/x" * 20_000, "", b""),
+    "many parameters": ("GET", f"{MAPS}?{'&'.join(['dryRun=All'] * 20_000)}", "", b""),
+    "an unknown method": ("BREW", MAPS, "", b""),
+    "a method in lower case": ("get", MAPS, "", b""),
+}
+ROUTES = (
+    "/", "/api", "/apis", "/api/v1", "/apis/apps/v1", "/version", "/healthz", "/openapi/v2",
+    "/openapi/v3", "/openapi/v3/api/v1", "/nothing", "/api/v2/pods", "/apis/x/y/z",
+    "/api/v1/nodes", "/api/v1/namespaces", "/api/v1/pods", f"{CORE}/pods/p/log",
+    f"{CORE}/pods/p/exec", f"{CORE}/pods/p/binding", f"{CORE}/pods/p/eviction",
+    f"{CORE}/serviceaccounts/s/token", "/api/v1/nodes/n/proxy/x",
+    "/apis/apps/v1/namespaces/default/deployments/d/scale",
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+)  # fmt: skip
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+OPEN = ("/version", "/healthz")
+"""Pages that need no credentials."""
+
+
+@pytest.fixture(scope="module")
+def server() -> ApiServer:
+    clock = ManualClock(1_790_000_000.0)
+    tokens = TokenTable(USERS)
+    server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2), tokens))
+    body = b'{"metadata":{"name":"here","labels":{"a":"b"}}}'
+    sent(server, "POST", MAPS, "", body)
+    for page in ("/openapi/v2", "/openapi/v3"):  # made once, at the first request
+        sent(server, "GET", page)
+    return server
+
+
+def sent(server: ApiServer, method: str, target: str, *content: str | bytes) -> Answer:
+    """The answer to a request of the administrator, with media type and body."""
+    media, body = content or ("", b"")
+    assert isinstance(media, str)
+    assert isinstance(body, bytes)
+    return sent_by("right", server, ApiRequest(method, target, {"content-type": media}, body))
+
+
+def sent_by(who: str, server: ApiServer, request: ApiRequest) -> Answer:
+    """The answer to a request with some credentials."""
+    headers = {"content-type": request.header("content-type") or "application/json"}
+    if TOKENS[who]:
+        headers["authorization"] = f"Bearer {TOKENS[who]}"
+    return server.handle(replace(request, headers=headers))
+
+
+def is_failure(answer: Answer) -> bool:
+    """Whether the server itself has failed."""
+    return isinstance(answer, ApiResponse) and b"an internal error occurred" in answer.body
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_request_is_answered_in_little_time(server: ApiServer, name: str) -> None:
+    method, target, media, body = HOSTILE[name]
+    times = []
+    for _ in range(TRIALS):
+        start = time.process_time()
+        assert not is_failure(sent(server, method, target, media, body))
+        times.append(time.process_time() - start)
+        if times[-1] < CPU_S:
+            break
+    assert min(times) < CPU_S
+
+
+@pytest.mark.parametrize("who", TOKENS)
+def test_no_route_fails_for_any_credentials(server: ApiServer, who: str) -> None:
+    failed = [
+        (method, route) for method, route, answer in answers(server, who) if is_failure(answer)
+    ]
+    assert failed == []
+
+
+@pytest.mark.parametrize("who", ["none", "bad", "forged"])
+def test_nothing_but_open_pages_is_read_without_credentials(server: ApiServer, who: str) -> None:
+    read = {route for _, route, answer in answers(server, who) if answer.status < 400}
+    assert read <= set(OPEN)
+
+
+def test_a_user_without_rights_reads_discovery_alone(server: ApiServer) -> None:
+    refused = [
+        route
+        for method, route, answer in answers(server, "low")
+        if method == "GET" and answer.status == 403
+    ]
+    assert "/api/v1/pods" in refused
+    assert "/api" not in refused
+
+
+def answers(server: ApiServer, who: str) -> Iterator[tuple[str, str, Answer]]:
+    """The answers of every route and method for some credentials."""
+    for route in ROUTES:
+        for method in METHODS:
+            yield method, route, sent_by(who, server, ApiRequest(method, route, {}, b"{}"))
