@@ -7,13 +7,18 @@ from stretto.base.clock import Clock
 from stretto.capacity.overcommit.nodes import NodeRatios
 from stretto.capacity.reclaim.degradation import PoolDegradation
 from stretto.control.controllers.evictions import EvictionOrdersOf
+from stretto.control.controllers.fragmentation import Move
+from stretto.control.controllers.hot_nodes import HotNodes
+from stretto.control.controllers.movable import MoveLimits
 from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.overcommit_eviction import OvercommitEviction
+from stretto.control.controllers.owners import owner_of
 from stretto.control.controllers.packing import PackingPlanner
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.reporting.node_events import NodeEvents
 from stretto.framework.preemption.terms import UsageOf
+from stretto.framework.profile.capacity.hot_nodes import HotNodeRules
 from stretto.plane.config import PlaneConfig
 from stretto.plane.work import Part
 from stretto.state.cluster.cluster import Cluster
@@ -55,6 +60,34 @@ class ControllerSources(NamedTuple):
     usage: UsageOf
     #: Whether a rule protects a pod from evictions for another reason.
     is_protected: Callable[[int], bool]
+    #: (class id, slot) to whether the node rules admit the class.
+    eligible: Callable[[int, int], bool]
+
+
+class Unloading:
+    """Rounds of moves from hot nodes, or a dry run of them."""
+
+    def __init__(
+        self, rescheduler: Rescheduler, planner: HotNodes, rules: HotNodeRules | None
+    ) -> None:
+        """Execute the moves of a planner."""
+        #: The moves of the last round that had some.
+        self.latest: tuple[Move, ...] = ()
+        self._rescheduler = rescheduler
+        self._planner = planner
+        self._is_dry = rules is None or rules.dry_run
+
+    def next_due(self) -> float:
+        """Clock time of the next round."""
+        return self._planner.next_due()
+
+    def step(self, now: float) -> None:
+        """Plan a round if it is due; a dry run moves nothing."""
+        moves = self._planner.plan(now)
+        if moves:
+            self.latest = moves
+            self._rescheduler.unload(() if self._is_dry else moves, now)
+            self._rescheduler.counts["planned"] += len(moves) if self._is_dry else 0
 
 
 class PlaneControllers:
@@ -81,10 +114,14 @@ class PlaneControllers:
         events = NodeEvents(cluster, sources.store if writes else None, clock)
         #: Chooses how often nodes promise their resources.
         self.ratios = NodeRatios(cluster, profile.capacity.overcommit, clock.now, events.warn)
+        rules = profile.capacity.hot_nodes if Part.RESCHEDULER in parts else None
+        #: Moves pods from hot nodes.
+        self.unloading = Unloading(self.rescheduler, _hot_nodes(sources, rules), rules)
         self._all: tuple[TimedPart, ...] = (
             self.reservations,
             self.rescheduler,
             self.overcommit_eviction,
+            self.unloading,
             PoolDegradation(cluster, profile.capacity.reclaim, clock.now),
         )
 
@@ -101,6 +138,22 @@ class PlaneControllers:
     def next_due(self) -> float:
         """Clock time at which one has work although no event comes."""
         return min(each.next_due() for each in (self.ratios, *self._all))
+
+
+def _hot_nodes(sources: ControllerSources, rules: HotNodeRules | None) -> HotNodes:
+    pods, store = sources.cluster.pods, sources.store
+
+    def limits() -> MoveLimits:
+        most = 0 if rules is None else rules.moves
+        return MoveLimits(
+            most,
+            sources.budgets,
+            sources.units,
+            sources.is_protected,
+            lambda row: owner_of(store, pods, row),
+        )
+
+    return HotNodes(sources.cluster, rules, limits, sources.eligible)
 
 
 def _rescheduler(sources: ControllerSources, parts: frozenset[Part]) -> Rescheduler:

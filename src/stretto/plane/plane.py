@@ -177,6 +177,7 @@ class Plane:
             evictor=lambda: self.evictor,
             usage=self.factory.usage,
             is_protected=self.is_protected,
+            eligible=self.engine.is_eligible,
         )
         #: All of them.
         self.controllers = PlaneControllers(sources, self._wiring.parts)

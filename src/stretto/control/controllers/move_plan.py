@@ -8,23 +8,21 @@ recreates, members of a gang, pods bound to NUMA nodes, pods with inter-pod rule
 rule of the profile, a disruption budget or the limit of the caller protects.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from stretto.base.rng import Rng
 from stretto.control.controllers.fragmentation import FreeCapacity, Move, capacity_after
+from stretto.control.controllers.movable import MoveLimits, may_leave
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.runtime import Runtime
 from stretto.state.classes.table import GPU
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE
-from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import PODS
-from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.rescheduling import ReschedulingGoal
-from stretto.state.work.units import Units
 
 HIDDEN: Final = -(1 << 28)
 """Free pod count that excludes a node as a target."""
@@ -41,21 +39,6 @@ class DefragPlan(NamedTuple):
     before: FreeCapacity
     #: After, if every moved pod gets its target node.
     after: FreeCapacity
-
-
-class MoveLimits(NamedTuple):
-    """Limits of a plan."""
-
-    #: Maximum number of moves.
-    moves: int
-    #: Disruption budgets.
-    budgets: BudgetLedger
-    #: The units, to recognise gangs.
-    units: Units
-    #: Whether a rule of the profile protects a row's pod from evictions.
-    is_protected: Callable[[int], bool]
-    #: Owner of a row's pod, ``Kind/namespace/name``; empty if no controller recreates it.
-    owner_of: Callable[[int], str]
 
 
 class MovePlanner:
@@ -143,22 +126,13 @@ class MovePlanner:
 
     def _is_movable(self, rows: Sequence[int]) -> bool:
         """Whether all these pods may be moved."""
-        cluster, limits = self._cluster, self._limits
-        pods = cluster.pods
         for row in rows:
-            pod = cluster.classes[int(pods.class_id[row])]
-            unit = limits.units.of_row(row)
-            if pods.state[row] != PodState.BOUND or pods.eviction_state[row]:
+            owner = self._owner(row)
+            if f"OwnerUnit/{owner}" in self._pending:  # they would take its target
                 return False
-            if (unit is not None and unit.is_gang) or pod.annotations.staged:
+            if not may_leave(self._cluster, self._limits, row, owner):
                 return False
-            if cluster.classes.with_terms[pod.id] or not self._owner(row):
-                return False
-            if f"OwnerUnit/{self._owner(row)}" in self._pending:  # they would take its target
-                return False
-            if limits.is_protected(row):
-                return False
-        return not limits.budgets.violating(rows)
+        return not self._limits.budgets.violating(rows)
 
     def _owner(self, row: int) -> str:
         if row not in self._owners:

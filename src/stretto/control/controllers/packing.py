@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from stretto.control.controllers.move_plan import DefragPlan, MoveLimits, MovePlanner
+from stretto.control.controllers.movable import MoveLimits
+from stretto.control.controllers.move_plan import DefragPlan, MovePlanner
 from stretto.control.controllers.owners import owner_of
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.profile.profile import load_profile

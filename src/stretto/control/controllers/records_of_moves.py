@@ -7,7 +7,6 @@ from stretto.control.controllers.fragmentation import Move
 from stretto.control.reporting.wording import move_event
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import OWN_MOVES
-from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.stores.store import Patch, Store
 
 
@@ -20,15 +19,15 @@ class MoveRecords:
         self._store = store
         self._round = 0
 
-    def write_events(self, moves: tuple[Move, ...], goal: ReschedulingGoal, wall: float) -> None:
-        """Write an event on each evicted pod."""
+    def write_events(self, moves: tuple[Move, ...], why: str, wall: float) -> None:
+        """Write an event on each evicted pod; ``why`` completes "evicted to"."""
         bodies = []
         for move in moves:
             namespace, _, name = move.pod.partition("/")
             record = self._store.get(POD, namespace, name)
             if record is not None:
                 message = (
-                    f"evicted from {move.source} to free {goal.value}; "
+                    f"evicted from {move.source} to {why}; "
                     f"{move.target} is recommended for its successor"
                 )
                 component = min(self._cluster.config.scheduler_names)

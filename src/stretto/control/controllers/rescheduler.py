@@ -9,7 +9,7 @@ moves.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import inf
 from typing import Final, NamedTuple
@@ -108,13 +108,25 @@ class Rescheduler:
 
         A node or GPU of which one pod may not be evicted keeps all its pods.
         """
-        goal = plan.goal.value
+        return self._start(plan.moves, f"free {plan.goal.value}", lane, now)
+
+    def unload(self, moves: Sequence[Move], now: float) -> None:
+        """Evict pods from hot nodes, each for itself."""
+        self.counts["planned"] += len(moves)
+        if moves and self._lane_of is not None:
+            single = [move._replace(step=i) for i, move in enumerate(moves)]
+            self._start(single, "unload its hot node", self._lane_of(), now)
+
+    def _start(
+        self, planned: Sequence[Move], why: str, lane: EvictionOrders, now: float
+    ) -> tuple[Move, ...]:
+        """Evict pods, and recommend their nodes to their successors."""
         begun: list[Move] = []
-        for _, step in groupby(plan.moves, key=lambda move: move.step):
+        for _, step in groupby(planned, key=lambda move: move.step):
             moves = list(step)
             rows, serials = [move.row for move in moves], [move.serial for move in moves]
             if lane.permits(rows, serials, now):
-                begun += [move for move in moves if lane.order(_order(move, goal), now)]
+                begun += [move for move in moves if lane.order(_order(move, why), now)]
         latest = int(self._cluster.pods.serial[: self._cluster.pods.length].max(initial=0))
         for move in begun:
             key, pods = f"OwnerUnit/{move.owner}", self._cluster.pods
@@ -124,7 +136,7 @@ class Rescheduler:
         self.counts["requested"] += len(begun)
         if begun:
             self._records.write_movement(tuple(begun))
-            self._records.write_events(tuple(begun), plan.goal, self._wall())
+            self._records.write_events(tuple(begun), why, self._wall())
         return tuple(begun)
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
@@ -158,7 +170,7 @@ class Rescheduler:
             self._cluster.recommended.pop(hint.unit, None)
 
 
-def _order(move: Move, goal: str) -> EvictionOrder:
+def _order(move: Move, why: str) -> EvictionOrder:
     """The eviction of a moved pod; its reason names the recommended node."""
-    reason = f"moved to free {goal}; {move.target} is recommended for its successor"
+    reason = f"moved to {why}; {move.target} is recommended for its successor"
     return EvictionOrder((move.row,), (move.serial,), EvictionCause.RESCHEDULE, reason)

@@ -1,0 +1,212 @@
+"""Moves pods from nodes with much measured load to nodes with little.
+
+A node is hot if a resource is above its high threshold in several rounds. Pods leave it until it is
+below, as long as receivers have budget: what they can take below their own high threshold. The use
+of one pod is its share of its node's use by requests. Thresholds and budget are those of
+Koordinator's LowNodeLoad; all nodes are judged in columns. A moved pod's owner then rests, so that
+no pod goes back and forth.
+"""
+
+from collections.abc import Callable
+from math import inf
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.control.controllers.fragmentation import Move
+from stretto.control.controllers.movable import MoveLimits, may_leave
+from stretto.framework.profile.capacity.hot_nodes import HotNodeRules
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.resources import CPU, MEMORY
+
+RESOURCES: Final = ("cpu", "memory")
+"""Measured resources, in the order of the columns of reports."""
+COLUMNS: Final = (CPU, MEMORY)
+TRIED: Final = 8
+"""Receivers whose node rules are checked for one pod."""
+
+Amounts = npt.NDArray[np.float64]
+"""float64[node, resource]: milli-CPU and bytes."""
+
+
+class NodeLoads(NamedTuple):
+    """Nodes with recent measurements."""
+
+    #: int64[k]: their slots.
+    slots: npt.NDArray[np.int64]
+    #: Real amounts.
+    real: Amounts
+    #: Measured use.
+    used: Amounts
+    #: Use up to which a node receives pods.
+    low: Amounts
+    #: Use above which pods leave a node.
+    high: Amounts
+
+    @property
+    def is_low(self) -> npt.NDArray[np.bool_]:
+        """bool[k]: nodes with no resource above its low threshold."""
+        return np.asarray((self.used <= self.low).all(axis=1), np.bool_)
+
+    @property
+    def is_hot(self) -> npt.NDArray[np.bool_]:
+        """bool[k]: nodes with a resource above its high threshold."""
+        return np.asarray((self.used > self.high).any(axis=1), np.bool_)
+
+
+def node_loads(cluster: Cluster, rules: HotNodeRules) -> NodeLoads:
+    """The load of every node that is measured and not much older than the newest one."""
+    slots, reports = cluster.nodes.live_slots(), cluster.nodes.reports
+    slots = slots[reports.fresh_on(slots, rules.expiration_seconds)]
+    ledger, used = cluster.ledger, reports.used_on(slots).astype(np.float64)
+    real = np.stack(
+        [ledger.promises.real_on(c, slots, ledger.alloc[slots, c]) for c in COLUMNS], axis=1
+    ).astype(np.float64)
+    low = np.array([rules.low.get(name, 100.0) for name in RESOURCES])
+    high = np.array([rules.high.get(name, 100.0) for name in RESOURCES])
+    if rules.deviation:
+        mean = (100 * used / np.maximum(real, 1)).mean(axis=0) if len(slots) else 0.0
+        unbound = np.array([name not in rules.high for name in RESOURCES])
+        low = np.where(unbound, 100.0, np.clip(mean - low, 0.0, 100.0))
+        high = np.where(unbound, 100.0, np.clip(mean + high, 0.0, 100.0))
+    return NodeLoads(slots, real, used, real * low / 100, real * high / 100)
+
+
+class HotNodes:
+    """Plans moves from hot nodes, round after round."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rules: HotNodeRules | None,
+        limits: Callable[[], MoveLimits],
+        eligible: Callable[[int, int], bool],
+    ) -> None:
+        """Plan by these rules; without rules nothing is moved.
+
+        Args:
+            cluster: the cluster.
+            rules: thresholds and limits.
+            limits: returns what restricts moves.
+            eligible: (class id, slot) to whether the node rules admit the class.
+        """
+        self._cluster = cluster
+        self._rules = rules
+        self._limits = limits
+        self._eligible = eligible
+        self._due = inf if rules is None else rules.every_seconds
+        self._rounds: dict[tuple[int, int], int] = {}
+        self._rests: dict[str, float] = {}
+
+    def next_due(self) -> float:
+        """Clock time of the next round; infinity without rules."""
+        return self._due
+
+    def plan(self, now: float) -> tuple[Move, ...]:
+        """The moves of a round if one is due."""
+        rules = self._rules
+        if rules is None or now < self._due:
+            return ()
+        self._due = now + rules.every_seconds
+        self._rests = {owner: until for owner, until in self._rests.items() if until > now}
+        loads = node_loads(self._cluster, rules)
+        hot = self._acting(loads, rules.rounds)
+        if not len(hot) or not loads.is_low.any():
+            return ()
+        limits = self._limits()
+        limits.budgets.sync()
+        moves = _HotRound(self._cluster, loads, limits, self._eligible, self._rests).run(hot, rules)
+        for move in moves:
+            self._rests[move.owner] = now + rules.rest_seconds
+        return tuple(moves)
+
+    def _acting(self, loads: NodeLoads, rounds: int) -> npt.NDArray[np.int64]:
+        """int64[j]: positions of nodes that were hot long enough, the hottest first."""
+        generation, before = self._cluster.ledger.slots.generation, self._rounds
+        hot = np.flatnonzero(loads.is_hot)
+        keys = [(int(s), int(generation[s])) for s in loads.slots[hot].tolist()]
+        self._rounds = {key: before.get(key, 0) + 1 for key in keys}
+        long = hot[np.array([self._rounds[key] >= rounds for key in keys], np.bool_)]
+        share = (loads.used[long] / np.maximum(loads.real[long], 1)).max(axis=1, initial=0.0)
+        return long[np.argsort(-share, kind="stable")]
+
+
+class _HotRound:
+    """One round: use and free amounts as pods move."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        loads: NodeLoads,
+        limits: MoveLimits,
+        eligible: Callable[[int, int], bool],
+        rests: dict[str, float],
+    ) -> None:
+        self._cluster, self._loads, self._limits = cluster, loads, limits
+        self._eligible, self._rests = eligible, rests
+        ledger = cluster.ledger
+        receivers = loads.is_low & (cluster.nodes.unschedulable[loads.slots] == 0)
+        self._receivers = np.flatnonzero(receivers)
+        at = loads.slots[self._receivers]
+        self._free = ledger.alloc[at] - ledger.used[at]
+        self._spare = loads.high[self._receivers] - loads.used[self._receivers]
+        self._budget = self._spare.sum(axis=0)
+
+    def run(self, hot: npt.NDArray[np.int64], rules: HotNodeRules) -> list[Move]:
+        """Moves from hot nodes in order, within budget and limit."""
+        moves: list[Move] = []
+        for place in hot.tolist():
+            used = self._loads.used[place].copy()
+            for row, use in self._leaving(place):
+                done = len(moves) >= rules.moves or (self._budget <= 0).any()
+                if done or (used <= self._loads.high[place]).all():
+                    break
+                move = self._move(place, row, use)
+                if move is not None:
+                    moves.append(move)
+                    used -= use
+        return moves
+
+    def _leaving(self, place: int) -> list[tuple[int, npt.NDArray[np.float64]]]:
+        """Rows of a node with their use: lowest priority first, then the largest use."""
+        cluster, slot = self._cluster, int(self._loads.slots[place])
+        pods, rows = cluster.pods, cluster.pods.on_slot(slot)
+        requests = cluster.classes.requests_of(pods.class_id[rows])[:, list(COLUMNS)]
+        share = requests / np.maximum(requests.sum(axis=0), 1)
+        use = share * self._loads.used[place]
+        hottest = int(np.argmax(self._loads.used[place] / np.maximum(self._loads.high[place], 1)))
+        order = np.lexsort((pods.serial[rows], -use[:, hottest], pods.priority[rows]))
+        return [(int(rows[i]), use[i]) for i in order.tolist()]
+
+    def _move(self, place: int, row: int, use: npt.NDArray[np.float64]) -> Move | None:
+        """Move a pod to the receiver with most budget that may take it."""
+        cluster, limits = self._cluster, self._limits
+        owner = limits.owner_of(row)
+        if not owner or owner in self._rests or not may_leave(cluster, limits, row, owner):
+            return None
+        if limits.budgets.violating([row]):
+            return None
+        class_id = int(cluster.pods.class_id[row])
+        needs = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
+        width = min(len(needs), self._free.shape[1])
+        fits = (self._free[:, :width] >= needs[:width]).all(axis=1) & (self._spare >= use).all(
+            axis=1
+        )
+        found = np.flatnonzero(fits)
+        left = (self._spare[found] / np.maximum(self._loads.real[self._receivers[found]], 1)).min(
+            axis=1, initial=1.0
+        )
+        for i in found[np.argsort(-left, kind="stable")][:TRIED].tolist():
+            target = int(self._loads.slots[self._receivers[i]])
+            if self._eligible(class_id, target):
+                self._free[i, :width] -= needs[:width]
+                self._spare[i] -= use
+                self._budget -= use
+                limits.budgets.spend([row])
+                self._rests[owner] = inf
+                pods, names = cluster.pods, cluster.nodes.names
+                source = names[int(self._loads.slots[place])]
+                serial = int(pods.serial[row])
+                return Move(row, serial, pods.key(row), owner, source, names[target], place)
+        return None

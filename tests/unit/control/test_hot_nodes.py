@@ -1,0 +1,173 @@
+"""Moves from hot nodes: thresholds, budgets, rests of owners, dry runs."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.base.clock import timestamp
+from stretto.base.errors import InputError
+from stretto.capacity.load.thresholds import (
+    LoadClass,
+    LoadedMember,
+    LoadLimits,
+    Percents,
+    bounds,
+    classify,
+)
+from stretto.control.controllers.hot_nodes import node_loads
+from stretto.framework.profile.capacity.hot_nodes import HotNodeRules, read_hot_nodes
+from stretto.framework.profile.profile import load_profile
+from stretto.stores.store import Patch
+from stretto.testing import Harness, make_node, make_pod
+
+RULES = {
+    "everySeconds": 60,
+    "low": {"cpu": 30},
+    "high": {"cpu": 50},
+    "rounds": 1,
+    "dryRun": False,
+}
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
+
+
+def owned(name: str, owner: str = "") -> bytes:
+    pod = json.loads(make_pod(name, cpu="1", memory="1Gi"))
+    owner = owner or f"rs-{name}"
+    pod["metadata"]["ownerReferences"] = [{**OWNER, "name": owner, "uid": f"uid-{owner}"}]
+    pod["spec"]["nodeName"] = "hot"
+    return json.dumps(pod).encode()
+
+
+class Fleet:
+    """A hot node with pods and two idle ones, whose use a test reports."""
+
+    def __init__(self, pods: int = 8, one_owner: bool = False, **rules: object) -> None:
+        form = {"stretto": {"rebalance": RULES | rules, "retry": True}}
+        profile = load_profile({"profiles": [form]})
+        nodes = [make_node(name, cpu="10", memory="64Gi") for name in ("hot", "a", "b")]
+        self.at = Harness(nodes, profile=profile, config={"tier": "numpy"})
+        self.at.submit(*(owned(f"p{i}", "rs" if one_owner else "") for i in range(pods)))
+        for name in ("hot", "a", "b"):
+            self.at.create(CUSTOM_NODE_RESOURCE, json.dumps({"metadata": {"name": name}}).encode())
+        self.at.settle()
+
+    def round(self, hot: str = "8", others: str = "1") -> int:
+        """Report the use of all nodes, and pass a round; returns the moves so far."""
+        for name in ("hot", "a", "b"):
+            used = {"cpu": hot if name == "hot" else others, "memory": "1Gi"}
+            metric = {
+                "updateTime": timestamp(self.at.clock.now() + 1),
+                "nodeMetric": {"genericUsage": used},
+            }
+            status = {"status": {"nodeMetricStatus": metric}}
+            self.at.store.patch_status(CUSTOM_NODE_RESOURCE, [Patch("", name, status)])
+        self.at.settle(61)
+        return len(self.at.plane.controllers.unloading.latest)
+
+    @property
+    def on_hot(self) -> int:
+        return list(self.at.placements().values()).count("hot")
+
+
+def test_pods_leave_a_hot_node_until_it_is_below_its_threshold() -> None:
+    fleet = Fleet()
+    assert fleet.round() == 3
+    assert fleet.on_hot == 5
+    targets = {move.target for move in fleet.at.plane.controllers.unloading.latest}
+    assert targets == {"a", "b"}
+
+
+def test_a_dry_run_is_the_default_and_moves_nothing() -> None:
+    form = {key: value for key, value in RULES.items() if key != "dryRun"}
+    fleet = Fleet(**form, dryRun=True)
+    assert fleet.round() == 3
+    assert fleet.on_hot == 8
+    assert read_hot_nodes(form, "rebalance") == HotNodeRules(60, {"cpu": 30}, {"cpu": 50}, rounds=1)
+
+
+def test_the_budget_of_the_receivers_bounds_the_moves() -> None:
+    fleet = Fleet(low={"cpu": 50})
+    assert fleet.round(others="4500m") == 0
+
+
+def test_no_more_pods_move_than_the_limit_of_a_round() -> None:
+    assert Fleet(moves=2).round() == 2
+
+
+def test_a_node_is_hot_only_after_several_rounds() -> None:
+    fleet = Fleet(rounds=3)
+    assert [fleet.round(), fleet.round(), fleet.round()] == [0, 0, 3]
+
+
+def test_the_owner_of_a_moved_pod_rests_so_that_no_pod_goes_back_and_forth() -> None:
+    fleet = Fleet(one_owner=True)
+    assert fleet.round() == 1
+    fleet.round(hot="1", others="8")
+    fleet.round()
+    assert fleet.on_hot == 7
+
+
+def test_nodes_without_a_recent_measurement_are_neither_hot_nor_receivers() -> None:
+    fleet = Fleet()
+    fleet.at.settle(61)
+    assert fleet.at.plane.controllers.unloading.latest == ()
+
+
+def test_distances_from_the_mean_are_thresholds_too() -> None:
+    fleet = Fleet(deviation=True, low={"cpu": 5}, high={"cpu": 20})
+    assert fleet.round() == 3  # the mean is 33 %, so the threshold is 53 %
+
+
+def test_no_pod_without_a_controller_moves() -> None:
+    fleet = Fleet(pods=0)
+    lone = json.loads(make_pod("lone", cpu="1"))
+    lone["spec"]["nodeName"] = "hot"
+    fleet.at.submit(json.dumps(lone).encode())
+    fleet.at.settle()
+    assert fleet.round() == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"low": {"cpu": 60}, "high": {"cpu": 50}}, r"rebalance\.low\.cpu: got 60"),
+        ({"low": {"gpu": 60}}, "cpu or memory"),
+        ({"moves": 0}, r"rebalance\.moves"),
+        ({"every": 3}, "unknown field"),
+    ],
+)
+def test_an_invalid_section_is_refused_with_its_path(form: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_hot_nodes(RULES | form, "rebalance")
+
+
+@given(
+    use=st.lists(st.tuples(st.integers(0, 12_000), st.integers(0, 64 << 30)), min_size=1),
+    deviation=st.booleans(),
+)
+def test_columns_find_the_same_hot_and_low_nodes_as_the_rules_of_koordinator(
+    use: list[tuple[int, int]], deviation: bool
+) -> None:
+    use = use[:6]
+    names = [f"n{i}" for i in range(len(use))]
+    at = Harness([make_node(name, cpu="10", memory="64Gi") for name in names])
+    at.settle()
+    reports, slots = at.plane.cluster.nodes.reports, at.plane.cluster.nodes.slots_named(names)
+    reports.grow(int(slots.max()) + 1)
+    reports.used[slots], reports.measured_s[slots] = np.array(use), 1000.0
+    reports.version += 1
+    percents = ({"cpu": 30.0, "memory": 40.0}, {"cpu": 50.0, "memory": 60.0})
+    loads = node_loads(at.plane.cluster, HotNodeRules(60, *percents, deviation=deviation))
+    whole = {"cpu": 10_000, "memory": 64 << 30}
+    members = [
+        LoadedMember(name, whole, whole, dict(zip(("cpu", "memory"), each, strict=True)), {})
+        for name, each in zip(names, use, strict=True)
+    ]
+    limits = LoadLimits(Percents(*percents), deviation=deviation)
+    found = classify(members, bounds(members, limits))
+    hot = {names[i] for i in np.flatnonzero(loads.is_hot).tolist()}
+    assert hot == {each.name for each in found[LoadClass.HIGH]}
