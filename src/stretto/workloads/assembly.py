@@ -2,6 +2,7 @@
 
 from stretto.reconcile.reconciler import Reconciler
 from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.cron import CronJobController
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
 from stretto.workloads.endpoints import EndpointController
@@ -28,6 +29,7 @@ def workload_controllers(
         StatefulSetController(cluster),
         DaemonSetController(cluster),
         JobController(cluster),
+        CronJobController(cluster),
         EndpointController(cluster),
         BudgetController(cluster),
         GarbageController(cluster),

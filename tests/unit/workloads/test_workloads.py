@@ -16,12 +16,13 @@ from stretto.api.wire.kinds import (
     STATEFUL_SET,
     Kind,
 )
-from stretto.base.clock import ManualClock
+from stretto.base.clock import ManualClock, parse_timestamp, timestamp
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import make_node
+from stretto.workloads.cron import CRON_JOB, next_time
 from stretto.workloads.deployments import UpdateWindow, update_window
 
 Fields = dict[str, Any]
@@ -196,3 +197,34 @@ def test_a_budget_counts_healthy_pods(world: World) -> None:
     status = world.status(POD_DISRUPTION_BUDGET)
     counts = ("expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed")
     assert [status[each] for each in counts] == [3, 3, 2, 1]
+
+
+def cron_job(world: World, **spec: Any) -> None:
+    container = {"name": "main", "image": "v1"}
+    job = {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+    fields = {"schedule": "* * * * *", "jobTemplate": {"spec": job}, **spec}
+    body = {"metadata": {"name": "tick"}, "spec": fields}
+    world.store.create(CRON_JOB, [msgspec.json.encode(body)])
+
+
+def test_a_cron_job_starts_a_job_at_each_time(world: World) -> None:
+    cron_job(world)
+    world.run(130)
+    assert len(world.all(JOB)) == 2
+    assert world.status(CRON_JOB)["lastScheduleTime"].endswith(":00Z")
+
+
+def test_a_suspended_cron_job_starts_nothing(world: World) -> None:
+    cron_job(world, suspend=True)
+    world.run(130)
+    assert world.all(JOB) == []
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"), [("Etc/UTC", "2026-09-22T03:00"), ("Asia/Tokyo", "2026-09-21T18:00")]
+)
+def test_a_schedule_counts_in_its_zone(zone: str, expected: str) -> None:
+    moment = parse_timestamp("2026-09-21T14:13:20Z")
+    found = next_time({"schedule": "0 3 * * *", "timeZone": zone}, moment)
+    assert found is not None
+    assert timestamp(found).startswith(expected)

@@ -1,0 +1,125 @@
+"""CronJobs: a Job at each time of a schedule."""
+
+from collections.abc import Hashable, Iterable
+from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from stretto.api.wire.kinds import JOB, Kind
+from stretto.base.clock import parse_timestamp, timestamp
+from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.workloads.cluster import LocalCluster, owned_metadata
+
+CRON_JOB: Final = Kind("batch", "v1", "CronJob", "cronjobs")
+_SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_KEPT: Final = {
+    "Complete": ("successfulJobsHistoryLimit", 3),
+    "Failed": ("failedJobsHistoryLimit", 1),
+}
+"""Field and default of the number of ended Jobs that are kept, by condition."""
+
+
+class CronJobController:
+    """From CronJobs to Jobs."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        """For the CronJobs of a cluster."""
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/cron-jobs"
+        self._cluster = cluster
+        self._cron_jobs = cluster.objects(CRON_JOB)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The CronJob, also that of a Job."""
+        return self._cluster.keys(change, CRON_JOB)
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Start the Job that is due; the next attempt follows at the next time."""
+        assert isinstance(key, tuple)
+        item = self._cron_jobs.get(*key)
+        if item is None or item.is_terminating:
+            return None
+        jobs = self._cluster.owned(JOB, item)
+        active = [each for each in jobs if not _ended_as(each)]
+        for word, (field, default) in _KEPT.items():
+            ended = [each for each in jobs if _ended_as(each) == word]
+            kept = int(item.spec.get(field, default))
+            self._cluster.delete(ended[: max(0, len(ended) - kept)])
+        moment = parse_timestamp(self._cluster.now_text())
+        if not item.spec.get("suspend"):
+            self._start(item, active, moment)
+        self._cluster.set_status(item, {"active": [_reference(each) for each in active] or None})
+        following = next_time(item.spec, moment)
+        return None if following is None else max(1.0, following - moment)
+
+    def _start(self, item: StoredObject, active: list[StoredObject], moment: float) -> None:
+        """Create the Job of the latest time since the last one."""
+        since = parse_timestamp(item.status.get("lastScheduleTime") or item.record.created)
+        due = latest_time(item.spec, moment)
+        if due is None or due <= since:
+            return
+        deadline = item.spec.get("startingDeadlineSeconds")
+        policy = item.spec.get("concurrencyPolicy", "Allow")
+        too_late = deadline is not None and moment - due > int(deadline)
+        if too_late or (policy == "Forbid" and active):
+            return
+        if policy == "Replace":
+            self._cluster.delete(active)
+        self._cluster.create(JOB, _job(item, due))
+        self._cluster.set_status(item, {"lastScheduleTime": timestamp(int(due))})
+
+
+def latest_time(spec: Fields, moment: float) -> float | None:
+    """The latest time of a schedule up to a moment, in seconds since the epoch."""
+    return _tick(spec, moment + 1, reverse=True)
+
+
+def next_time(spec: Fields, moment: float) -> float | None:
+    """The first time of a schedule after a moment; ``None`` if there is none."""
+    return _tick(spec, moment, reverse=False)
+
+
+def _tick(spec: Fields, moment: float, *, reverse: bool) -> float | None:
+    try:
+        zone = ZoneInfo(spec["timeZone"]) if spec.get("timeZone") else UTC
+        start = datetime.fromtimestamp(moment, zone)
+        return next(iter(CronSim(spec["schedule"], start, reverse=reverse))).timestamp()
+    except (CronSimError, StopIteration, ZoneInfoNotFoundError, ValueError):
+        return None  # the API refuses most of these; a store may have others
+
+
+def _ended_as(job: StoredObject) -> str:
+    """``Complete`` or ``Failed``; empty while a Job runs."""
+    found = (
+        each["type"]
+        for each in job.status.get("conditions") or ()
+        if each.get("type") in _KEPT and each.get("status") == "True"
+    )
+    return next(found, "")
+
+
+def _job(item: StoredObject, due: float) -> Fields:
+    """The Job of one time."""
+    template = item.spec["jobTemplate"]
+    given = template.get("metadata") or {}
+    notes = {**(given.get("annotations") or {}), _SCHEDULED: timestamp(int(due))}
+    metadata = owned_metadata(
+        item,
+        name=f"{item.record.name}-{int(due) // 60}",
+        labels=given.get("labels") or {},
+        annotations=notes,
+    )
+    return {"metadata": metadata, "spec": template["spec"]}
+
+
+def _reference(job: StoredObject) -> Fields:
+    record = job.record
+    return {
+        "kind": JOB.kind,
+        "apiVersion": JOB.api_version,
+        "namespace": record.namespace,
+        "name": record.name,
+        "uid": record.uid,
+    }
