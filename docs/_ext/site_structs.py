@@ -69,6 +69,7 @@ FORMS = {
     "stretto.chaos/v1": "stretto_lab.commands.documents:ChaosDocument",
     "stretto.chaos.replay/v1": "stretto_lab.commands.documents:ChaosReplayDocument",
     "stretto.chaos-offers/v1": "stretto_lab.commands.documents:OfferChaosDocument",
+    "stretto.chaos-fleets/v1": "stretto_lab.commands.documents:FleetChaosDocument",
     "stretto.chaos.failure/v1": "stretto_lab.chaos.trace:ChaosFailure",
     "stretto.conformance/v1": "stretto_lab.conformance.report:ConformanceReport",
     "stretto.study.five-questions/v1": "stretto_lab.commands.documents:FiveQuestionsDocument",

@@ -64,6 +64,7 @@ CALLS = {
     "stretto.bench.engine/v1": "bench engine --nodes 64 --running 64 --pods 64 --rate 0 --rounds 1",
     "stretto.chaos/v1": "chaos --seeds 1 --steps 20",
     "stretto.chaos-offers/v1": "chaos --offers --seeds 1 --steps 10",
+    "stretto.chaos-fleets/v1": "chaos --fleets --seeds 1 --steps 10",
     "stretto.study.five-questions/v1": "study five-questions --nodes 10",
     "stretto.study.omega/v1": "study omega --machines 50 --hours 0.01 --schedulers 1 --decisions 1",
     "stretto.study.shards/v1": "study shards --nodes 20 --pods 50 --shards 1 --decisions-ms 0",

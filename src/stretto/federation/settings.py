@@ -76,6 +76,11 @@ class FederationSettings:
     #: Seconds between looks for managed objects that a leaving cluster still has.
     leave_retry: float = 10.0
 
+    @property
+    def plans_by_default(self) -> bool:
+        """Whether the planners are those of Stretto."""
+        return self.planners is PlannerKind.STRETTO
+
 
 KUBEADMIRAL = FederationSettings(
     keeps_last_placement=False, counts_requests=False, planners=PlannerKind.KUBEADMIRAL

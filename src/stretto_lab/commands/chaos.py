@@ -130,7 +130,7 @@ def _run_fleets(common: CommandContext, opts: ChaosOptions) -> None:
 
     def record(made: FleetCampaign) -> dict[str, Any]:
         options = {"first": common.seed, "steps_of_a_seed": opts.steps}
-        return {**options, **msgspec.to_builtins(made)}
+        return {**options, "campaign": msgspec.to_builtins(made)}
 
     console = common.console
     seeds = range(common.seed, common.seed + opts.seeds)

@@ -4,6 +4,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from stretto_lab.bench_kube.bench import SchedulerResult
+from stretto_lab.chaos.fleets.campaign import FleetCampaign
 from stretto_lab.chaos.offers.campaign import OfferSeed
 from stretto_lab.chaos.report import Campaign
 from stretto_lab.chaos.trace import ChaosFailure
@@ -121,6 +122,17 @@ class OfferChaosDocument(msgspec.Struct, frozen=True):
 
     #: The seeds.
     seeds: list[OfferSeed]
+
+
+class FleetChaosDocument(msgspec.Struct, frozen=True):
+    """Seeds of the fault simulator of fleets: ``stretto chaos --fleets``."""
+
+    #: The first seed.
+    first: int
+    #: Steps of each seed before the heal.
+    steps_of_a_seed: int
+    #: The sum over the seeds.
+    campaign: FleetCampaign
 
 
 class OmegaDocument(msgspec.Struct, frozen=True):

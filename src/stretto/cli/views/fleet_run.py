@@ -44,7 +44,12 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     console.table(
         ["object", "clusters", "waiting", "problem"],
         [
-            (f"{x.kind} {x.name}", counts(x.placement), sum(x.waiting.values()), x.problem)
+            (
+                f"{x.kind} {x.name}",
+                counts(x.placement),
+                x.held,
+                x.problem,
+            )
             for x in objects
         ],
     )

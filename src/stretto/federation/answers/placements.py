@@ -8,6 +8,8 @@ from stretto.federation.answers.subjects import kind_of, title
 from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.current import current_replicas
+from stretto.federation.objects.decision import results
+from stretto.federation.problems import SCHEDULED
 from stretto.reconcile.cache import Fields
 
 
@@ -22,9 +24,9 @@ def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
     found: Fields = json.loads(federated.annotations.get(names.WAITING) or "{}")
     placed = dict(sorted(current_replicas(federated, item.type).items()))
     everywhere = dict.fromkeys(sorted(placements.placement(federated.spec)))
-    problem = ""
+    problem = _held(item)
     if not everywhere:
-        problem = error or _problem(item)
+        problem = error or problem or _problem(item)
     return PlacedObject(
         title(item),
         kind_of(item),
@@ -33,6 +35,14 @@ def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
         int(found.get("unplaced") or 0),
         problem,
     )
+
+
+def _held(item: FederatedItem) -> str:
+    """Why a queue or a gang holds replicas back; empty if none does."""
+    for each in item.federated.status.get("conditions") or ():
+        if each.get("type") == SCHEDULED and each.get("reason") in results.HELD:
+            return str(each.get("message") or "")
+    return ""
 
 
 def _problem(item: FederatedItem) -> str:

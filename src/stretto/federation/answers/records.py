@@ -56,8 +56,13 @@ class PlacedObject(msgspec.Struct, frozen=True):
     waiting: dict[str, int]
     #: Replicas that no cluster may run.
     unplaced: int
-    #: Why it goes nowhere; empty if it goes somewhere.
+    #: Why it goes nowhere, or why a queue or a gang holds replicas back; else empty.
     problem: str = ""
+
+    @property
+    def held(self) -> int:
+        """Replicas that do not run: they wait in their cluster, or have none."""
+        return self.unplaced + sum(self.waiting.values())
 
     @property
     def fits(self) -> bool:

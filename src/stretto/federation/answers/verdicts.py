@@ -5,6 +5,7 @@ from typing import Final
 
 from stretto.federation.answers.records import ClusterVerdict
 from stretto.federation.answers.subjects import FleetDecision, FleetReader
+from stretto.federation.objects.decision.results import HELD
 from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict
 
@@ -54,7 +55,9 @@ def _verdict(name: str, result: FederatedPlacement, rules: Steering) -> ClusterV
 
 
 def _selected(name: str, result: FederatedPlacement, rules: Steering) -> ClusterVerdict:
-    score = result.scores[name]
+    score, held = result.scores[name], result.held
+    if name not in result.replicas and held is not None:
+        return ClusterVerdict(name, 0, False, score, held.message, HELD[held.reason])
     if name not in result.replicas:
         why, cure = _without_replicas(name, result, rules)
         return ClusterVerdict(name, 0, False, score, why, cure)
@@ -66,7 +69,11 @@ def _selected(name: str, result: FederatedPlacement, rules: Steering) -> Cluster
         why = f"{count - waits} of {count} replicas fit; {waits} wait for capacity"
         cure = "add nodes, or lower the requests or the replicas"
         return ClusterVerdict(name, count, True, score, why, cure)
-    return ClusterVerdict(name, count, True, score, f"its share is {count}")
+    why = f"its share is {count}"
+    if held is None:
+        return ClusterVerdict(name, count, True, score, why)
+    why = f"{why}, and {held.count} more wait: {held.message}"
+    return ClusterVerdict(name, count, True, score, why, HELD[held.reason])
 
 
 def _without_replicas(name: str, result: FederatedPlacement, rules: Steering) -> Reason:

@@ -2,11 +2,12 @@
 
 from collections.abc import Hashable, Iterable
 
+from stretto.api.wire.kinds import POD_GROUP
 from stretto.federation import names
 from stretto.federation.controllers.keys import FEDERATED, FederatedKey, find, key_of
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.following import ObjectName, followers, leader_of
+from stretto.federation.objects.following import ObjectName, followers, gang_shares, leader_of
 from stretto.federation.objects.naming import federated_name
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -48,6 +49,8 @@ class FollowController:
             return None
         clusters = {name for each in leaders for name in placements.placement(each.spec)}
         wanted = placements.with_placement(spec, names.FOLLOWERS, clusters)
+        shares = {} if item.type.kind != POD_GROUP else gang_shares(federated, leaders)
+        wanted = placements.with_overrides(wanted, names.FOLLOWERS, shares)
         wanted = {key: value for key, value in wanted.items() if key != "follows"}
         if leaders:
             wanted["follows"] = [each._asdict() for each in sorted(map(leader_of, leaders))]

@@ -111,6 +111,13 @@ def scheduler_waits(fleet: ClusterFleet) -> Iterator[FederatedKey]:
             yield item.key
 
 
+def waiting(fleet: ClusterFleet) -> Iterator[FederatedKey]:
+    """Keys of the federated objects with replicas that no cluster holds."""
+    for item in everything(fleet):
+        if names.WAITING in item.federated.annotations:
+            yield item.key
+
+
 def labelled(fleet: ClusterFleet, label: str, value: str) -> Iterator[FederatedKey]:
     """Keys of the federated objects with a label."""
     for item in everything(fleet):

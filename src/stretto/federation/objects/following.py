@@ -1,11 +1,14 @@
 """Which objects follow a workload to its clusters: those that its pods need, and those it names."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from stretto.api.wire.kinds import POD_GROUP
 from stretto.federation import names
 from stretto.federation.objects.demand import pod_spec
+from stretto.federation.objects.members.units import group_name
+from stretto.federation.objects.placements import overrides_by
 from stretto.reconcile.cache import Fields, StoredObject
 
 LEADERS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod"})
@@ -39,7 +42,10 @@ def followers(federated: StoredObject) -> set[ObjectName]:
     if federated.annotations.get(names.ENABLE_FOLLOWING) != "true":
         return set()
     spec = pod_spec(template) or {}
-    return {*_of_pods(spec), *_named(federated.annotations.get(names.FOLLOWER_LIST, ""))}
+    gang = group_name(federated)
+    groups = {ObjectName(POD_GROUP.group, POD_GROUP.kind, gang)} if gang else set()
+    named = _named(federated.annotations.get(names.FOLLOWER_LIST, ""))
+    return {*groups, *_of_pods(spec), *named}
 
 
 def leader_of(federated: StoredObject) -> ObjectName:
@@ -92,3 +98,18 @@ def _named(text: str) -> Iterator[ObjectName]:
             yield ObjectName(each.get("group") or "", each["kind"], each["name"])
     except (AttributeError, KeyError, TypeError, ValueError):
         return
+
+
+def gang_shares(group: StoredObject, leaders: Iterable[StoredObject]) -> dict[str, list[Fields]]:
+    """Patches of the minimum of a PodGroup, by cluster with fewer pods: its part is a gang."""
+    least = (group.spec["template"].get("spec") or {}).get("minMember")
+    counts: dict[str, int] = {}
+    for leader in leaders:
+        for name, patches in overrides_by(leader.spec, names.SCHEDULER).items():
+            values = [x["value"] for x in patches if isinstance(x.get("value"), int)]
+            counts[name] = counts.get(name, 0) + sum(values)
+    return {
+        name: [{"op": "replace", "path": "/spec/minMember", "value": count}]
+        for name, count in sorted(counts.items())
+        if isinstance(least, int) and 0 < count < least
+    }

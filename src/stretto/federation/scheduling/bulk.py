@@ -103,6 +103,7 @@ class BulkPlanner:
             found.names,
             plan.waiting,
             plan.unplaced,
+            plan.held,
         )
 
     def changed(self, member: MemberCluster) -> None:

@@ -21,7 +21,7 @@ from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
 from stretto.federation.scheduling.resources import CPU, GPU
 from stretto.federation.scheduling.selectors import MAX_CLUSTER, RankedCluster, by_points
 from stretto.federation.scheduling.supply import Positions, SupplyTable
-from stretto.federation.scheduling.workload import FederatedWorkload
+from stretto.federation.scheduling.workload import FederatedWorkload, HeldReplicas
 
 GROUPS: Final = "ClusterAffinities"
 """What rejects a cluster that the filters accept and the alternatives of an affinity do not."""
@@ -60,6 +60,8 @@ class FederatedPlacement:
     waiting: Mapping[str, int] = field(default_factory=dict)
     #: Replicas that no cluster may run.
     unplaced: int = 0
+    #: Those of them that a queue or a gang holds back; None for none.
+    held: HeldReplicas | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class ReplicaDivision:
     waiting: Mapping[str, int] = field(default_factory=dict)
     #: Replicas that no cluster may run.
     unplaced: int = 0
+    #: Those of them that a queue or a gang holds back; None for none.
+    held: HeldReplicas | None = None
 
 
 ReplicaDivider: TypeAlias = Callable[[FederatedWorkload, SupplyTable, Positions], ReplicaDivision]
@@ -124,6 +128,7 @@ def schedule(
         selected,
         division.waiting,
         division.unplaced,
+        division.held,
     )
 
 

@@ -1,6 +1,6 @@
 """What clusters offer to a division, in columns that follow promises and reports."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -107,6 +107,13 @@ class SupplyTable:
             found = self._column([each.promised.get(resource, 0) for each in self.members])
             self._promised[resource] = found
         return found
+
+    def free(self, resources: Iterable[str]) -> dict[str, int] | None:
+        """Free amounts of all ready clusters beside promises; None if none reports any."""
+        ready = np.array([each.ready for each in self.members], np.bool_) & self.reports
+        if not ready.any():
+            return None
+        return {name: int(self._frees(name)[ready].sum()) for name in resources}
 
     # ---------------------------------------------------------------- writes
 

@@ -56,6 +56,30 @@ class ReplicaLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldReplicas:
+    """Replicas that a queue or a gang holds back."""
+
+    #: How many.
+    count: int
+    #: Why, in one word.
+    reason: str
+    #: Why, as a clause.
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangRule:
+    """A workload whose pods form a gang."""
+
+    #: Name of its PodGroup.
+    name: str
+    #: Least pods that run at once.
+    least: int
+    #: Whether several clusters may run it.
+    spreads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FederatedWorkload:
     """A workload to schedule."""
 
@@ -99,3 +123,7 @@ class FederatedWorkload:
     alternatives: tuple[tuple[ClusterTerm, ...], ...] = ()
     #: Spread over values of labels.
     spread: tuple[LabelSpread, ...] = ()
+    #: Replicas that its queue holds back; None for none.
+    held: HeldReplicas | None = None
+    #: Its gang; None for single pods.
+    gang: GangRule | None = None

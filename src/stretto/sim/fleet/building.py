@@ -1,16 +1,18 @@
 """Builds an embedded federation from its description."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG, FEDERATION
 from stretto.api.kinds.kubernetes import KUBERNETES
-from stretto.api.wire.kinds import Kind
+from stretto.api.kinds.ours import OURS
+from stretto.api.wire.kinds import POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
-from stretto.federation.objects.defaults import default_types
+from stretto.federation.objects.defaults import default_types, type_config
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
@@ -34,10 +36,11 @@ def built(
     Raises:
         InputError: an object is refused; the message names it.
     """
+    parts = replace(parts, kinds=(*parts.kinds, POD_GROUP))
     made = EmbeddedFleet(ManualClock(START), settings or settings_of(fleet), parts)
     configured = {str(each.get("kind")) for each in fleet.objects}
     if FEDERATED_TYPE_CONFIG.kind.kind not in configured:
-        for config in default_types():
+        for config in (*default_types(), type_config(POD_GROUP, {})):
             put(made.host, FEDERATED_TYPE_CONFIG.kind, config)
     for each in fleet.clusters:
         add_cluster(made, each)
@@ -92,7 +95,7 @@ def kind_of(body: dict[str, Any]) -> Kind:
 
 
 def _known() -> Iterable[Kind]:
-    yield from (entry.kind for entry in (*FEDERATION, *KUBERNETES))
+    yield from (entry.kind for entry in (*FEDERATION, *KUBERNETES, *OURS))
 
 
 def node_bodies(shape: ClusterShape) -> Sequence[bytes]:

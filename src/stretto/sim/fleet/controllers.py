@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.reconcile.cache import StoreCache
@@ -28,6 +29,8 @@ class MemberControllers:
     more: MoreControllers = lambda _: ()
     #: Called before each write of a client takes effect, and before it is answered.
     failpoint: Failpoint = no_failpoint
+    #: Kinds that every member serves besides those of Kubernetes and of its CRDs.
+    kinds: tuple[Kind, ...] = ()
 
     def over(self, cache: StoreCache, clock: Clock) -> list[Reconciler]:
         """The controllers over the caches of one member."""

@@ -43,7 +43,9 @@ class EmbeddedFleet:
         #: Opens connections to the members; another one may wrap it.
         self.connector: MemberConnector = EmbeddedConnector(self.members)
         self._settings = settings
-        self._controllers = MemberControllers(parts.course, parts.more, parts.failpoint)
+        self._controllers = MemberControllers(
+            parts.course, parts.more, parts.failpoint, parts.kinds
+        )
         self._webhooks = parts.webhooks
         self._federation: Federation | None = self._started()
 

@@ -42,20 +42,22 @@ class EmbeddedMember:
         self.store = MemoryStore(clock, rng.child("store"))
         self.store.create(NODE, nodes)
         #: Its objects as clients reach them.
-        kinds = MemberStore(self.store, partial(serves, self.store))
+        kinds = MemberStore(self.store, partial(serves, self.store, controllers.kinds))
         self.served = MoodyStore(kinds, controllers.failpoint)
         #: Its scheduler.
         self.plane = member_plane(self.store, clock, rng.child("plane"))
         self._loop = ReconcileLoop(clock)
         self._loop.add_controllers(controllers.over(self._loop.add_store(name, self.store), clock))
         self._clock = clock
+        self._kinds = controllers.kinds
         self._runs = True
         self._seen = -1  # version at which a step has changed nothing
         self._due = -inf
 
     def kinds(self) -> Iterator[Kind]:
         """The kinds that it serves."""
-        return served_kinds(self.store)
+        yield from self._kinds
+        yield from served_kinds(self.store)
 
     @property
     def is_running(self) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from stretto.api.wire.kinds import Kind
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.sim.fleet.controllers import MoreControllers
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
@@ -21,6 +22,8 @@ class FleetParts:
     webhooks: WebhookClient = NO_WEBHOOKS
     #: Called before each write of the federation takes effect, and before it is answered.
     failpoint: Failpoint = no_failpoint
+    #: Kinds that members serve besides those of Kubernetes and of their CRDs.
+    kinds: tuple[Kind, ...] = ()
 
 
 DEFAULT_PARTS: Final = FleetParts()

@@ -58,7 +58,7 @@ class FleetCampaign(msgspec.Struct):
     #: Checks by law.
     checked: Counts = {}
     #: Seeds with a breach, with its text.
-    failed: dict[int, str] = {}
+    failed: dict[str, str] = {}
 
     def add(self, found: FleetSeedResult) -> None:
         """Count one seed."""
@@ -70,7 +70,7 @@ class FleetCampaign(msgspec.Struct):
         self.checked = _sum(self.checked, found.checked)
         if found.breaches:
             text = f"step {found.failed_at + 1}: {'; '.join(found.breaches)}"
-            self.failed = {**self.failed, found.seed: text}
+            self.failed = {**self.failed, str(found.seed): text}
 
 
 def run_campaign(

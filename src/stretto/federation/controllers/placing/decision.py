@@ -75,7 +75,8 @@ class PlacementDecision:
         if self._stays(item, result):
             return ScheduledSpec(item.federated.spec, condition, decided.KEPT)
         spec = decided.with_result(item.federated.spec, item.type, result)
-        chosen = None if rules.max_clusters is not None else result.selected
+        anywhere = rules.max_clusters is not None or result.held is not None
+        chosen = None if anywhere else result.selected
         return ScheduledSpec(spec, condition, decided.waiting(result), chosen)
 
     def result(
@@ -89,6 +90,10 @@ class PlacementDecision:
         """
         found = self._supply.circumstances(item.key)
         workload = federated_workload(item.federated, item.type, rules, found)
+
+        if self._supply.promises_count:
+            free = self._supply.members.table.free
+            workload = self._supply.queues.judged(item, workload, free)
 
         def subject() -> WebhookSubject:
             unit = scheduling_unit(item.federated, item.type, rules, workload)

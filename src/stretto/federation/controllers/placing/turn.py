@@ -4,7 +4,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stretto.base.clock import Clock
-from stretto.federation.controllers.keys import FederatedItem, FederatedKey, scheduler_waits
+from stretto.federation.controllers.keys import (
+    FederatedItem,
+    FederatedKey,
+    scheduler_waits,
+    waiting,
+)
 from stretto.federation.controllers.placing.decision import PlacementDecision, ScheduledSpec
 from stretto.federation.controllers.placing.notes import note_decision
 from stretto.federation.controllers.placing.occasion import occasion
@@ -53,6 +58,8 @@ class TurnTaker:
 
         A profile and a webhook concern the objects that have not been scheduled yet.
         """
+        if self.supply.queues.concerns(change):
+            return waiting(self._fleet)
         if change.kind.kind in PROFILE_KINDS:
             return scheduler_waits(self._fleet)
         return self._policies.affected(change)

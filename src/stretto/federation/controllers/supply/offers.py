@@ -6,14 +6,14 @@ from typing import Final
 from stretto.base.clock import Clock
 from stretto.federation.controllers.supply.members import FleetMembers
 from stretto.federation.controllers.supply.promises import PromiseLedger
+from stretto.federation.controllers.supply.queues import FleetQueues
 from stretto.federation.controllers.supply.waiting import WaitingObjects
 from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects.decision.admission import admitting_division
 from stretto.federation.objects.decision.circumstances import Circumstances
-from stretto.federation.scheduling.division import default_division
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, schedule
 from stretto.federation.scheduling.plugins import ClusterProfile
 from stretto.federation.scheduling.workload import FederatedWorkload
-from stretto.federation.settings import PlannerKind
 from stretto.federation.types import FederatedType
 
 _NOTHING: Final[dict[str, int]] = {}
@@ -32,8 +32,10 @@ class FleetSupply:
         self.waiting = WaitingObjects(fleet)
         #: The clusters that have joined.
         self.members = FleetMembers(fleet, self.promises)
-        ours = fleet.settings.planners is PlannerKind.STRETTO
-        self._divide = default_division(fleet.settings.performance) if ours else None
+        #: What queues and gangs allow.
+        self.queues = FleetQueues(fleet, self.promises)
+        ours = fleet.settings.plans_by_default
+        self._divide = admitting_division(fleet.settings.performance) if ours else None
 
     @property
     def promises_count(self) -> bool:
@@ -71,7 +73,7 @@ class FleetSupply:
         if self._divide is None:
             return schedule(workload, self.members.fleet(type_), profile, None, self.members.table)
         with self.promises.lifted(key):
-            if explains or not profile.is_built_in:
+            if explains or workload.gang is not None or not profile.is_built_in:
                 fleet, table = self.members.fleet(type_), self.members.table
                 return schedule(workload, fleet, profile, self._divide, table)
             return self.members.planner(type_, profile, self._divide).planned(workload)

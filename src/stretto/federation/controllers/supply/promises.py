@@ -5,6 +5,7 @@ Until then a decision is a promise, and later decisions count it. The first read
 promises from the federated objects, so that a restart forgets none.
 """
 
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from stretto.federation.controllers.keys import FederatedItem, everything
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import request_of
+from stretto.federation.objects.members.units import DEFAULT_QUEUE, queue_name
 from stretto.federation.planner.supply.capacity import Amounts
 from stretto.reconcile.cache import Change, Name
 
@@ -37,6 +39,8 @@ class _Promised:
     planned: Mapping[str, int]
     #: Replicas by cluster whose pods the cluster's last report includes.
     seen: dict[str, int] = field(default_factory=dict)
+    #: Its queue.
+    queue: str = DEFAULT_QUEUE
 
     def left(self, cluster: str) -> int:
         """Replicas that the cluster does not report yet."""
@@ -56,6 +60,7 @@ class PromiseLedger:
         self._entries: dict[Hashable, _Promised] | None = None
         self._clusters: dict[str, set[Hashable]] = {}
         self._sums: dict[str, dict[str, int]] = {}
+        self._queues: dict[str, dict[str, int]] = {}
         self._listener: PromiseListener | None = None
 
     def listen(self, listener: PromiseListener) -> None:
@@ -99,6 +104,15 @@ class PromiseLedger:
         """Promised amounts, by cluster."""
         self._ledger()
         return self._sums
+
+    def by_queue(self, key: Hashable) -> dict[str, Amounts]:
+        """Amounts of all replicas that are planned, by queue, without those of one object."""
+        entry = self._ledger().get(key)
+        found: dict[str, Amounts] = dict(self._queues)
+        if entry is not None:
+            total, used = sum(entry.planned.values()), found.get(entry.queue, _NOTHING)
+            found[entry.queue] = {x: n - total * entry.request.get(x, 0) for x, n in used.items()}
+        return found
 
     @contextmanager
     def lifted(self, key: Hashable) -> Iterator[None]:
@@ -144,7 +158,9 @@ class PromiseLedger:
             if name not in seen:
                 seen[name] = self._pods(kind, place, name, unknown.get(name, 0))
         request = request_of(template)
-        entry = self._entries[key] = _Promised(kind, place, request, dict(replicas), seen)
+        queue = sys.intern(queue_name(item.federated))
+        entry = self._entries[key] = _Promised(kind, place, request, dict(replicas), seen, queue)
+        self._count(entry, 1)
         self._add(request, entry.lefts())
         for name in replicas:
             self._clusters.setdefault(name, set()).add(key)
@@ -153,10 +169,18 @@ class PromiseLedger:
         assert self._entries is not None
         before = self._entries.pop(key, None)
         if before is not None:
+            self._count(before, -1)
             self._add(before.request, before.lefts(), -1)
             for name in before.planned:
                 self._clusters[name].discard(key)
         return before
+
+    def _count(self, entry: _Promised, sign: int) -> None:
+        """Add what an object has to its queue, or take it off."""
+        used = self._queues.setdefault(entry.queue, {})
+        total = sign * sum(entry.planned.values())
+        for name, count in entry.request.items():
+            used[name] = used.get(name, 0) + count * total
 
     def _pods(self, kind: Kind, place: Name, cluster: str, unknown: int) -> int:
         """Pods of an object that exist in a cluster; ``unknown`` if they cannot be read."""

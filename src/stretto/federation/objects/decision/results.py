@@ -1,11 +1,19 @@
 """What a scheduling result means for its object, as a condition."""
 
 from collections import defaultdict
+from typing import Final
 
 from stretto.api.types.federation.policies import SchedulingMode
 from stretto.federation.problems import SCHEDULED, ObjectCondition
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict
 from stretto.federation.scheduling.workload import FederatedWorkload
+
+HELD: Final = {
+    "QueueExceeded": "raise the queue, or wait until its other workloads end",
+    "GangTooSmall": "raise the replicas or the queue, or lower minMember",
+    "GangDoesNotFit": "add nodes, or allow more clusters",
+}
+"""What to do about replicas that a queue or a gang holds back, by reason."""
 
 
 def condition_of(workload: FederatedWorkload, result: FederatedPlacement) -> ObjectCondition:
@@ -21,6 +29,10 @@ def condition_of(workload: FederatedWorkload, result: FederatedPlacement) -> Obj
     if not result.selected:
         text = "the select plugins chose no cluster: raise maxClusters, or change the profile"
         return ObjectCondition(SCHEDULED, "NoClusterSelected", text)
+    held = result.held
+    if held is not None:
+        text = f"{held.count} of {workload.replicas} replicas wait: {held.message}"
+        return ObjectCondition(SCHEDULED, held.reason, f"{text}: {HELD[held.reason]}")
     counts = [count for count in result.replicas.values() if count is not None]
     missing = workload.replicas - sum(counts)
     if workload.mode is SchedulingMode.DIVIDE and missing > 0:
@@ -31,8 +43,8 @@ def condition_of(workload: FederatedWorkload, result: FederatedPlacement) -> Obj
         )
         return ObjectCondition(SCHEDULED, "ReplicasUnplaced", text)
     if result.waiting:
-        held = ", ".join(f"{count} in {name}" for name, count in sorted(result.waiting.items()))
-        text = f"replicas wait for capacity: {held}: add nodes, or allow more clusters"
+        places = ", ".join(f"{count} in {name}" for name, count in sorted(result.waiting.items()))
+        text = f"replicas wait for capacity: {places}: add nodes, or allow more clusters"
         return ObjectCondition(SCHEDULED, "ReplicasWaiting", text)
     return ObjectCondition(SCHEDULED)
 

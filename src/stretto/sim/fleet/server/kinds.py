@@ -106,9 +106,9 @@ BUILTIN: Final = tuple(map(_kind, _TEXT.strip().splitlines()))
 _ALWAYS: Final = frozenset(BUILTIN)
 
 
-def serves(store: Store, kind: Kind) -> bool:
-    """Whether a server with the CRDs of a store serves a kind now."""
-    return kind in _ALWAYS or kind in served_kinds(store)
+def serves(store: Store, more: tuple[Kind, ...], kind: Kind) -> bool:
+    """Whether a server with further kinds and the CRDs of a store serves a kind now."""
+    return kind in _ALWAYS or kind in more or kind in served_kinds(store)
 
 
 def served_kinds(store: Store) -> Iterator[Kind]:

@@ -1,0 +1,129 @@
+"""What queues and gangs allow a workload over all clusters, by the objects of the host."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from stretto.api.types.federation.policies import SchedulingMode
+from stretto.api.types.godel import PodGroup, Queue
+from stretto.api.wire.kinds import POD_GROUP, QUEUE
+from stretto.api.wire.quantity import amounts
+from stretto.base.errors import InputError
+from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.controllers.supply.promises import PromiseLedger
+from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects.members.units import group_name, queue_name
+from stretto.federation.planner.supply.queues import QueueDemand, QueueShare, admitted
+from stretto.federation.scheduling.workload import FederatedWorkload, GangRule, HeldReplicas
+from stretto.reconcile.cache import Change
+
+FreeAmounts = Callable[[Iterable[str]], Mapping[str, int] | None]
+"""From resources to their free amounts in all clusters; ``None`` if no cluster reports any."""
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+class FleetQueues:
+    """Judges workloads by the Queues and PodGroups of the host."""
+
+    def __init__(self, fleet: ClusterFleet, promises: PromiseLedger) -> None:
+        """For a fleet; ``promises`` knows what every workload has."""
+        self._promises = promises
+        self._queues = fleet.host.follow(QUEUE)
+        self._groups = fleet.host.follow(POD_GROUP)
+        self._revision = -1
+        self._specs: dict[str, QueueShare] = {}
+        self._parents: dict[str, str] = {}
+
+    def concerns(self, change: Change) -> bool:
+        """Whether a change may let workloads that wait go on."""
+        return change.kind in (QUEUE, POD_GROUP)
+
+    def judged(
+        self, item: FederatedItem, workload: FederatedWorkload, free: FreeAmounts
+    ) -> FederatedWorkload:
+        """A workload with what its queue holds back, and with its gang.
+
+        Args:
+            item: the federated object.
+            workload: the workload.
+            free: free amounts of the fleet beside promises.
+        """
+        if workload.mode is not SchedulingMode.DIVIDE or workload.replicas <= 0:
+            return workload
+        held = self._held(item, workload, free) if len(self._queues) else None
+        return replace(workload, held=held, gang=self._gang(item, workload))
+
+    # ---------------------------------------------------------------- inside
+
+    def _held(
+        self, item: FederatedItem, workload: FederatedWorkload, free: FreeAmounts
+    ) -> HeldReplicas | None:
+        """Replicas that the queue of a workload does not admit."""
+        self._read()
+        path = list(self._path(queue_name(item.federated)))
+        used = self._used(item)
+        counts = workload.current.values()
+        present = sum(workload.replicas if count is None else count for count in counts)
+        demand = QueueDemand(
+            workload.replicas,
+            present,
+            workload.request,
+            tuple(replace(self._specs[name], used=used.get(name, _NOTHING)) for name in path),
+            tuple(
+                replace(share, used=used.get(name, _NOTHING))
+                for name, share in self._specs.items()
+                if name not in path and self._parents.get(name, "") in ("", *path)
+            ),
+            free(workload.request),
+        )
+        verdict = admitted(demand)
+        missing = workload.replicas - verdict.replicas
+        return HeldReplicas(missing, "QueueExceeded", verdict.reason) if missing else None
+
+    def _gang(self, item: FederatedItem, workload: FederatedWorkload) -> GangRule | None:
+        """The gang of a workload whose pods name a PodGroup that exists."""
+        name = group_name(item.federated)
+        found = self._groups.get(item.federated.record.namespace, name) if name else None
+        if found is None:
+            return None
+        try:
+            least = found.read(PodGroup).spec.min_member
+        except InputError:
+            return None  # the members refuse it as well
+        spreads = workload.max_clusters is not None and workload.max_clusters > 1
+        return GangRule(name, least, spreads)
+
+    def _read(self) -> None:
+        """Read the queues again if one has changed; an unreadable one does not count."""
+        if self._revision == self._queues.revision:
+            return
+        self._revision = self._queues.revision
+        self._specs, self._parents = {}, {}
+        for each in self._queues:
+            try:
+                spec = each.read(Queue).spec
+                guarantee = amounts(spec.guarantee, "spec.guarantee")
+                limit = amounts(spec.limit, "spec.limit")
+            except InputError:
+                continue
+            name = each.record.name
+            self._specs[name] = QueueShare(name, guarantee, limit)
+            self._parents[name] = spec.parent
+
+    def _path(self, name: str) -> Iterator[str]:
+        """A queue and its ancestors; a loop ends it."""
+        seen: set[str] = set()
+        while name in self._specs and name not in seen:
+            seen.add(name)
+            yield name
+            name = self._parents[name]
+
+    def _used(self, item: FederatedItem) -> dict[str, dict[str, int]]:
+        """Amounts by queue with its subtree, without those of one object."""
+        found: dict[str, dict[str, int]] = {}
+        for name, used in self._promises.by_queue(item.key).items():
+            for each in self._path(name):
+                sums = found.setdefault(each, {})
+                for resource, count in used.items():
+                    sums[resource] = sums.get(resource, 0) + count
+        return found

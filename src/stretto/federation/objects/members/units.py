@@ -1,0 +1,42 @@
+"""The queue and the gang that the pods of a workload name."""
+
+from typing import Final
+
+from stretto.api.types.heads import GROUP_NOTE
+from stretto.federation.objects.paths import field_at
+from stretto.reconcile.cache import Fields, StoredObject
+
+QUEUE_NOTE: Final = "stretto.dev/queue"
+"""Label or annotation of a pod with its queue."""
+DEFAULT_QUEUE: Final = "default"
+"""Queue of pods that name none."""
+_POD_METADATA: Final = ("spec.template.metadata", "spec.jobTemplate.spec.template.metadata")
+
+
+def queue_name(federated: StoredObject) -> str:
+    """The queue of the pods of a workload."""
+    return _note(federated, QUEUE_NOTE) or DEFAULT_QUEUE
+
+
+def group_name(federated: StoredObject) -> str:
+    """The PodGroup of the pods of a workload; empty for single pods."""
+    return _note(federated, GROUP_NOTE)
+
+
+def _note(federated: StoredObject, key: str) -> str:
+    """A label of the pods, else an annotation of them."""
+    metadata = _pod_metadata(federated.spec.get("template") or {})
+    for part in ("labels", "annotations"):
+        if found := (metadata.get(part) or {}).get(key):
+            return str(found)
+    return ""
+
+
+def _pod_metadata(template: Fields) -> Fields:
+    if template.get("kind") == "Pod":
+        return template.get("metadata") or {}
+    for path in _POD_METADATA:
+        found = field_at(template, path)
+        if isinstance(found, dict):
+            return found
+    return {}

@@ -1,0 +1,124 @@
+"""How many replicas a queue admits, over all clusters of a fleet.
+
+A queue's limit bounds what its subtree uses. Beyond its guarantee a queue takes only capacity that
+is free and that the guarantees of other queues do not claim: what other queues are guaranteed and
+do not use stays free for them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from stretto.federation.planner.supply.capacity import Amounts
+
+_NOTHING: Final[Amounts] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShare:
+    """What a queue may use, and what its subtree uses."""
+
+    #: Name.
+    name: str
+    #: Amounts that are returned to it on demand.
+    guarantee: Amounts = field(default_factory=dict)
+    #: Largest amounts; a resource without an entry is not limited.
+    limit: Amounts = field(default_factory=dict)
+    #: Amounts that workloads of its subtree have, without the workload that is judged.
+    used: Amounts = field(default_factory=dict)
+
+    def unused(self) -> Amounts:
+        """Guaranteed amounts that its subtree does not use."""
+        return {name: max(0, n - self.used.get(name, 0)) for name, n in self.guarantee.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDemand:
+    """A workload before its queues."""
+
+    #: Wanted replicas.
+    replicas: int
+    #: Replicas that it has.
+    present: int
+    #: Requests of one replica.
+    request: Amounts
+    #: Its queue and the ancestors of it.
+    path: Sequence[QueueShare]
+    #: The other queues: siblings of those on the path.
+    others: Sequence[QueueShare] = ()
+    #: Free amounts of the fleet; ``None`` if no cluster reports any.
+    free: Amounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueVerdict:
+    """How many replicas a workload may have."""
+
+    #: Replicas; never less than it has.
+    replicas: int
+    #: What refuses the others, as a clause; empty if all are admitted.
+    reason: str = ""
+
+
+def admitted(demand: QueueDemand) -> QueueVerdict:
+    """The replicas that the queues admit."""
+    count, reason = demand.replicas, ""
+    for each in demand.path:
+        for resource, limit in each.limit.items():
+            most = _most(limit - each.used.get(resource, 0), demand.request.get(resource, 0))
+            if most is not None and most < count:
+                count, reason = most, f"queue {each.name} reaches its limit of {resource}"
+    if demand.free is not None and count > demand.present:
+        borrowed, resource = _beside_guarantees(demand, demand.free)
+        most = max(borrowed, _guaranteed(demand))
+        if most < count:
+            names = ", ".join(each.name for each in demand.others if each.unused().get(resource))
+            count = most
+            reason = (
+                f"the free {resource} is guaranteed to {names}"
+                if names
+                else (f"no {resource} is free")
+            )
+    count = max(count, min(demand.present, demand.replicas))
+    return QueueVerdict(count, reason if count < demand.replicas else "")
+
+
+def _most(amount: int, request: int) -> int | None:
+    """Replicas that fit in an amount; ``None`` without a request."""
+    return max(0, amount) // request if request > 0 else None
+
+
+def _guaranteed(demand: QueueDemand) -> int:
+    """Replicas within the guarantee of a queue on the path, in every resource."""
+    return max((_within(each, demand.request) for each in demand.path), default=0)
+
+
+def _within(queue: QueueShare, request: Amounts) -> int:
+    counts = [
+        _most(queue.guarantee.get(name, 0) - queue.used.get(name, 0), amount)
+        for name, amount in request.items()
+    ]
+    return min((each for each in counts if each is not None), default=0)
+
+
+def _beside_guarantees(demand: QueueDemand, free: Amounts) -> tuple[int, str]:
+    """Replicas beside the unused guarantees of other queues, and the scarcest resource."""
+    reserved = _sum(each.unused() for each in demand.others)
+    counts = {
+        name: most
+        for name, amount in demand.request.items()
+        if name in reserved
+        and (most := _most(free.get(name, 0) - reserved[name], amount)) is not None
+    }
+    if not counts:
+        return demand.replicas, ""
+    scarce = min(counts, key=lambda name: (counts[name], name))
+    return demand.present + counts[scarce], scarce
+
+
+def _sum(amounts: Iterable[Amounts]) -> Mapping[str, int]:
+    total: dict[str, int] = {}
+    for each in amounts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    return total
