@@ -91,6 +91,7 @@ class MasterTerm:
             config.allocation,
             interval=settings.allocation_interval,
             region=settings.region or None,
+            nested_quota=True,  # Queues have limits at every level
         )
         master = Master(settings, make_allocator(rng, allocation), clock, rng)
         recover(master.state, stored)

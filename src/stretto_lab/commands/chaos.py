@@ -31,6 +31,8 @@ class ChaosOptions:
     offers: bool
     #: Whether fleets of clusters are simulated instead of pods.
     fleets: bool
+    #: Whether pods and tasks of frameworks are simulated in one pool.
+    pool: bool
 
 
 @options.command(
@@ -42,6 +44,7 @@ class ChaosOptions:
         stretto chaos --replay out/chaos-17.json
         stretto chaos --offers --seeds 1000 --steps 100
         stretto chaos --fleets --seeds 200 --steps 200
+        stretto chaos --pool --seeds 100 --steps 300
     """,
     out=True,
 )
@@ -50,6 +53,7 @@ class ChaosOptions:
 @click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Replay a saved failure.")
 @click.option("--offers", is_flag=True, help="Simulate frameworks and offers instead of pods.")
 @click.option("--fleets", is_flag=True, help="Simulate fleets of clusters instead of pods.")
+@click.option("--pool", is_flag=True, help="Simulate pods and tasks of frameworks in one pool.")
 def chaos(common: CommandContext, opts: ChaosOptions) -> None:
     """Run the fault simulator and check every law.
 
@@ -61,11 +65,12 @@ def chaos(common: CommandContext, opts: ChaosOptions) -> None:
     With --offers, each seed draws agents, frameworks (greedy, slow, silent, flapping), roles and
     quota over the allocator of offers instead. With --fleets, each seed draws a federation: its
     members, Deployments that roll, move and scale, and faults of members, host and controllers.
+    With --pool, each seed draws nodes, pods, queues and frameworks over one store and one ledger.
     """
-    if opts.offers and opts.fleets:
-        text = "--offers and --fleets are two worlds: give one of them"
+    if opts.offers + opts.fleets + opts.pool > 1:
+        text = "--offers, --fleets and --pool are three worlds: give one of them"
         raise click.UsageError(text, click.get_current_context())
-    if opts.offers or opts.fleets:
+    if opts.offers or opts.fleets or opts.pool:
         (_run_fleets if opts.fleets else _run_offers)(common, opts)
         return
     if opts.replay is not None:
@@ -98,14 +103,16 @@ def chaos(common: CommandContext, opts: ChaosOptions) -> None:
 
 
 def _run_offers(common: CommandContext, opts: ChaosOptions) -> None:
-    """Run the fault simulator of resource offers."""
+    """Run the fault simulator of resource offers, alone or in one pool with pods."""
     import msgspec
 
-    from stretto_lab.chaos.offers.campaign import run_seeds
+    from stretto_lab.chaos.offers import campaign as offers
+    from stretto_lab.chaos.pool import campaign as pool
 
+    world, option = (pool, "--pool") if opts.pool else (offers, "--offers")
     seeds = range(common.seed, common.seed + opts.seeds)
     with common.console.progress("chaos", opts.seeds) as progress:
-        found = run_seeds(seeds, opts.steps, progress.update)
+        found = world.run_seeds(seeds, opts.steps, progress.update)
     failing = [each for each in found if each.breach]
     steps = sum(each.steps for each in found)
     common.console.data(f"{format_count(len(found), 'seed')}, {steps:,} steps")
@@ -113,7 +120,7 @@ def _run_offers(common: CommandContext, opts: ChaosOptions) -> None:
         common.console.data(f"seed {each.seed}, {each.breach}")
     common.console.json("stretto.chaos-offers/v1", {"seeds": msgspec.to_builtins(found)})
     if failing:
-        command = f"stretto chaos --offers --seed {failing[0].seed} --seeds 1 --steps {opts.steps}"
+        command = f"stretto chaos {option} --seed {failing[0].seed} --seeds 1 --steps {opts.steps}"
         raise CheckFailedError("a law of offers", failing[0].breach, f"repeat it with {command}")
     if len(found) < opts.seeds:
         raise KeyboardInterrupt

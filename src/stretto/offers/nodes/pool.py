@@ -111,6 +111,11 @@ class OfferedNodes:
         return bool(offers)
 
     @property
+    def spared(self) -> frozenset[str]:
+        """Nodes whose free capacity is left to pods that need it."""
+        return self._totals.spared
+
+    @property
     def next_due(self) -> float:
         """Clock time at which there is work although no event comes."""
         return min(self.tasks.next_due, self._totals.next_due)

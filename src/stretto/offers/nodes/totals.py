@@ -49,6 +49,11 @@ class NodeTotals:
         self._stale.update(self._spared)
 
     @property
+    def spared(self) -> frozenset[str]:
+        """Nodes whose free capacity is left to pods."""
+        return frozenset(self._spared)
+
+    @property
     def next_due(self) -> float:
         """When a spared node is offered again; infinity for none."""
         return min(self._spared.values(), default=inf)

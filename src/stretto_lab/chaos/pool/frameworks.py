@@ -1,0 +1,161 @@
+"""A framework of the simulator: it launches, kills, acknowledges, and forgets."""
+
+from typing import TYPE_CHECKING, Any
+
+from stretto.base.rng import Rng
+from stretto.offers.master.state.outbox import ClientStream
+
+if TYPE_CHECKING:
+    from stretto_lab.chaos.pool.world import PoolWorld
+
+Body = dict[str, Any]
+ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR"})
+"""States after which a framework forgets a task."""
+
+
+class FrameworkClient:
+    """One framework in one role."""
+
+    def __init__(self, role: str, rng: Rng) -> None:
+        """A framework that has not subscribed."""
+        self.role = role
+        self.id = ""
+        self.stream: ClientStream | None = None
+        self.awaits = False
+        #: Offers that it may answer, by id.
+        self.offers: dict[str, Body] = {}
+        #: State of each task, as it was told.
+        self.tasks: dict[str, str] = {}
+        #: Updates without an acknowledgement.
+        self.updates: list[Body] = []
+        self._header = ""
+        self._rng = rng
+        self._launched = 0
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether its stream is open."""
+        return self.stream is not None
+
+    def subscribe(self, world: "PoolWorld") -> None:
+        """Subscribe, for the first time or again."""
+        info: Body = {
+            "user": "u",
+            "name": "f",
+            "failover_timeout": 1e6,
+            "roles": [self.role],
+            "capabilities": [{"type": "MULTI_ROLE"}],
+        }
+        call: Body = {"type": "SUBSCRIBE", "subscribe": {"framework_info": info}}
+        if self.id:
+            info["id"] = {"value": self.id}
+            call["framework_id"] = {"value": self.id}
+        self.awaits = True
+        world.call(call)
+        self.awaits = False
+
+    def open(self, stream: ClientStream, header: str) -> None:
+        """Its stream is open."""
+        self.stream, self._header = stream, header
+
+    def lose(self) -> None:
+        """Its stream is closed."""
+        self.stream = None
+        self.offers.clear()
+
+    def receive(self, stream_id: str, event: Body) -> None:
+        """Take an event, if it is for this framework."""
+        if self.stream is None or self.stream.id != stream_id:
+            return
+        kind = event["type"]
+        if kind == "SUBSCRIBED":
+            self.id = event["subscribed"]["framework_id"]["value"]
+        elif kind == "OFFERS":
+            self.offers |= {each["id"]["value"]: each for each in event["offers"]["offers"]}
+        elif kind == "RESCIND":
+            self.offers.pop(event["rescind"]["offer_id"]["value"], None)
+        elif kind == "UPDATE":
+            status = event["update"]["status"]
+            if self.tasks.get(status["task_id"]["value"]) not in ENDED:
+                self.tasks[status["task_id"]["value"]] = status["state"]
+            if "uuid" in status:
+                self.updates.append(status)
+        elif kind == "ERROR":
+            self.lose()
+
+    def rest(self, world: "PoolWorld") -> None:
+        """Want no more offers, acknowledge everything, and ask about all tasks."""
+        if not self.is_connected:
+            return
+        self._send(world, "SUPPRESS")
+        for name in sorted(self.offers):
+            self.offers.pop(name)
+            self._send(world, "DECLINE", offer_ids=[{"value": name}])
+        updates, self.updates = self.updates, []
+        for status in updates:
+            wanted = ("agent_id", "task_id", "uuid")
+            self._send(world, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
+        alive = sorted(name for name, state in self.tasks.items() if state not in ENDED)
+        tasks = [{"task_id": {"value": each}} for each in alive]
+        if tasks:
+            self._send(world, "RECONCILE", tasks=tasks)
+
+    def act(self, world: "PoolWorld") -> None:
+        """One random call."""
+        draw = self._rng.random()
+        if draw < 0.35:
+            self.acknowledge(world)
+        elif draw < 0.45:
+            self._kill(world)
+        elif draw < 0.5:
+            self._send(world, self._rng.choice(("REVIVE", "SUPPRESS", "REVIVE")))
+        elif draw < 0.55:
+            self._send(world, "RECONCILE", tasks=[])
+        elif self.offers:
+            self._answer(world)
+
+    def acknowledge(self, world: "PoolWorld") -> None:
+        """Acknowledge all updates; a few are lost on the way."""
+        updates, self.updates = self.updates, []
+        for status in updates:
+            if self._rng.random() < 0.9:
+                wanted = ("agent_id", "task_id", "uuid")
+                self._send(world, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
+
+    def _kill(self, world: "PoolWorld") -> None:
+        alive = sorted(name for name, state in self.tasks.items() if state not in ENDED)
+        if alive:
+            self._send(world, "KILL", task_id={"value": self._rng.choice(alive)})
+
+    def _answer(self, world: "PoolWorld") -> None:
+        """Decline an offer, or launch tasks on it."""
+        name = self._rng.choice(sorted(self.offers))
+        offer = self.offers.pop(name)
+        filters = {"refuse_seconds": self._rng.choice((0.0, 1.0, 5.0))}
+        if self._rng.random() < 0.3:
+            self._send(world, "DECLINE", offer_ids=[offer["id"]], filters=filters)
+            return
+        tasks = [self._task(offer) for _ in range(self._rng.randint(1, 3))]
+        operations = [{"type": "LAUNCH", "launch": {"task_infos": tasks}}]
+        ids = [offer["id"]]
+        self._send(world, "ACCEPT", offer_ids=ids, operations=operations, filters=filters)
+
+    def _task(self, offer: Body) -> Body:
+        self._launched += 1
+        name = f"{self.id}.t{self._launched}"
+        self.tasks[name] = "TASK_STAGING"
+        amounts = {"cpus": self._rng.choice((0.5, 1.0, 1.5)), "mem": 128.0}
+        return {
+            "name": name,
+            "task_id": {"value": name},
+            "agent_id": offer["agent_id"],
+            "resources": [
+                {"name": key, "type": "SCALAR", "scalar": {"value": value}}
+                for key, value in amounts.items()
+            ],
+            "command": {"value": "sleep 1"},
+        }
+
+    def _send(self, world: "PoolWorld", kind: str, **body: Any) -> None:
+        call = {"type": kind, "framework_id": {"value": self.id}, kind.lower(): body}
+        world.call(call, self._header)

@@ -1,0 +1,347 @@
+"""A store with a scheduler and a master, frameworks that answer offers, and a kubelet, in steps.
+
+Each step is drawn from the seed: users create and delete pods and queues, nodes come, shrink, are
+cordoned, do not answer and go, frameworks answer, forget and disconnect, pods run and end, answers
+of the store are lost, and the process of master and scheduler is killed and starts again.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import NODE, POD, QUEUE
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.framework.profile.profile import load_profile
+from stretto.offers.allocator.build import make_allocator
+from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
+from stretto.offers.master.api.http import HttpAnswer, MasterRequest
+from stretto.offers.master.core.settings import MasterSettings
+from stretto.offers.master.master import Master
+from stretto.offers.master.state.outbox import AgentMessage, StreamEvent
+from stretto.offers.master.storage.contract import MasterJournal
+from stretto.offers.master.storage.objects import MasterObjects
+from stretto.offers.master.storage.recovery import recover
+from stretto.offers.nodes.pods import PodSettings
+from stretto.plane.config import PlaneConfig
+from stretto.plane.offers import OfferingPlane
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.render import render
+from stretto.stores.store import Deletion, Patch, Replies, Reply, StatusReason, WriteOutcome
+from stretto.stores.wrapper import StoreWrapper
+from stretto.testing import make_node, make_pod
+from stretto_lab.chaos.pool.frameworks import FrameworkClient
+
+ROLES: Final = ("a", "b", "a/x", "*")
+"""Roles of frameworks; ``a``, ``b`` and ``x`` below ``a`` are queues."""
+QUEUES: Final = ("a", "b", "x", "default")
+"""Queues of pods."""
+SCHEDULER: Final = "stretto"
+Body = dict[str, Any]
+
+
+class LossyStore(StoreWrapper):
+    """A store that loses the answers of some writes of pods."""
+
+    def __init__(self, inner: MemoryStore, rng: Rng) -> None:
+        """Lose answers as ``rng`` draws."""
+        super().__init__(inner)
+        self._rng = rng
+        self._odds = 0.1
+
+    def create(self, kind: Any, bodies: Any) -> Replies:
+        """Create objects; the answer of pods may be lost."""
+        return self._lost(kind, super().create(kind, bodies))
+
+    def delete(self, kind: Any, deletions: Any) -> Replies:
+        """Delete objects; the answer of pods may be lost."""
+        return self._lost(kind, super().delete(kind, deletions))
+
+    def heal(self) -> None:
+        """Lose nothing from now on."""
+        self._odds = 0.0
+
+    def _lost(self, kind: Any, replies: Replies) -> Replies:
+        if kind != POD or self._rng.random() >= self._odds:
+            return replies
+        return [Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost") for _ in replies]
+
+
+class PoolWorld:
+    """One pool."""
+
+    def __init__(self, seed: int) -> None:
+        """Start with two nodes, the queues and one framework."""
+        self.rng = Rng(seed).child("pool")
+        self.clock = ManualClock(1000.0)
+        self.inner = MemoryStore(self.clock, self.rng.child("store"))
+        self.store = LossyStore(self.inner, self.rng.child("losses"))
+        chosen = self.rng.choice((DEFAULTS, MESOS))
+        self.allocation = msgspec.structs.replace(chosen, nested_quota=True)
+        self.frameworks: list[FrameworkClient] = []
+        self.trace: list[str] = []
+        self.terms = 0
+        self._names = 0
+        self.start()
+        for _ in range(2):
+            self.add_node()
+        self.change_queue()
+        self.subscribe()
+
+    # ------------------------------------------------------------ master and scheduler
+
+    def start(self) -> None:
+        """Start the process of master and scheduler."""
+        self.terms += 1
+        stored = MasterObjects(self.inner, "default", "master")
+        known = stored.identity()
+        rng = self.rng.child("term", self.terms)
+        settings = MasterSettings(
+            id=known.id if known else "m", offer_timeout=30.0, timed_out_refuse=5.0
+        )
+        allocator = make_allocator(rng, self.allocation)
+        self.master = Master(settings, allocator, self.clock, rng)
+        recover(self.master.state, stored)
+        config = PlaneConfig(
+            profile=load_profile("default"), tier="numpy", seed=rng.randint(0, 1 << 30)
+        )
+        pods = PodSettings(scheduler=SCHEDULER)
+        self.pool = OfferingPlane(config, self.store, self.clock, self.master.state, pods)
+        self.journal = MasterJournal(stored, self.master.state)
+
+    def crash(self) -> None:
+        """Kill the process, and start it again."""
+        self.pool.close()
+        for each in self.frameworks:
+            each.lose()
+        self.start()
+
+    def flush(self) -> None:
+        """Charge, store and send what a step of the master has left."""
+        self.pool.nodes.claim()
+        self.journal.save()
+        for effect in self.master.effects():
+            if isinstance(effect, AgentMessage):
+                self.pool.nodes.deliver(effect)
+            elif isinstance(effect, StreamEvent):
+                for each in self.frameworks:
+                    each.receive(effect.stream.id, effect.event)
+
+    def call(self, body: Body, stream: str = "") -> HttpAnswer:
+        """Send a call of a framework."""
+        headers = {"content-type": "application/json"}
+        if stream:
+            headers["mesos-stream-id"] = stream
+        request = MasterRequest("POST", "/api/v1/scheduler", headers, json.dumps(body).encode())
+        answer = self.master.answer(request)
+        client = next((each for each in self.frameworks if each.awaits), None)
+        if client is not None and answer.stream is not None:
+            client.open(answer.stream, answer.headers["Mesos-Stream-Id"])
+        self.flush()
+        return answer
+
+    def plane_step(self) -> bool:
+        """Step the scheduler."""
+        moved = self.pool.plane.step()
+        self.flush()
+        return moved
+
+    def settle(self) -> None:
+        """Step the scheduler until nothing moves."""
+        for _ in range(30):
+            if not self.plane_step():
+                return
+
+    # ------------------------------------------------------------ steps
+
+    def step(self) -> None:
+        """One random step."""
+        name = self.rng.choice(_DRAWN)
+        self.trace.append(name)
+        STEPS[name](self)
+
+    def _name(self, prefix: str) -> str:
+        self._names += 1
+        return f"{prefix}{self._names}"
+
+    def nodes(self) -> list[Body]:
+        """All nodes."""
+        return [json.loads(render(each)) for each in self.inner.list(NODE).records]
+
+    def pods(self) -> list[Body]:
+        """All pods."""
+        return [json.loads(render(each)) for each in self.inner.list(POD).records]
+
+    def advance(self) -> None:
+        """Time passes, and timers end."""
+        self.clock.advance(self.rng.choice((0.1, 1.0, 1.0, 5.0, 16.0)))
+        self.master.run_timers()
+        self.flush()
+
+    def add_node(self) -> None:
+        """A node comes."""
+        if len(self.inner.list(NODE).records) < 5:
+            cpu, memory = self.rng.choice((("4", "4Gi"), ("8", "16Gi"), ("2", "8Gi")))
+            pods = self.rng.choice((3, 110))
+            node = make_node(self._name("n"), cpu=cpu, memory=memory, pods=pods)
+            self.inner.create(NODE, [node])
+
+    def _patch_node(self, patch: Body, *, is_status: bool = False) -> None:
+        nodes = self.nodes()
+        if nodes:
+            name = self.rng.choice(nodes)["metadata"]["name"]
+            write = self.inner.patch_status if is_status else self.inner.patch
+            write(NODE, [Patch("", name, patch)])
+
+    def cordon(self) -> None:
+        """A node is cordoned, or no longer."""
+        self._patch_node({"spec": {"unschedulable": self.rng.random() < 0.4}})
+
+    def readiness(self) -> None:
+        """The kubelet of a node answers, or does not."""
+        status = "True" if self.rng.random() < 0.7 else "Unknown"
+        conditions = [{"type": "Ready", "status": status}]
+        self._patch_node({"status": {"conditions": conditions}}, is_status=True)
+
+    def shrink(self) -> None:
+        """A node has more or less to give."""
+        cpu = self.rng.choice(("1", "2", "4", "8"))
+        self._patch_node({"status": {"allocatable": {"cpu": cpu}}}, is_status=True)
+
+    def remove_node(self) -> None:
+        """A node goes."""
+        nodes = self.nodes()
+        if len(nodes) > 2:
+            name = self.rng.choice(nodes)["metadata"]["name"]
+            self.inner.delete(NODE, [Deletion("", name)])
+
+    def add_pod(self) -> None:
+        """A user creates a pod."""
+        if len(self.inner.list(POD).records) > 25:
+            return
+        pod = make_pod(
+            self._name("p"),
+            cpu=self.rng.choice(("500m", "1", "2", "3")),
+            memory="256Mi",
+            priority=self.rng.choice((0, 0, 0, 100)),
+            labels={"stretto.dev/queue": self.rng.choice(QUEUES)},
+            scheduler=SCHEDULER,
+        )
+        self.inner.create(POD, [pod])
+
+    def delete_pod(self) -> None:
+        """A user deletes a pod."""
+        pods = self.pods()
+        if pods:
+            meta = self.rng.choice(pods)["metadata"]
+            self.inner.delete(POD, [Deletion("default", meta["name"])])
+
+    def kubelet(self) -> None:
+        """Some pods on nodes start or end."""
+        for pod in self.pods():
+            if not pod["spec"].get("nodeName") or self.rng.random() < 0.4:
+                continue
+            phase = pod.get("status", {}).get("phase", "Pending")
+            if phase == "Pending":
+                self._set_phase(pod, "Running")
+            elif phase == "Running" and self.rng.random() < 0.4:
+                self._set_phase(pod, self.rng.choice(("Succeeded", "Failed")))
+
+    def _set_phase(self, pod: Body, phase: str) -> None:
+        name = pod["metadata"]["name"]
+        self.inner.patch_status(POD, [Patch("default", name, {"status": {"phase": phase}})])
+
+    def change_queue(self) -> None:
+        """A user changes the queues."""
+        for name in QUEUES[:3]:
+            spec: Body = {"parent": "a"} if name == "x" else {}
+            spec["weight"] = self.rng.randint(1, 3)
+            if self.rng.random() < 0.5:
+                amounts = {"cpu": str(self.rng.randint(2, 6)), "memory": "8Gi"}
+                spec["limit"] = amounts
+            elif self.rng.random() < 0.5:
+                spec["guarantee"] = {"cpu": str(self.rng.randint(1, 3))}
+            meta = {"name": name}
+            body = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": meta}
+            reply = self.inner.create(QUEUE, [msgspec.json.encode(body | {"spec": spec})])[0]
+            if reply.outcome.value != "ok":
+                changed = {"limit": None, "guarantee": None} | spec
+                self.inner.patch(QUEUE, [Patch("", name, {"spec": changed})])
+
+    def subscribe(self) -> None:
+        """A framework subscribes, for the first time or again."""
+        lost = [each for each in self.frameworks if not each.is_connected]
+        if lost:
+            self.rng.choice(lost).subscribe(self)
+        elif len(self.frameworks) < 4:
+            client = FrameworkClient(self.rng.choice(ROLES), self.rng.child(self._name("f")))
+            self.frameworks.append(client)
+            client.subscribe(self)
+
+    def framework(self) -> None:
+        """A framework acts."""
+        connected = [each for each in self.frameworks if each.is_connected]
+        if connected:
+            self.rng.choice(connected).act(self)
+
+    def disconnect(self) -> None:
+        """A framework loses its connection."""
+        connected = [each for each in self.frameworks if each.is_connected]
+        if connected:
+            client = self.rng.choice(connected)
+            stream = client.stream
+            client.lose()
+            if stream is not None:
+                self.master.closed(stream)
+                self.flush()
+
+    # ------------------------------------------------------------ heal
+
+    def heal(self) -> None:
+        """End all faults: nodes answer and take pods, frameworks return and want nothing new."""
+        self.store.heal()
+        for node in self.nodes():
+            name, ready = node["metadata"]["name"], [{"type": "Ready", "status": "True"}]
+            self.inner.patch(NODE, [Patch("", name, {"spec": {"unschedulable": False}})])
+            conditions = {"status": {"conditions": ready}}
+            self.inner.patch_status(NODE, [Patch("", name, conditions)])
+        self.settle()
+        for each in self.frameworks:
+            if not each.is_connected:
+                each.subscribe(self)
+            each.rest(self)
+
+    def recover(self) -> None:
+        """Five seconds without faults."""
+        self.settle()
+        for each in self.frameworks:
+            each.rest(self)
+        self.clock.advance(5.0)
+        self.master.run_timers()
+        self.flush()
+        self.settle()
+
+
+STEPS: Final[dict[str, Callable[[PoolWorld], object]]] = {
+    "plane": PoolWorld.plane_step,
+    "settle": PoolWorld.settle,
+    "advance": PoolWorld.advance,
+    "add node": PoolWorld.add_node,
+    "cordon": PoolWorld.cordon,
+    "readiness": PoolWorld.readiness,
+    "shrink": PoolWorld.shrink,
+    "remove node": PoolWorld.remove_node,
+    "add pod": PoolWorld.add_pod,
+    "delete pod": PoolWorld.delete_pod,
+    "kubelet": PoolWorld.kubelet,
+    "queue": PoolWorld.change_queue,
+    "subscribe": PoolWorld.subscribe,
+    "framework": PoolWorld.framework,
+    "disconnect": PoolWorld.disconnect,
+    "crash": PoolWorld.crash,
+}
+"""Steps by name."""
+_WEIGHTS: Final = {"plane": 12, "advance": 6, "framework": 12, "add pod": 4, "kubelet": 4}
+_DRAWN: Final = tuple(name for name in STEPS for _ in range(_WEIGHTS.get(name, 1)))

@@ -1,0 +1,76 @@
+"""The fault simulator of one pool finds planted bugs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stretto.offers.allocator.allocator import Allocator
+from stretto.offers.nodes import pods, tasks
+from stretto.offers.nodes.charges import SharedLedger
+from stretto.offers.nodes.commands import HANDLERS
+from stretto.offers.nodes.roles import QueueRoles
+from stretto.offers.nodes.tasks import TaskPods
+from stretto.offers.nodes.totals import NodeTotals
+from stretto.offers.nodes.updates import TaskUpdates
+from stretto.state.cluster.offers import OfferClaims
+from stretto_lab.chaos.pool.campaign import run_seed, run_seeds
+
+STEPS = 60
+Plant = Callable[[pytest.MonkeyPatch], Any]
+
+
+def never(*_: Any, **__: Any) -> None:
+    """Do nothing."""
+
+
+PLANTS: dict[str, Plant] = {
+    "a claim is never charged": lambda m: m.setattr(OfferClaims, "replace", lambda *_: False),
+    "offers do not count for queues": lambda m: m.setattr(SharedLedger, "charge_queues", never),
+    "pods do not count for roles": lambda m: m.setattr(SharedLedger, "count_pods", never),
+    "limits of queues are not those of roles": lambda m: m.setattr(
+        QueueRoles, "settle", lambda *_: False
+    ),
+    "changed holdings are not seen": lambda m: m.setattr(
+        Allocator, "take_changed", lambda _: set()
+    ),
+    "what is taken for a pod is offered in turn": lambda m: m.setattr(
+        NodeTotals, "_set_total", offered_while_spared(NodeTotals._set_total)
+    ),
+    "a repeated creation has another name": lambda m: m.setattr(
+        pods, "pod_name", unstable(pods.pod_name)
+    ),
+    "a pod is never deleted": lambda m: m.setattr(TaskPods, "_send_deletions", never),
+    "a lost creation is not repeated": lambda m: m.setattr(tasks, "is_temporary", lambda _: False),
+    "an update is sent once": lambda m: m.setattr(TaskUpdates, "add", never),
+    "acknowledgements are ignored": lambda m: m.setitem(
+        HANDLERS, "StatusUpdateAcknowledgementMessage", never
+    ),
+}
+
+
+def offered_while_spared(kept: Callable[..., None]) -> Callable[..., None]:
+    def settle(self: Any, agent: Any, slot: int, rows: Any, *, is_offered: bool) -> None:
+        kept(self, agent, slot, rows, is_offered=True)
+
+    return settle
+
+
+def unstable(named: Callable[..., str]) -> Callable[..., str]:
+    counted = iter(range(1_000_000))
+    return lambda *given: f"{named(*given)}-{next(counted)}"
+
+
+def test_one_pool_breaks_no_law() -> None:
+    assert [each for each in run_seeds(range(2), 40) if each.breach] == []
+
+
+def test_the_same_seed_makes_the_same_decisions() -> None:
+    assert run_seed(5, 20) == run_seed(5, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLANTS)
+def test_planted_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    PLANTS[name](monkeypatch)
+    assert any(run_seed(seed, 2 * STEPS).breach for seed in range(12))
