@@ -54,6 +54,7 @@ COMPOSITION_ROOTS = {
     "stretto.plane.plane",
     "stretto.web.api.server",
     "stretto_lab.bench.engine",
+    "stretto_lab.chaos.pool.world",
 }
 
 #: Hosts of package registries, written apart so that this file names none.

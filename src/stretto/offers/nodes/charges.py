@@ -37,6 +37,9 @@ class ClaimedNode(NamedTuple):
     slot: int
     #: Its agent.
     agent_id: str
+    #: What tasks whose pods have ended hold until the framework knows it, in thousandths by role:
+    #: the capacity is free.
+    ended: Mapping[str, Mapping[str, int]] = {}
 
 
 class NodeBalance(NamedTuple):
@@ -104,6 +107,9 @@ class SharedLedger:
             _add(charged.setdefault(each.queue, {}), self._requests(each.row))
         self._tasks[slot] = charged
         rest = {queue: _minus(held[queue], charged.get(queue, {})) for queue in held}
+        for role, milli in node.ended.items():
+            queue = self.queue_of(role)
+            rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), resources))
         self._by_slot[slot] = {queue: amounts for queue, amounts in rest.items() if amounts}
         total = columns_of(reserved.items(), resources)
         for amounts in rest.values():

@@ -141,6 +141,10 @@ class TaskPods:
         """The pods of tasks on a node."""
         return list(self.cache.indexed(BY_NODE, node))
 
+    def has_ended(self, key: TaskKey) -> bool:
+        """Whether the pod of a task has ended, although its framework may not know it yet."""
+        return self._streams.has_ended(key)
+
     def reported(self, node: str) -> tuple[list[Message], list[Message]]:
         """The frameworks and tasks that the agent of a node reports when it registers."""
         frameworks: dict[str, Message] = {}

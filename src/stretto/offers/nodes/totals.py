@@ -123,7 +123,7 @@ class NodeTotals:
 
         Offers of a node that has less than pods and frameworks hold are rescinded.
         """
-        node = ClaimedNode(slot, agent.id)
+        node = ClaimedNode(slot, agent.id, self._ended(agent))
         balance = self._claim(agent, node, tasks, is_offered=is_offered)
         if balance.is_over and self._master.offers.of_agent(agent.id):
             offering.rescind_all(self._master, self._master.offers.of_agent(agent.id))
@@ -151,6 +151,17 @@ class NodeTotals:
         if self._shared.claim(node, tasks, unheld):
             self._cluster.changes.add_cures(Cure.POD_LEFT)
         return self._shared.balance(node, is_offered)
+
+    def _ended(self, agent: Agent) -> dict[str, dict[str, int]]:
+        """What tasks whose pods have ended still hold, in thousandths by role."""
+        found: dict[str, dict[str, int]] = {}
+        for tasks in agent.tasks.values():
+            for task in tasks.values():
+                if task.is_active and self._tasks.has_ended((task.framework_id, task.id)):
+                    mine = found.setdefault(task.role, {})
+                    for name, milli in task.resources.scalars().items():
+                        mine[name] = mine.get(name, 0) + milli
+        return found
 
     def _reserved_held(self, agent_id: str) -> dict[str, int]:
         """Thousandths of reserved scalars that frameworks hold on an agent."""

@@ -108,6 +108,11 @@ class UpdateStreams:
         stream = self._streams.get(key)
         return stream is not None and stream.is_done
 
+    def has_ended(self, key: TaskKey) -> bool:
+        """Whether the last report of a task is its end."""
+        stream = self._streams.get(key)
+        return stream is not None and stream.last is not None and stream.last.state in ENDED
+
     def forget(self, key: TaskKey) -> None:
         """Send nothing more about a task."""
         self._streams.pop(key, None)

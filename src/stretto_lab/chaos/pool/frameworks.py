@@ -24,7 +24,7 @@ class FrameworkClient:
         self.awaits = False
         #: Offers that it may answer, by id.
         self.offers: dict[str, Body] = {}
-        #: State of each task, as it was told.
+        #: Last reported state of each task.
         self.tasks: dict[str, str] = {}
         #: Updates without an acknowledgement.
         self.updates: list[Body] = []

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from stretto.api.wire.kinds import NODE, POD, QUEUE
+from stretto.api.wire.kinds import POD, QUEUE
 from stretto.api.wire.quantity import amounts
 from stretto.offers.nodes.agents import node_of
 from stretto.offers.nodes.pods import TASKS
@@ -44,14 +44,14 @@ class PoolLaws:
             yield from (each.what for each in check_all(world.pool.plane.cluster))
             yield from world.pool.plane.dispatcher.audit()
         pods = [each for each in world.pods() if _holds(each)]
+        yield from self._starts()
         held = list(self._held(pods))
         yield from self._nodes(pods, held)
         yield from self._queues(pods, held)
-        yield from self._starts()
         yield from self._spared()
 
     def _held(self, pods: list[Body]) -> Iterator[tuple[str, str, Amounts]]:
-        """Node, role and amounts of each offer, and of each task without a pod."""
+        """Node, role and amounts of each offer, and of each task that never had a pod."""
         master = self._world.master.state
         seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
         names = {agent.id: node_of(agent.pid) or "" for agent in master.agents}
@@ -66,31 +66,32 @@ class PoolLaws:
         for agent in master.agents:
             for tasks in agent.tasks.values():
                 for task in tasks.values():
-                    if task.is_active and task.id not in present:
+                    if task.is_active and task.id not in present and task.id not in self._pods:
                         yield names[agent.id], task.role, _exact(task.resources.scalars())
 
     def _nodes(self, pods: list[Body], held: list[tuple[str, str, Amounts]]) -> Iterator[str]:
-        """Law 1: pods, offers and tasks have no more of a node than it has."""
+        """Law 1: no claim takes more of a node than it has, as far as the ledger has read it."""
         used: dict[str, Amounts] = {}
         for pod in pods:
             _add(used.setdefault(pod["spec"]["nodeName"], {}), _requests(pod))
         for name, _, more in held:
             _add(used.setdefault(name, {}), more)
-        for record in self._world.inner.list(NODE).records:
-            node = json.loads(render(record))
-            whole = amounts(node["status"]["allocatable"], "node")
-            for resource in ("cpu", "memory", "pods"):
-                key = (record.uid, resource, whole.get(resource, 0))
-                excess = used.get(record.name, {}).get(resource, 0) - key[2]
+        cluster = self._world.pool.plane.cluster
+        for name, slot in cluster.nodes.by_name.items():
+            for column, resource in enumerate(("cpu", "memory")):
+                key = (cluster.nodes.uids[slot], resource, int(cluster.ledger.alloc[slot, column]))
+                excess = used.get(name, {}).get(resource, 0) - key[2]
                 before = self._excess.get(key)
                 if excess > 0 and before is not None and excess > max(before, 0):
-                    yield f"law 1: {record.name} has {key[2]} {resource}, {excess} too much is held"
+                    yield f"law 1: {name} has {key[2]} {resource}, {excess} too much is held"
                 self._excess = {k: v for k, v in self._excess.items() if k[:2] != key[:2]}
                 self._excess[key] = excess
 
     def _queues(self, pods: list[Body], held: list[tuple[str, str, Amounts]]) -> Iterator[str]:
-        """Law 5: pods, offers and tasks of a queue exceed no limit when they are granted."""
-        queues = {r.name: json.loads(render(r)) for r in self._world.inner.list(QUEUE).records}
+        """Law 5: no grant takes a queue above its limit, as far as the scheduler has read it."""
+        cluster = self._world.pool.plane.cluster
+        queues = cluster.queues
+        pods = [each for each in pods if each["spec"]["nodeName"] in cluster.nodes.by_name]
         used: dict[str, Amounts] = {}
         charged = [
             *((each["metadata"]["labels"]["stretto.dev/queue"], _requests(each)) for each in pods),
@@ -98,12 +99,12 @@ class PoolLaws:
         ]
         for name, more in charged:
             path = [name]
-            while parent := queues.get(path[-1], {}).get("spec", {}).get("parent"):
-                path.append(parent)
+            while path[-1] in queues and queues[path[-1]].spec.parent:
+                path.append(queues[path[-1]].spec.parent)
             for each in path:
                 _add(used.setdefault(each, {}), more)
         for name, queue in queues.items():
-            for resource, most in amounts(queue["spec"].get("limit") or {}, name).items():
+            for resource, most in amounts(queue.spec.limit, name).items():
                 consumed = used.get(name, {}).get(resource, 0)
                 before = self._consumed.get(name, {}).get(resource, 0)
                 if consumed > max(most, before):
