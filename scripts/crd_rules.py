@@ -80,6 +80,7 @@ def _affinity(path: str) -> dict[str, dict[str, Any]]:
     }
 
 
+_COUNT: Final = {"minimum": 0, "maximum": INT32}
 _EFFECT: Final = {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]}
 
 RULES: Final[dict[str, dict[str, Any]]] = {
@@ -125,6 +126,36 @@ RULES: Final[dict[str, dict[str, Any]]] = {
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
     },
+    # ------------------------------------------------------------ ScalingPolicy
+    "ScalingPolicy.spec.groups": {
+        "minItems": 1,
+        "maxItems": 64,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    },
+    "ScalingPolicy.spec.groups[]": rules(
+        rule("!has(self.min) || self.min <= self.max", "max is at least min", fieldPath=".max")
+    ),
+    "ScalingPolicy.spec.groups[].name": {"minLength": 1, "maxLength": 63},
+    "ScalingPolicy.spec.groups[].min": _COUNT,
+    "ScalingPolicy.spec.groups[].max": _COUNT,
+    "ScalingPolicy.spec.groups[].step": {"default": 1, "minimum": 1, "maximum": INT32},
+    "ScalingPolicy.spec.groups[].targetRef.kind": {
+        "enum": ["Deployment", "StatefulSet", "ReplicaSet"]
+    },
+    "ScalingPolicy.spec.groups[].targetRef.apiVersion": {"default": "apps/v1", "enum": ["apps/v1"]},
+    "ScalingPolicy.spec.groups[].targetRef.name": {"minLength": 1, **NAME},
+    "ScalingPolicy.spec.groups[].bounds": {"maxItems": 16},
+    "ScalingPolicy.spec.groups[].bounds[]": rules(
+        rule("self.min <= self.max", "max is at least min", fieldPath=".max")
+    ),
+    "ScalingPolicy.spec.groups[].bounds[].start": {"maxLength": 128},
+    "ScalingPolicy.spec.groups[].bounds[].durationSeconds": {"minimum": 1, "maximum": INT32},
+    "ScalingPolicy.spec.groups[].bounds[].min": _COUNT,
+    "ScalingPolicy.spec.groups[].bounds[].max": _COUNT,
+    "ScalingPolicy.spec.replicas": {"default": 0, **_COUNT},
+    "ScalingPolicy.spec.quota": _COUNT,
+    "ScalingPolicy.spec.selector": {"maxLength": 4096},
     # ------------------------------------------------------------ PodGroup
     "PodGroup.spec.minMember": {
         "format": "int32",

@@ -39,6 +39,14 @@ QUANTITY: Final[dict[str, Any]] = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "maxLength": 64,
 }
+SUBRESOURCES: Final[dict[str, dict[str, str]]] = {
+    "scale": {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    }
+}
+"""Where subresources find their values."""
 _SCALARS: Final = {
     inspect.StrType: {"type": "string"},
     inspect.BoolType: {"type": "boolean"},
@@ -54,7 +62,7 @@ def definition(kind: Kind) -> dict[str, Any]:
         "name": kind.version,
         "served": True,
         "storage": True,
-        "subresources": {name: {} for name in entry.subresources},
+        "subresources": {name: SUBRESOURCES.get(name, {}) for name in entry.subresources},
         "additionalPrinterColumns": [_column(each) for each in entry.columns],
         "schema": {"openAPIV3Schema": root(kind)},
     }

@@ -23,6 +23,7 @@ PAGES = (
     "reference/cli",
     "guides/operator/doctor",
     "guides/capacity",
+    "guides/scaling",
     "guides/plan",
     "guides/story",
     "guides/plugins",

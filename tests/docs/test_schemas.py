@@ -46,6 +46,7 @@ CALLS = {
     "stretto.get.nodes/v1": f"get nodes --on {SCENARIO}",
     "stretto.get.units/v1": f"get units --on {SCENARIO}",
     "stretto.get.queues/v1": f"get queues --on {SCENARIO}",
+    "stretto.scale/v1": "scale examples/scaling/web.yaml --on examples/scaling.yaml",
     "stretto.capacity/v1": f"capacity examples/capacity/web.yaml --on {SCENARIO}",
     "stretto.plan/v1": "plan examples/plan --on examples/quickstart.yaml",
     "stretto.record/v1": f"record --on {SCENARIO} --out {{}}/state.jsonl --for 0",

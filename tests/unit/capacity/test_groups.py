@@ -1,17 +1,35 @@
-"""Scaling groups, their limits at some times, and the forecast of demand."""
+"""The division of replicas among groups, their limits at some times, and the forecast of demand."""
 
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from stretto.api.types.scaling import (
+    ScalingBound,
+    ScalingGroupRole,
+    ScalingGroupSpec,
+    ScalingSpec,
+    ScalingTarget,
+)
 from stretto.base.errors import InputError
-from stretto.capacity.scaling import forecast, groups
-from stretto.capacity.scaling.groups import CronBound, GroupRole, ScalingGroup
+from stretto.capacity.scaling import forecast
+from stretto.capacity.scaling.groups import divide, limits_at
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-EAST = ScalingGroup("east", 2, 10, priority=1)
-WEST = ScalingGroup("west", 1, 5, priority=2)
-CLOUD = ScalingGroup("cloud", 0, 100, role=GroupRole.EMERGENCY)
+
+
+def group(name: str, least: int, most: int, priority: int = 0, step: int = 1) -> ScalingGroupSpec:
+    target = ScalingTarget("Deployment", name)
+    return ScalingGroupSpec(name, target, most, least, priority, step=step)
+
+
+EAST = group("east", 2, 10, priority=1)
+WEST = group("west", 1, 5, priority=2)
+CLOUD = ScalingGroupSpec(
+    "cloud", ScalingTarget("Deployment", "cloud"), 100, role=ScalingGroupRole.EMERGENCY
+)
 
 
 @pytest.mark.parametrize(
@@ -26,36 +44,58 @@ CLOUD = ScalingGroup("cloud", 0, 100, role=GroupRole.EMERGENCY)
 def test_groups_fill_in_order_and_the_emergency_pool_last(
     desired: int, replicas: dict[str, int]
 ) -> None:
-    assert groups.divide([CLOUD, WEST, EAST], desired, NOON).replicas == replicas
+    assert divide(ScalingSpec((CLOUD, WEST, EAST), desired), NOON).replicas == replicas
 
 
 def test_what_a_trial_cannot_place_goes_to_the_next_group() -> None:
-    plan = groups.divide([EAST, WEST], 12, NOON, {"east": 4})
+    plan = divide(ScalingSpec((EAST, WEST), 12), NOON, {"east": 4})
     assert (plan.replicas, plan.unmet) == ({"east": 4, "west": 5}, 3)
 
 
+def test_a_quota_bounds_the_whole_service() -> None:
+    assert divide(ScalingSpec((EAST,), 9, quota=4), NOON).replicas == {"east": 4}
+
+
 def test_replicas_of_a_gang_start_together() -> None:
-    plan = groups.divide([ScalingGroup("train", 0, 11, step=4)], 5, NOON)
-    assert plan.replicas == {"train": 8}
+    assert divide(ScalingSpec((group("train", 0, 11, step=4),), 5), NOON).replicas == {"train": 8}
 
 
 @pytest.mark.parametrize(("hour", "least"), [(11, 0), (12, 6), (13, 6), (14, 0)])
 def test_limits_apply_for_a_time_after_each_tick(hour: int, least: int) -> None:
-    group = ScalingGroup("web", 0, 10, bounds=(CronBound("0 12 * * *", 7200, 6, 20),))
-    assert group.limits(NOON.replace(hour=hour))[0] == least
+    bound = ScalingBound("0 12 * * *", 7200, 6, 20)
+    bounded = ScalingGroupSpec("web", ScalingTarget("Deployment", "web"), 10, bounds=(bound,))
+    assert limits_at(bounded, NOON.replace(hour=hour))[0] == least
 
 
-@pytest.mark.parametrize(
-    ("group", "said"),
-    [
-        (ScalingGroup("web", 3, 2), "least <= most"),
-        (ScalingGroup("web", 0, 2, step=0), "step"),
-        (ScalingGroup("web", 0, 2, bounds=(CronBound("noon", 1, 0, 1),)), "cron expression"),
-    ],
+def test_a_cron_expression_that_is_none_is_named() -> None:
+    bound = ScalingBound("noon", 1, 0, 1)
+    bounded = ScalingGroupSpec("web", ScalingTarget("Deployment", "web"), 2, bounds=(bound,))
+    with pytest.raises(InputError, match="cron expression"):
+        divide(ScalingSpec((bounded,), 1), NOON)
+
+
+@pytest.mark.parametrize(("least", "most", "step"), [(3, 2, 1), (0, 2, 0)])
+def test_bad_limits_are_named(least: int, most: int, step: int) -> None:
+    with pytest.raises(InputError, match="group web"):
+        divide(ScalingSpec((group("web", least, most, step=step),), 1), NOON)
+
+
+GROUPS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 20), st.integers(-2, 2)), min_size=1, max_size=5
 )
-def test_bad_limits_are_named(group: ScalingGroup, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        groups.divide([group], 1, NOON)
+
+
+@given(GROUPS, st.integers(0, 60), st.integers(0, 60))
+def test_more_demand_never_takes_a_replica_from_a_group(
+    limits: list[tuple[int, int, int]], one: int, other: int
+) -> None:
+    groups = tuple(
+        group(f"g{number}", least, least + more, priority)
+        for number, (least, more, priority) in enumerate(limits)
+    )
+    low, high = (divide(ScalingSpec(groups, each), NOON) for each in sorted((one, other)))
+    assert all(low.replicas[name] <= high.replicas[name] for name in low.replicas)
+    assert sum(high.replicas.values()) + high.unmet >= max(one, other)
 
 
 def test_the_forecast_is_the_same_phase_of_past_seasons() -> None:

@@ -3,9 +3,10 @@
 from typing import Final
 
 from stretto.api.checks import objects
+from stretto.api.checks.scaling import check_scaling_policy
 from stretto.api.kinds import kept
 from stretto.api.kinds.entry import AGE, KEEP_ALL, Column, KindEntry, grant
-from stretto.api.types import cnr, godel, overcommit
+from stretto.api.types import cnr, godel, overcommit, scaling
 from stretto.api.wire import kinds
 
 _CATEGORIES: Final = ("stretto",)
@@ -184,6 +185,24 @@ NODE_OVERCOMMIT_CONFIG: Final = KindEntry(
     recorded=True,
     kept=KEEP_ALL,
 )
+SCALING_POLICY: Final = KindEntry(
+    kind=kinds.SCALING_POLICY,
+    short_names=("scp",),
+    categories=_CATEGORIES,
+    subresources=(*_STATUS, "scale"),
+    columns=(
+        Column("Desired", ".spec.replicas", "integer"),
+        Column("Replicas", ".status.replicas", "integer"),
+        Column("Unmet", ".status.unmet", "integer"),
+        Column("Divided", ".status.conditions[?(@.type=='Divided')].status"),
+        AGE,
+    ),
+    struct=scaling.ScalingPolicy,
+    check=check_scaling_policy,
+    rank=40,
+    recorded=True,
+    kept=KEEP_ALL,
+)
 
 OURS: Final = (
     POD_GROUP,
@@ -194,5 +213,6 @@ OURS: Final = (
     CUSTOM_NODE_RESOURCE,
     NM_NODE,
     NODE_OVERCOMMIT_CONFIG,
+    SCALING_POLICY,
 )
 """All of them."""

@@ -82,6 +82,9 @@ CUSTOM_NODE_RESOURCE: Final = Kind(
     "customnoderesources",
     namespaced=False,
 )
+SCALING_POLICY: Final = Kind(
+    "autoscaling.stretto.dev", "v1alpha1", "ScalingPolicy", "scalingpolicies"
+)
 NODE_OVERCOMMIT_CONFIG: Final = Kind(
     "overcommit.katalyst.kubewharf.io",
     "v1alpha1",

@@ -7,82 +7,11 @@ a trial of the scheduler cannot place is not promised to a group.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum
 
 from cronsim import CronSim, CronSimError
 
+from stretto.api.types.scaling import ScalingBound, ScalingGroupRole, ScalingGroupSpec, ScalingSpec
 from stretto.base.errors import InputError
-
-
-class GroupRole(Enum):
-    """When a group is filled."""
-
-    #: By its priority.
-    NORMAL = "normal"
-    #: After all others.
-    EMERGENCY = "emergency"
-
-
-@dataclass(frozen=True)
-class CronBound:
-    """Other limits for a time after each tick of a cron expression."""
-
-    #: Five fields: minute, hour, day of month, month, day of week.
-    start: str
-    #: Seconds for which the limits apply.
-    duration_s: float
-    #: Fewest replicas.
-    least: int
-    #: Most replicas.
-    most: int
-
-    def applies(self, now: datetime) -> bool:
-        """Whether the limits apply at a time, in its time zone.
-
-        Raises:
-            InputError: the cron expression is invalid.
-        """
-        try:
-            ticks = CronSim(self.start, now + timedelta(seconds=1), reverse=True)
-        except CronSimError as error:
-            raise InputError("start", self.start, f"a cron expression: {error}") from error
-        last = next(ticks, None)
-        return last is not None and now - last < timedelta(seconds=self.duration_s)
-
-
-@dataclass(frozen=True)
-class ScalingGroup:
-    """The replicas of a service in one data centre."""
-
-    #: Name.
-    name: str
-    #: Fewest replicas.
-    least: int
-    #: Most replicas.
-    most: int
-    #: Groups with a lower number fill first; equal ones by name.
-    priority: int = 0
-    #: When it is filled.
-    role: GroupRole = GroupRole.NORMAL
-    #: Replicas that start and end together, such as the members of a gang.
-    step: int = 1
-    #: Limits at some times; of several that apply, the first one counts.
-    bounds: tuple[CronBound, ...] = ()
-
-    def limits(self, now: datetime) -> tuple[int, int]:
-        """Fewest and most replicas at a time.
-
-        Raises:
-            InputError: limits are negative or crossed, the step is below 1, or a cron expression is
-                invalid.
-        """
-        chosen = next((each for each in self.bounds if each.applies(now)), self)
-        least, most = chosen.least, chosen.most
-        if not 0 <= least <= most:
-            raise InputError(f"group {self.name}", f"{least} to {most}", "0 <= least <= most")
-        if self.step < 1:
-            raise InputError(f"group {self.name}: step", self.step, "at least 1")
-        return least, most
 
 
 @dataclass(frozen=True)
@@ -95,31 +24,24 @@ class GroupPlan:
     unmet: int
 
 
-def divide(
-    groups: Iterable[ScalingGroup],
-    desired: int,
-    now: datetime,
-    fits: Mapping[str, int] | None = None,
-) -> GroupPlan:
-    """Divide replicas: the fewest of each group first, then group by group.
+def divide(spec: ScalingSpec, now: datetime, fits: Mapping[str, int] | None = None) -> GroupPlan:
+    """Divide the replicas of a service: the fewest of each group first, then group by group.
 
     Args:
-        groups: groups of the service.
-        desired: replicas that the metrics propose, at most the quota of the service.
+        spec: the service; replicas beyond its quota are not divided.
         now: time, for limits by cron.
         fits: replicas that a trial of the scheduler places, by group; a missing group is unlimited.
 
     Raises:
         InputError: the limits of a group are invalid.
     """
-    ordered = sorted(groups, key=lambda g: (g.role is GroupRole.EMERGENCY, g.priority, g.name))
-    limits = {each.name: each.limits(now) for each in ordered}
-    if fits is not None:
-        limits = {
-            name: (min(least, fits.get(name, least)), min(most, fits.get(name, most)))
-            for name, (least, most) in limits.items()
-        }
+    ordered = in_order(spec.groups)
+    limits = {each.name: limits_at(each, now) for each in ordered}
+    for name, most in (fits or {}).items():
+        if name in limits:
+            limits[name] = (min(limits[name][0], most), min(limits[name][1], most))
     replicas = {each.name: _whole(limits[each.name][0], each.step, up=True) for each in ordered}
+    desired = spec.replicas if spec.quota is None else min(spec.replicas, spec.quota)
     left = desired - sum(replicas.values())
     for each in ordered:
         capacity = _whole(limits[each.name][1], each.step) - replicas[each.name]
@@ -127,6 +49,42 @@ def divide(
         replicas[each.name] += more
         left -= more
     return GroupPlan(replicas, max(left, 0))
+
+
+def in_order(groups: Iterable[ScalingGroupSpec]) -> list[ScalingGroupSpec]:
+    """Groups in the order in which they fill."""
+    return sorted(
+        groups, key=lambda each: (each.role is ScalingGroupRole.EMERGENCY, each.priority, each.name)
+    )
+
+
+def limits_at(group: ScalingGroupSpec, now: datetime) -> tuple[int, int]:
+    """Fewest and most replicas of a group at a time, in its time zone.
+
+    Raises:
+        InputError: limits are negative or crossed, the step is below 1, or a cron expression is
+            invalid.
+    """
+    chosen = next((each for each in group.bounds if _applies(each, now)), group)
+    if not 0 <= chosen.min <= chosen.max:
+        found = f"{chosen.min} to {chosen.max}"
+        raise InputError(f"group {group.name}: min and max", found, "0 <= min <= max")
+    if group.step < 1:
+        raise InputError(f"group {group.name}: step", group.step, "at least 1")
+    return chosen.min, chosen.max
+
+
+def _applies(bound: ScalingBound, now: datetime) -> bool:
+    last = next(_ticks(bound.start, now + timedelta(seconds=1), "start"), None)
+    return last is not None and now - last < timedelta(seconds=bound.duration_seconds)
+
+
+def _ticks(text: str, before: datetime, where: str) -> CronSim:
+    """The ticks before a time, the latest first."""
+    try:
+        return CronSim(text, before, reverse=True)
+    except CronSimError as error:
+        raise InputError(where, text, f"a cron expression: {error}") from error
 
 
 def _whole(count: int, step: int, *, up: bool = False) -> int:

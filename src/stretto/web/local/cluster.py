@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from stretto.api.wire.kinds import NAMESPACE, NODE
 from stretto.base.clock import Clock
+from stretto.capacity.scaling.controller import ScalingController
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.reconcile.loop import ReconcileLoop
@@ -60,6 +61,7 @@ class LocalClusterProcess:
         cluster = LocalCluster(cache, self._clock)
         state = self._server.state
         self._loop.add_controllers(local_controllers(cluster, state, client, authority))
+        self._loop.add_controllers([ScalingController(cache, self._clock)])
 
     def step(self) -> bool:
         """Move all parts a little; whether there may be more to do at once."""

@@ -1,0 +1,161 @@
+"""The controller of ScalingPolicies: it divides replicas and scales the workloads of the groups.
+
+It sees what the cluster cannot place: where pods of a group stay unschedulable, the group keeps the
+replicas that are scheduled, and the others go to the next groups. The limit stands in the status
+with its time, so that a restart keeps it; after a while the group is tried again.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from stretto.api.types.scaling import ScalingGroupSpec, ScalingGroupStatus, ScalingPolicy
+from stretto.api.wire.kinds import POD, SCALING_POLICY
+from stretto.base.clock import Clock, parse_timestamp, timestamp
+from stretto.base.errors import InputError
+from stretto.capacity.scaling.groups import GroupPlan, divide
+from stretto.capacity.scaling.targets import TARGETS, pods_of, target_of
+from stretto.reconcile import writes
+from stretto.reconcile.cache import Change, StoreCache, StoredObject
+
+TRIED_AGAIN_S: Final = 300.0
+"""Seconds for which a group keeps the limit of what was scheduled."""
+CRON_S: Final = 30.0
+"""Seconds between two looks at the limits by cron."""
+
+
+class ScalingController:
+    """From ScalingPolicies to the replicas of workloads."""
+
+    def __init__(self, cache: StoreCache, clock: Clock) -> None:
+        """For the policies of a cluster.
+
+        Args:
+            cache: caches of the cluster's store.
+            clock: wall time.
+        """
+        #: Name in logs and messages.
+        self.name = f"{cache.name}/scaling"
+        self._cache = cache
+        self._clock = clock
+        self._policies = cache.follow(SCALING_POLICY)
+        for kind in (*TARGETS.values(), POD):
+            cache.follow(kind)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The policy; of a workload or a pod, the policies of its namespace."""
+        if change.source != self._cache.name:
+            return
+        if change.kind == SCALING_POLICY:
+            yield change.object.name
+        elif change.kind == POD or change.kind in TARGETS.values():
+            for each in self._policies.in_namespace(change.object.record.namespace):
+                yield each.name
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Divide the replicas of one policy and scale its workloads.
+
+        Raises:
+            RetryError: a write was refused.
+        """
+        assert isinstance(key, tuple)
+        item = self._policies.get(*key)
+        if item is None or item.is_terminating:
+            return None
+        try:
+            return self._divided(item, item.read(ScalingPolicy))
+        except InputError as error:
+            self._report(item, {}, ("False", "InvalidSpec", str(error)))
+            return None
+
+    def _divided(self, item: StoredObject, policy: ScalingPolicy) -> float | None:
+        """Divide, scale and report; seconds until the next look."""
+        groups = policy.spec.groups
+        waits = [CRON_S] if any(each.bounds for each in groups) else []
+        limits: dict[str, ScalingGroupStatus] = {}
+        for each in groups:
+            limits[each.name], wait = self._limit(item, policy, each)
+            waits += [] if wait is None else [wait]
+        fits = {name: each.fits for name, each in limits.items() if each.fits is not None}
+        plan = divide(policy.spec, datetime.fromtimestamp(self._clock.now(), UTC), fits)
+        missing = [each.target_ref.name for each in groups if not self._scale(item, each, plan)]
+        status = {
+            "replicas": sum(plan.replicas.values()),
+            "unmet": plan.unmet,
+            "selector": policy.spec.selector,
+            "groups": [_group_status(limits[each.name], plan) for each in groups],
+        }
+        self._report(item, status, _verdict(plan, missing))
+        return min(waits, default=None)
+
+    def _limit(
+        self, item: StoredObject, policy: ScalingPolicy, group: ScalingGroupSpec
+    ) -> tuple[ScalingGroupStatus, float | None]:
+        """What limits a group, and seconds until that may change without an event."""
+        now = self._clock.now()
+        stated = next((each for each in policy.status.groups if each.name == group.name), None)
+        if stated is not None and stated.fits is not None and stated.limited_time is not None:
+            left = TRIED_AGAIN_S - (now - parse_timestamp(stated.limited_time))
+            if left > 0:
+                return stated, left
+        free = ScalingGroupStatus(group.name)
+        target = target_of(self._cache, item.record.namespace, group.target_ref)
+        if target is None:
+            return ScalingGroupStatus(group.name, fits=0), None
+        found = pods_of(self._cache, target, now)
+        if not found.stuck:
+            return free, found.next_look
+        limit = ScalingGroupStatus(
+            group.name, fits=found.scheduled, limited_time=timestamp(int(now))
+        )
+        return limit, TRIED_AGAIN_S
+
+    def _scale(self, item: StoredObject, group: ScalingGroupSpec, plan: GroupPlan) -> bool:
+        """Set the replicas of a group's workload; False if it does not exist."""
+        target = target_of(self._cache, item.record.namespace, group.target_ref)
+        if target is None:
+            return False
+        wanted = plan.replicas[group.name]
+        if target.spec.get("replicas", 1) != wanted:
+            writes.patch(self._cache.store, target, {"spec": {"replicas": wanted}})
+        return True
+
+    def _report(
+        self, item: StoredObject, status: Mapping[str, Any], verdict: tuple[str, str, str]
+    ) -> None:
+        """Write the fields of the status that differ."""
+        word, reason, message = verdict
+        generation = item.metadata.get("generation", 1)
+        condition: dict[str, Any] = {
+            "type": "Divided",
+            "status": word,
+            "reason": reason,
+            "message": message,
+            "observedGeneration": generation,
+        }
+        stated: Sequence[Mapping[str, Any]] = item.status.get("conditions") or [{}]
+        before = stated[0]
+        since = before.get("lastTransitionTime") if before.get("status") == word else None
+        condition["lastTransitionTime"] = since or timestamp(int(self._clock.now()))
+        wanted = {**status, "observedGeneration": generation, "conditions": [condition]}
+        changed = {name: value for name, value in wanted.items() if item.status.get(name) != value}
+        if changed:
+            writes.patch_status(self._cache.store, item, changed)
+
+
+def _group_status(limit: ScalingGroupStatus, plan: GroupPlan) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": limit.name, "replicas": plan.replicas[limit.name]}
+    if limit.fits is not None:
+        found["fits"] = limit.fits
+    if limit.limited_time is not None:
+        found["limitedTime"] = limit.limited_time
+    return found
+
+
+def _verdict(plan: GroupPlan, missing: list[str]) -> tuple[str, str, str]:
+    """Status, reason and message of the condition."""
+    if missing:
+        return "False", "TargetMissing", f"no workload of the name {', '.join(missing)}"
+    if plan.unmet:
+        return "False", "GroupsFull", f"{plan.unmet} replicas have no group: raise max or add nodes"
+    return "True", "AllDivided", ""

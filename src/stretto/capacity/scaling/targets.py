@@ -1,0 +1,77 @@
+"""The workloads that scaling groups scale, and what the cluster does with their pods."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.api.types.scaling import ScalingTarget
+from stretto.api.wire.kinds import DEPLOYMENT, POD, REPLICA_SET, STATEFUL_SET, Kind
+from stretto.api.wire.meta import LabelSelector
+from stretto.api.wire.selectors import label_selector
+from stretto.base.clock import parse_timestamp
+from stretto.reconcile.cache import StoreCache, StoredObject
+
+TARGETS: Final[Mapping[str, Kind]] = {
+    kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET, REPLICA_SET)
+}
+"""Kinds of workloads that a group may scale, by name."""
+STUCK_S: Final = 10.0
+"""Seconds for which a pod must be unschedulable to count."""
+_UNSCHEDULABLE: Final = ("PodScheduled", "False", "Unschedulable")
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class TargetPods(NamedTuple):
+    """The pods of a workload."""
+
+    #: Pods that are scheduled or may be.
+    scheduled: int
+    #: Pods that no node takes.
+    stuck: int
+    #: Seconds until a further pod counts as stuck; ``None`` if none waits for that.
+    next_look: float | None
+
+
+def target_of(cache: StoreCache, namespace: str, target: ScalingTarget) -> StoredObject | None:
+    """The workload of a group; ``None`` if it does not exist."""
+    kind = TARGETS.get(target.kind)
+    return None if kind is None else cache.follow(kind).get(namespace, target.name)
+
+
+def active_pods(cache: StoreCache, workload: StoredObject) -> list[StoredObject]:
+    """The pods of a workload that count as replicas.
+
+    Raises:
+        InputError: its selector is malformed.
+    """
+    stated = msgspec.convert(workload.spec.get("selector") or {}, LabelSelector)
+    selector = label_selector(stated, f"{workload.record.name}: spec.selector")
+    return [
+        pod
+        for pod in cache.follow(POD).in_namespace(workload.record.namespace)
+        if not pod.is_terminating
+        and pod.status.get("phase") not in _ENDED
+        and selector.matches(pod.labels)
+    ]
+
+
+def pods_of(cache: StoreCache, workload: StoredObject, now: float) -> TargetPods:
+    """What becomes of the pods of a workload, at a time in seconds since the epoch.
+
+    Raises:
+        InputError: its selector is malformed.
+    """
+    pods = active_pods(cache, workload)
+    ages = [age for pod in pods if (age := _unschedulable_for(pod, now)) is not None]
+    stuck = sum(age >= STUCK_S for age in ages)
+    waits = [STUCK_S - age for age in ages if age < STUCK_S]
+    return TargetPods(len(pods) - stuck, stuck, min(waits, default=None))
+
+
+def _unschedulable_for(pod: StoredObject, now: float) -> float | None:
+    """Seconds since no node takes a pod; ``None`` for other pods."""
+    for each in pod.status.get("conditions") or ():
+        if (each.get("type"), each.get("status"), each.get("reason")) == _UNSCHEDULABLE:
+            return now - parse_timestamp(each.get("lastTransitionTime") or pod.record.created)
+    return None

@@ -1,0 +1,187 @@
+"""Trials of ScalingPolicies: the real controllers and the real scheduler on a copy of a state."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from stretto.api.types.scaling import ScalingGroupSpec, ScalingPolicy
+from stretto.api.wire.kinds import SCALING_POLICY
+from stretto.base.errors import InputError
+from stretto.capacity.scaling.controller import ScalingController
+from stretto.capacity.scaling.targets import active_pods, target_of
+from stretto.inputs.objects.relations import InputObject
+from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
+from stretto.reconcile.cache import Name, StoredObject
+from stretto.reconcile.loop import ReconcileLoop
+from stretto.stores.store import Patch, StatusReason, Update
+from stretto.workloads.assembly import workload_controllers
+from stretto.workloads.cluster import LocalCluster
+
+SCHEMA: Final = "stretto.scale/v1"
+"""Version of the answers as JSON."""
+LONGEST_S: Final = 120.0
+"""Virtual seconds of a trial: enough for several groups that cannot place all their replicas."""
+ANY_SCHEDULER: Final = frozenset({"", "default-scheduler"})
+"""Names of pods that choose no scheduler: a trial places them too."""
+_STEP_S: Final = 1.0
+
+
+class GroupTrial(msgspec.Struct, frozen=True):
+    """What a trial does to one group."""
+
+    #: Name of the group.
+    name: str
+    #: Its workload, such as ``Deployment default/web``.
+    workload: str
+    #: Replicas before; ``None`` for a workload that does not exist.
+    before: int | None
+    #: Replicas after.
+    replicas: int
+    #: Pods on nodes after.
+    placed: int
+    #: Replicas that fit, where not all did; ``None`` otherwise.
+    fits: int | None
+
+
+class ScalingTrial(msgspec.Struct, frozen=True):
+    """What a trial does to one policy."""
+
+    #: The policy, as ``namespace/name``.
+    policy: str
+    #: Replicas that are wanted.
+    wanted: int
+    #: Replicas that no group can take.
+    unmet: int
+    #: Why not all replicas are divided; empty if they are.
+    message: str
+    #: The groups.
+    groups: tuple[GroupTrial, ...]
+
+
+class ScaleReport(msgspec.Struct, frozen=True):
+    """What trials do to the policies of a manifest."""
+
+    #: Title of the state.
+    state: str
+    #: The policies.
+    policies: tuple[ScalingTrial, ...]
+
+
+def try_scaling(
+    state: StoreState,
+    objects: Sequence[InputObject],
+    wanted: int | None,
+    rules: SchedulingRules,
+) -> list[ScalingTrial]:
+    """Try the policies of a manifest.
+
+    Args:
+        state: the state; it is not changed.
+        objects: the policies, and workloads that the state does not have or has otherwise.
+        wanted: replicas of each policy; ``None`` for those of its spec.
+        rules: rules of the scheduler.
+
+    Raises:
+        InputError: no object is a policy, or the store refuses one.
+    """
+    names = [(each.namespace, each.name) for each in objects if each.kind == SCALING_POLICY]
+    if not names:
+        raise InputError("MANIFEST", None, "an object of kind ScalingPolicy")
+    trial = _Trial(state, rules)
+    for each in objects:
+        trial.write(each)
+    if wanted is not None:
+        change = {"spec": {"replicas": wanted}}
+        trial.store.patch(SCALING_POLICY, [Patch(*name, change) for name in names])
+    trial.run()
+    before = {name: trial.sizes(name) for name in names}
+    trial.scale()
+    trial.run()
+    return [trial.found(name, before[name]) for name in names]
+
+
+class _Trial:
+    """A copy of a state with the controllers of its workloads."""
+
+    def __init__(self, state: StoreState, rules: SchedulingRules) -> None:
+        names = state.settings.scheduler_names | ANY_SCHEDULER
+        settings = state.settings._replace(scheduler_names=names)
+        copied = state._replace(settings=settings)
+        self._copy = PlaneCopy(copied, rules._replace(events=True))
+        self._clock = self._copy.clock
+        if state.at is not None:
+            self._clock.jump_wall(state.at)
+        self.store = self._copy.store
+        self._loop = ReconcileLoop(self._clock)
+        self._cache = self._loop.add_store("copy", self.store)
+        self._loop.add_controllers(workload_controllers(LocalCluster(self._cache, self._clock)))
+        self._policies = self._cache.follow(SCALING_POLICY)
+
+    def write(self, item: InputObject) -> None:
+        """Create an object, or replace the one of its name."""
+        (reply,) = self.store.create(item.kind, [item.body])
+        if reply.code is StatusReason.ALREADY_EXISTS:
+            update = Update(item.namespace, item.name, item.body)
+            (reply,) = self.store.update(item.kind, [update])
+        if reply.record is None:
+            raise InputError(item.title, None, "an object that the store accepts", reply.message)
+
+    def scale(self) -> None:
+        """Let the policies act from now on."""
+        controller = ScalingController(self._cache, self._clock)
+        self._loop.add_controllers([controller])
+        for each in self._policies:
+            self._loop.make_due(controller.name, each.name)
+
+    def run(self) -> None:
+        """Run scheduler and controllers until nothing is left to do, for a limited time."""
+        end = self._clock.monotonic() + LONGEST_S
+        while self._clock.monotonic() < end:
+            before = -1
+            while before != self.store.version:
+                before = self.store.version
+                self._loop.step()
+                self._copy.plane.run_until_idle()
+            self._clock.advance(_STEP_S)
+
+    def sizes(self, name: Name) -> dict[str, int | None]:
+        """Replicas of the workload of each group of a policy."""
+        targets = {each.name: self._target(name, each) for each in self._policy(name).spec.groups}
+        return {
+            group: None if target is None else int(target.spec.get("replicas", 1))
+            for group, target in targets.items()
+        }
+
+    def found(self, name: Name, before: Mapping[str, int | None]) -> ScalingTrial:
+        """What became of a policy."""
+        policy = self._policy(name)
+        stated = {each.name: each for each in policy.status.groups}
+        groups = tuple(
+            GroupTrial(
+                each.name,
+                f"{each.target_ref.kind} {name[0]}/{each.target_ref.name}",
+                before[each.name],
+                stated[each.name].replicas if each.name in stated else 0,
+                self._placed(name, each),
+                stated[each.name].fits if each.name in stated else None,
+            )
+            for each in policy.spec.groups
+        )
+        message = next((each.message for each in policy.status.conditions), "")
+        wanted = policy.spec.replicas
+        return ScalingTrial("/".join(name), wanted, policy.status.unmet, message, groups)
+
+    def _policy(self, name: Name) -> ScalingPolicy:
+        item = self._policies.get(*name)
+        assert item is not None, name
+        return item.read(ScalingPolicy)
+
+    def _target(self, name: Name, group: ScalingGroupSpec) -> StoredObject | None:
+        return target_of(self._cache, name[0], group.target_ref)
+
+    def _placed(self, name: Name, group: ScalingGroupSpec) -> int:
+        target = self._target(name, group)
+        if target is None:
+            return 0
+        return sum(bool(pod.record.node) for pod in active_pods(self._cache, target))
