@@ -71,7 +71,7 @@ def differences(struct: type, found: dict[str, Any], path: str) -> Iterator[str]
     about = inspect.type_info(struct)
     assert isinstance(about, inspect.StructType)
     fields = {each.encode_name: each for each in about.fields}
-    known = set(found["properties"]) - {"apiVersion", "kind"}
+    known = set(found["properties"]) - ({"apiVersion", "kind"} - set(fields))
     for name in known ^ set(fields):
         if (path, name) not in UNREAD:
             yield f"{path}.{name} is {'not read' if name in known else 'not in the schema'}"
