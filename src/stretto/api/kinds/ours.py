@@ -194,7 +194,6 @@ SCALING_POLICY: Final = KindEntry(
         Column("Desired", ".spec.replicas", "integer"),
         Column("Replicas", ".status.replicas", "integer"),
         Column("Unmet", ".status.unmet", "integer"),
-        Column("Divided", ".status.conditions[?(@.type=='Divided')].status"),
         AGE,
     ),
     struct=scaling.ScalingPolicy,
