@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.types.scaling import (
+from stretto.api.types.capacity.scaling import (
     ScalingBound,
     ScalingGroupRole,
     ScalingGroupSpec,

@@ -8,9 +8,9 @@ from typing import Final
 
 from stretto.api.checks import pod, rules
 from stretto.api.checks.pod import HIGHEST_USER_PRIORITY, LOWEST_PRIORITY, SYSTEM_CLASSES
+from stretto.api.types.capacity.overcommit import NodeOvercommitConfig
 from stretto.api.types.core import Node, PodDisruptionBudget, PriorityClass, Taint
 from stretto.api.types.godel import PodGroup, PodGroupAffinity, Queue
-from stretto.api.types.overcommit import NodeOvercommitConfig
 from stretto.api.wire import names, quantity
 from stretto.base.errors import InputError
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from stretto.api.checks import rules
-from stretto.api.types.scaling import ScalingGroupSpec, ScalingPolicy
+from stretto.api.types.capacity.scaling import ScalingGroupSpec, ScalingPolicy
 from stretto.api.wire import names
 from stretto.api.wire.selectors import parse_labels
 from stretto.base.errors import InputError

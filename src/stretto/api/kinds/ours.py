@@ -6,7 +6,8 @@ from stretto.api.checks import objects
 from stretto.api.checks.scaling import check_scaling_policy
 from stretto.api.kinds import kept
 from stretto.api.kinds.entry import AGE, KEEP_ALL, Column, KindEntry, grant
-from stretto.api.types import cnr, godel, overcommit, scaling
+from stretto.api.types import cnr, godel
+from stretto.api.types.capacity import overcommit, scaling
 from stretto.api.wire import kinds
 
 _CATEGORIES: Final = ("stretto",)

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from stretto.api.types.scaling import ScalingGroupSpec, ScalingGroupStatus, ScalingPolicy
+from stretto.api.types.capacity.scaling import ScalingGroupSpec, ScalingGroupStatus, ScalingPolicy
 from stretto.api.wire.kinds import POD, SCALING_POLICY
 from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.base.errors import InputError

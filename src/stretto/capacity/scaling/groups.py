@@ -10,7 +10,12 @@ from datetime import datetime, timedelta
 
 from cronsim import CronSim, CronSimError
 
-from stretto.api.types.scaling import ScalingBound, ScalingGroupRole, ScalingGroupSpec, ScalingSpec
+from stretto.api.types.capacity.scaling import (
+    ScalingBound,
+    ScalingGroupRole,
+    ScalingGroupSpec,
+    ScalingSpec,
+)
 from stretto.base.errors import InputError
 
 

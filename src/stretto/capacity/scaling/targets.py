@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.api.types.scaling import ScalingTarget
+from stretto.api.types.capacity.scaling import ScalingTarget
 from stretto.api.wire.kinds import DEPLOYMENT, POD, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import label_selector

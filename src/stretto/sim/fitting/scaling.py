@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.types.scaling import ScalingGroupSpec, ScalingPolicy
+from stretto.api.types.capacity.scaling import ScalingGroupSpec, ScalingPolicy
 from stretto.api.wire.kinds import SCALING_POLICY
 from stretto.base.errors import InputError
 from stretto.capacity.scaling.controller import ScalingController

@@ -5,8 +5,8 @@ Watch events (``ingest``) and the binder's claims are the only writers. Both cha
 rows; nodes change through ``node_updates``.
 """
 
+from stretto.api.types.capacity.overcommit import NodeOvercommitConfig
 from stretto.api.types.godel import PodGroup, Queue
-from stretto.api.types.overcommit import NodeOvercommitConfig
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.cluster.node_updates import NodeUpdates

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.types.overcommit import NodeOvercommitConfig
+from stretto.api.types.capacity.overcommit import NodeOvercommitConfig
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import EventType, WatchEvent
 

@@ -1,0 +1,1 @@
+"""Kinds about capacity: what nodes promise, and how services scale."""
