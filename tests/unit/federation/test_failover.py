@@ -8,6 +8,7 @@ import pytest
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, PROPAGATION_POLICY
 from stretto.api.wire.kinds import DEPLOYMENT
+from stretto.federation import names
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.controllers.keys import everything
 from stretto.federation.settings import FailoverRule
@@ -15,7 +16,7 @@ from stretto.sim.fleet.building import built, settings_of
 from stretto.sim.fleet.description import FleetScenario, read_fleet
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.server.moods import MemberMood
-from stretto.stores.store import Patch
+from stretto.stores.store import Deletion, Patch
 
 RULE = FailoverRule(after=20, back_after=20, most_lost=0.5)
 
@@ -88,3 +89,13 @@ def test_a_rescale_while_no_cluster_is_feasible_is_done_once_one_is(repo_root: P
     fleet.host.patch(FEDERATED_CLUSTER.kind, [Patch("", "east", labels)])
     run(fleet, 20)
     assert placed(fleet) == {"east": 6}
+
+
+def test_a_cluster_that_is_deleted_is_no_lost_one_any_more(repo_root: Path) -> None:
+    fleet = fleet_of(RULE, repo_root)
+    fleet.members["east"].stop()
+    run(fleet, 90)
+    fleet.host.delete(FEDERATED_CLUSTER.kind, [Deletion("", "east")])
+    run(fleet, 700)
+    items = everything(fleet.federation.fleet)
+    assert not any(names.FAILOVER in each.federated.annotations for each in items)

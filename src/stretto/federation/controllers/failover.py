@@ -75,7 +75,9 @@ class FailoverController:
     # ---------------------------------------------------------------- inside
 
     def _look(self, now: float) -> None:
-        """Note since when each cluster is ready or not."""
+        """Note since when each cluster is ready or not; those that are gone do not count."""
+        present = {each.record.name for each in self._fleet.clusters}
+        self._times = {name: times for name, times in self._times.items() if name in present}
         for cluster in filter(is_joined, self._fleet.clusters):
             name, ready = cluster.record.name, is_ready(cluster)
             known = self._times.get(name)
@@ -91,7 +93,8 @@ class FailoverController:
         self, item: FederatedItem, before: Fields, now: float
     ) -> tuple[Fields, float | None]:
         """The annotation, and seconds until it may change without another event."""
-        lost = set(before.get("left") or ())
+        left = before.get("left") or ()
+        lost = {name for name in left if self._fleet.cluster(name) is not None}
         returning = bool(before.get("returning"))
         waits = []
         for name, times in self._times.items():

@@ -88,7 +88,9 @@ class FleetLaws:
         self.checked[LEAST] += 1
         if available < work.least - work.unavailable:
             yield f"{work.name}: {available} pods are available of {work.least} that were"
-        work.observe(len(pods), available)
+        found = (self._truth.deployment(name, work.name) for name in clusters)
+        ordered = sum(each.replicas for each in found if each is not None)
+        work.observe(len(pods), available, ordered)
 
     def _present(self, work: DrawnWorkload, federated: StoredObject) -> Iterator[str]:
         """What is placed and was written is there."""

@@ -45,9 +45,9 @@ class DrawnWorkload:
         self.most = max(self.most, replicas)
         self.least = min(self.least, replicas)
 
-    def observe(self, total: int, available: int) -> None:
-        """Note how many pods exist and are available now."""
-        if available >= self.replicas:
+    def observe(self, total: int, available: int, ordered: int) -> None:
+        """Note how many pods exist, are available, and are ordered from the members now."""
+        if available >= self.replicas and ordered >= self.replicas:
             self.least = self.replicas
             if total == self.replicas:
                 self.most = self.replicas
