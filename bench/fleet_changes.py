@@ -4,7 +4,8 @@
 
 Writes ``bench/results/fleet-changes-COMMIT.json``: federated objects per second from scratch and
 after a change of their replicas, the effect of one cluster's report, bytes of the trigger record,
-and memory; times are of the processor. Objects are in the embedded store; policies list eight clusters of a region.
+and memory; times are of the processor. Objects are in the embedded store; policies list eight
+clusters of a region.
 """
 
 import argparse
