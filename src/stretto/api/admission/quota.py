@@ -12,7 +12,7 @@ from stretto.api.admission.request import (
 )
 from stretto.api.admission.resources import amounts_of, printed
 from stretto.api.admission.selectors import pod_terms
-from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, Kind
+from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, SERVICE, Kind
 from stretto.api.wire.quantity import thousandths
 
 _ONE: Final = 1000
@@ -32,8 +32,16 @@ _COUNTED: Final = (
 _OVER: Final = ("Succeeded", "Failed")
 
 
-def check_quotas(request: AdmissionRequest, item: JsonObject, view: ObjectView) -> list[JsonObject]:
+def check_quotas(
+    request: AdmissionRequest, item: JsonObject, view: ObjectView, old: JsonObject | None = None
+) -> list[JsonObject]:
     """The quotas of an object's namespace that change, with the object charged in their status.
+
+    Args:
+        request: the request.
+        item: the object.
+        view: the other objects.
+        old: the object before a change, which is charged already.
 
     Raises:
         ForbiddenError: the object would exceed a quota, or states too little for one.
@@ -43,12 +51,14 @@ def check_quotas(request: AdmissionRequest, item: JsonObject, view: ObjectView) 
         if not _matches(quota, request.kind, item):
             continue
         name, hard = quota["metadata"]["name"], _hard(quota)
-        if request.kind == POD:
+        if request.kind == POD and old is None:
             missing = _missing(hard, item["spec"])
             if missing:
                 reason = f"failed quota: {name}: must specify {missing}"
                 raise forbidden(request, reason, "state them", "spec.containers")
-        requested = {key: n for key, n in usage(request.kind, item).items() if n and key in hard}
+        before = {} if old is None else usage(request.kind, old)
+        amounts = {key: n - before.get(key, 0) for key, n in usage(request.kind, item).items()}
+        requested = {key: n for key, n in amounts.items() if n > 0 and key in hard}
         if not requested:
             continue
         used = used_by(quota, view)
@@ -103,7 +113,9 @@ def usage(kind: Kind, item: JsonObject) -> dict[str, int]:
     found = {f"count/{kind.resource}": _ONE}
     if plural in _COUNTED and not kind.group:
         found[plural] = _ONE
-    if kind == PERSISTENT_VOLUME_CLAIM:
+    if kind == SERVICE:
+        found |= _service_usage(item.get("spec") or {})
+    elif kind == PERSISTENT_VOLUME_CLAIM:
         found |= _storage_usage(item["spec"])
     elif kind == POD and (item.get("status") or {}).get("phase") not in _OVER:
         found["pods"] = _ONE
@@ -121,6 +133,18 @@ def _compute_usage(requests: Mapping[str, int], limits: Mapping[str, int]) -> di
             found[name] = amount
     found |= {f"limits.{name}": limits[name] for name in _COMPUTE if name in limits}
     return found
+
+
+def _service_usage(spec: JsonObject) -> dict[str, int]:
+    """The node ports and load balancers of a service."""
+    type_, ports = spec.get("type"), spec.get("ports") or ()
+    if type_ == "NodePort":
+        return {"services.nodeports": len(ports) * _ONE}
+    if type_ != "LoadBalancer":
+        return {}
+    allocates = spec.get("allocateLoadBalancerNodePorts") is not False
+    count = len(ports) if allocates else sum(bool(each.get("nodePort")) for each in ports)
+    return {"services.loadbalancers": _ONE, "services.nodeports": count * _ONE}
 
 
 def _storage_usage(spec: JsonObject) -> dict[str, int]:

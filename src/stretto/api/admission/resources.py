@@ -97,6 +97,8 @@ def printed(name: str, thousandths: int) -> str:
     if name.rpartition(".")[2] == "cpu" or thousandths % 1000:
         return quantity.format_milli(thousandths)
     plain = name.removeprefix("requests.").removeprefix("limits.")
+    if plain == "storage" or plain.endswith(".storage"):
+        plain = "memory"
     return quantity.format_amount(plain, thousandths // 1000)
 
 

@@ -10,7 +10,7 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.stores.store import Store
 from stretto.web.api import failures
-from stretto.web.api.admission.plugins import MUTATING, VALIDATING
+from stretto.web.api.admission.plugins import ACCOUNTS, CHARGING, MUTATING, VALIDATING
 from stretto.web.api.authn.accounts import AccountTokens
 from stretto.web.api.authn.requests import authenticated_user, impersonated
 from stretto.web.api.authn.users import TokenTable, User
@@ -69,8 +69,8 @@ class ApiServer:
             kubernetes_table(),
             settings.clock,
             settings.rng,
-            MUTATING,
-            (*VALIDATING, no_escalation),
+            (*MUTATING, *(ACCOUNTS if settings.uses_accounts else ())),
+            (*VALIDATING, no_escalation, *CHARGING),
             (after_definition, after_role),
             accounts=AccountTokens(settings.accounts_key),
             authenticate=self._token_user,

@@ -19,28 +19,51 @@ _RECYCLE: Final = (
     "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
     "recommended approach is to use dynamic provisioning."
 )
+_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_OLD_CLASS: Final = (
+    f"metadata.annotations[{_STORAGE_CLASS}]: deprecated since v1.8; "
+    'use "storageClassName" attribute instead'
+)
+_ENFORCES: Final = "kubernetes.io/enforce-mountable-secrets"
+_MOUNTABLE: Final = (
+    f"metadata.annotations[{_ENFORCES}]: deprecated in v1.32+; prefer separate namespaces to "
+    "isolate access to mounted secrets"
+)
 _TOKENS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
     "prevent possible logging of tokens in volume attributes"
 )
 
 
-def warnings_of(key: tuple[str, str], item: Json) -> list[str]:
-    """The warnings of an object of a kind, by group and kind."""
+def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> list[str]:
+    """The warnings of a new or changed object of a kind, by group and kind."""
     path = _TEMPLATES.get(key)
     if path is not None:
+        if old is not None and (key == ("", "Pod") or _generation(item) == _generation(old)):
+            return []
         inner: Any = item
         for name in path:
             inner = inner.get(name) or {}
         return list(_of_pod_spec(inner, ".".join(path)))
     spec = item.get("spec") or {}
+    notes = item.get("metadata", {}).get("annotations") or {}
+    if key == ("", "ServiceAccount"):
+        before = (old or {}).get("metadata", {}).get("annotations") or {}
+        return [_MOUNTABLE] if _ENFORCES in notes and _ENFORCES not in before else []
+    if key == ("", "PersistentVolumeClaim"):
+        return [_OLD_CLASS] if _STORAGE_CLASS in notes else []
     if key == ("", "PersistentVolume"):
         is_old = spec.get("persistentVolumeReclaimPolicy") == "Recycle"
-        return [_RECYCLE] if is_old else []
+        found = [_OLD_CLASS] if _STORAGE_CLASS in notes else []
+        return [*found, _RECYCLE] if is_old else found
     if key == ("storage.k8s.io", "CSIDriver"):
         is_unset = spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec
         return [_TOKENS] if is_unset else []
     return []
+
+
+def _generation(item: Json) -> int:
+    return int(item.get("metadata", {}).get("generation") or 0)
 
 
 def _of_pod_spec(spec: Json, path: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from stretto.api.admission import limits, priority, pvcs
 from stretto.api.checks.pod import SYSTEM_CLASSES
-from stretto.api.wire.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD, PRIORITY_CLASS
+from stretto.api.wire.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD, PRIORITY_CLASS, Kind
 from stretto.web.api import failures
 from stretto.web.api.admission.refusals import Refusals, request_of
 from stretto.web.api.admission.view import StorageView
@@ -17,6 +17,12 @@ _PROTECTION: Final = {
     ("storage.k8s.io", "VolumeAttributesClass"): "kubernetes.io/vac-protection",
 }
 """Finalizers of new objects."""
+_INGRESS: Final = ("networking.k8s.io", "Ingress")
+_INGRESS_CLASS: Final = Kind(
+    "networking.k8s.io", "v1", "IngressClass", "ingressclasses", namespaced=False
+)
+_OLD_CLASS: Final = "kubernetes.io/ingress.class"
+_DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 _CHARGED: Final = frozenset({POD, PERSISTENT_VOLUME_CLAIM})
 
 
@@ -42,6 +48,26 @@ def change_claim(state: ApiState, admission: AdmittedWrite) -> None:
     ):
         with Refusals(admission.call, item):
             pvcs.default_class(request_of(admission), item, StorageView(state.storage))
+
+
+def default_ingress_class(state: ApiState, admission: AdmittedWrite) -> None:
+    """The default class of a new Ingress: the newest of those that are marked."""
+    item = admission.item
+    if admission.resource.key != _INGRESS or admission.operation != "CREATE" or item is None:
+        return
+    spec = item.setdefault("spec", {})
+    stated = _OLD_CLASS in (item["metadata"].get("annotations") or {})
+    if stated or spec.get("ingressClassName") is not None:
+        return
+    marked = [
+        each["metadata"]
+        for each in state.storage.items(_INGRESS_CLASS, "")
+        if (each["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
+    ]
+    marked.sort(key=lambda each: each["name"])
+    marked.sort(key=lambda each: each.get("creationTimestamp", ""), reverse=True)
+    if marked:
+        spec["ingressClassName"] = marked[0]["name"]
 
 
 def protect(_state: ApiState, admission: AdmittedWrite) -> None:

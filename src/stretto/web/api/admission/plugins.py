@@ -2,16 +2,19 @@
 
 from typing import Final
 
+from stretto.web.api.admission.accounts import admit_account
 from stretto.web.api.admission.namespaces import keep_namespace, namespace_exists
 from stretto.web.api.admission.objects import (
     change_claim,
     check_class,
     check_limits,
+    default_ingress_class,
     keep_system_classes,
     protect,
     taint_node,
 )
 from stretto.web.api.admission.pods import change_pod
+from stretto.web.api.admission.quotas import charge_quotas
 from stretto.web.api.state import Admit
 
 MUTATING: Final[tuple[Admit, ...]] = (
@@ -20,9 +23,14 @@ MUTATING: Final[tuple[Admit, ...]] = (
     keep_system_classes,
     change_pod,
     change_claim,
+    default_ingress_class,
     protect,
     taint_node,
 )
 """Admission that changes objects."""
 VALIDATING: Final[tuple[Admit, ...]] = (check_class, check_limits)
 """Admission that only refuses."""
+CHARGING: Final[tuple[Admit, ...]] = (charge_quotas,)
+"""Admission that comes after all that refuses."""
+ACCOUNTS: Final[tuple[Admit, ...]] = (admit_account,)
+"""Admission where pods need a ServiceAccount, after that which changes objects."""

@@ -140,5 +140,5 @@ def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Er
     if state.allows_privileged:
         errors = [each for each in errors if not each.message.endswith(PRIVILEGED)]
     if not errors and not call.route.subresource:
-        call.warnings += warnings_of(call.resource.key, item)
+        call.warnings += warnings_of(call.resource.key, item, old)
     return errors

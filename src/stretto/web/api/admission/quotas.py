@@ -1,0 +1,58 @@
+"""Admission by ResourceQuotas whose status is known: refuses what exceeds one, charges the rest."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from stretto.api.admission.quota import check_quotas
+from stretto.api.wire.kinds import RESOURCE_QUOTA, Kind
+from stretto.web.api.admission.refusals import Refusals, request_of
+from stretto.web.api.admission.view import StorageView
+from stretto.web.api.objects.ownership import own_status
+from stretto.web.api.state import AdmittedWrite, ApiState
+
+Json = dict[str, Any]
+
+
+class _KnownQuotas:
+    """The stored objects, with the quotas as their status states them."""
+
+    def __init__(self, view: StorageView) -> None:
+        self._view = view
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """One object, or ``None``."""
+        return self._view.get(kind, namespace, name)
+
+    def list(self, kind: Kind, namespace: str = "") -> Iterator[Json]:
+        """The objects of a kind; quotas without a known usage are left out."""
+        for item in self._view.list(kind, namespace):
+            status = item.get("status") or {}
+            if kind != RESOURCE_QUOTA:
+                yield item
+            elif status.get("hard") and status.get("used"):
+                known = {key: each for key, each in status["hard"].items() if key in status["used"]}
+                spec = {**(item.get("spec") or {}), "hard": known}
+                yield {**item, "spec": spec, "status": {**status, "hard": known}}
+
+
+def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
+    """Charge a new or larger object to the quotas of its namespace."""
+    item, call = admission.item, admission.call
+    if item is None or admission.subresource or not admission.resource.kind.namespaced:
+        return
+    view = _KnownQuotas(StorageView(state.storage))
+    with Refusals(call, item):
+        charged = check_quotas(request_of(admission), item, view, admission.old)
+    resource = state.resources.find("", "v1", RESOURCE_QUOTA.resource)
+    if call.options.dry_run or resource is None:
+        return
+    for each in charged:
+        metadata = each["metadata"]
+        stored = state.storage.find(RESOURCE_QUOTA, metadata["namespace"], metadata["name"])
+        if stored is None:
+            continue
+        status = stored.item["status"]
+        used = {**status["used"], **each["status"]["used"]}
+        changed = {**stored.item, "status": {**status, "used": used}}
+        own_status(state, resource, stored.item, changed)
+        state.storage.replace(resource, stored.record, changed)
