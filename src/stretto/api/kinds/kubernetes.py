@@ -399,20 +399,24 @@ KUBERNETES: Final = (
         kept=KEEP_ALL,
         grants=grant("scheduler controller", "patch", "status"),
     ),
-    *(
-        KindEntry(
-            kind=kind,
-            qualified=True,
-            subresources=_STATUS,
-            columns=(Column("MinMember", ".spec.minMember", "integer"), AGE),
-            struct=struct,
-            rank=24,
-            examined=True,
-        )
-        for kind, struct in (
-            (kinds.PLUGINS_POD_GROUP, workload_groups.PluginsPodGroup),
-            (kinds.VOLCANO_POD_GROUP, workload_groups.VolcanoPodGroup),
-        )
+    KindEntry(
+        kind=kinds.PLUGINS_POD_GROUP,
+        qualified=True,
+        subresources=_STATUS,
+        columns=(Column("MinMember", ".spec.minMember", "integer"), AGE),
+        struct=workload_groups.PluginsPodGroup,
+        rank=24,
+        examined=True,
+    ),
+    KindEntry(
+        kind=kinds.VOLCANO_POD_GROUP,
+        qualified=True,
+        columns=(Column("MinMember", ".spec.minMember", "integer"), AGE),
+        struct=workload_groups.VolcanoPodGroup,
+        rank=24,
+        examined=True,
+        status_computed=True,
+        grants=grant("scheduler controller", "patch"),
     ),
 )
 """All of them, core first; the PodGroups of other schedulers last."""

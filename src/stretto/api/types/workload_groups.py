@@ -65,6 +65,13 @@ class ForeignPodGroupSpec(Wire, frozen=True):
     sub_group_policy: list[Any] = msgspec.field(default_factory=list)
 
 
+class ForeignPodGroupStatus(Wire, frozen=True):
+    """Observed state of a PodGroup of scheduler-plugins or Volcano."""
+
+    #: The phase.
+    phase: str = ""
+
+
 class PluginsPodGroup(Wire, frozen=True):
     """A PodGroup of scheduler-plugins."""
 
@@ -72,6 +79,8 @@ class PluginsPodGroup(Wire, frozen=True):
     metadata: ObjectMeta
     #: Desired state.
     spec: ForeignPodGroupSpec = ForeignPodGroupSpec()
+    #: Observed state.
+    status: ForeignPodGroupStatus = ForeignPodGroupStatus()
 
 
 class VolcanoPodGroup(Wire, frozen=True):
@@ -81,6 +90,8 @@ class VolcanoPodGroup(Wire, frozen=True):
     metadata: ObjectMeta
     #: Desired state.
     spec: ForeignPodGroupSpec = ForeignPodGroupSpec()
+    #: Observed state.
+    status: ForeignPodGroupStatus = ForeignPodGroupStatus()
 
 
 class GangPolicy(Wire, frozen=True):

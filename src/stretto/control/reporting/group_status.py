@@ -1,4 +1,8 @@
-"""Statuses of PodGroups: Gödel's, and Kubernetes' own."""
+"""Statuses of PodGroups: Gödel's, Kubernetes' own, and Volcano's.
+
+Volcano's controllers wait for the phases that the scheduler writes. The PodGroups of
+scheduler-plugins have a controller that writes their statuses.
+"""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -8,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from stretto.api.types.godel import PodGroup, PodGroupPhase
-from stretto.api.types.workload_groups import MARK
-from stretto.api.wire.kinds import POD, POD_GROUP, WORKLOAD_POD_GROUP
+from stretto.api.types.workload_groups import FORMS, MARK
+from stretto.api.wire.kinds import POD, POD_GROUP, VOLCANO_POD_GROUP, WORKLOAD_POD_GROUP
 from stretto.base.errors import UnreachableError
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.membership import group_unit
@@ -23,6 +27,9 @@ from stretto.stores.store import Patch, Store
 LOCK: Final = "podgroup-final-op-lock"
 """Annotation (after Gödel's prefix) by which Gödel's binder locks a group before it finishes it."""
 _PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
+_VOLCANO: Final = FORMS[VOLCANO_POD_GROUP].mark
+_STARTED: Final = frozenset({"Running", "Completed", "Unknown"})
+"""Phases of Volcano in which the pods of a group were created."""
 _RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
 
 
@@ -62,8 +69,11 @@ class GroupStatuses:
             if name.endswith(MARK):
                 yield from self._workload(group, facts, stamp)
                 continue
+            if name.endswith(_VOLCANO):
+                yield from self._volcano(group, unit, facts, stamp)
+                continue
             if "@" in name:
-                continue  # the PodGroups of other schedulers have controllers of their own
+                continue  # the controller of scheduler-plugins writes them
             state = state_of(group.status.phase)
             path = list(moves(state, facts))
             state = path[-1] if path else state
@@ -142,17 +152,41 @@ class GroupStatuses:
         done = facts.ran or facts.bound >= facts.min_member
         content = {"scheduled": done, "bound": facts.bound, "created": facts.created}
         if self._written.get(meta.uid) != content:
-            message = f"{facts.bound} of {facts.min_member} pods that must run together have nodes"
             scheduled = {
                 "type": "PodGroupScheduled",
                 "status": "True" if done else "False",
                 "reason": "Scheduled" if done else "Unschedulable",
-                "message": message,
+                "message": _progress(facts),
                 "lastTransitionTime": stamp,
             }
             patch = {"status": {"conditions": [scheduled]}}
             found = Patch(meta.namespace, meta.name, patch, uid=meta.uid)
             yield WORKLOAD_POD_GROUP, found, content
+
+    def _volcano(
+        self, group: PodGroup, unit: Unit | None, facts: GroupFacts, stamp: str
+    ) -> Iterator[StatusNews]:
+        """A PodGroup of Volcano: ``Inqueue`` lets its controller create pods, then ``Running``."""
+        meta = group.metadata
+        if unit is None and group.status.phase in _STARTED:
+            return  # its pods have ended
+        done = facts.ran or facts.bound >= facts.min_member
+        content = {"phase": "Running" if done else "Inqueue", "running": facts.bound}
+        if self._written.get(meta.uid) == content:
+            return
+        condition = {
+            "type": "Scheduled" if done else "Unschedulable",
+            "status": "True",
+            "reason": "Scheduled" if done else "NotEnoughPods",
+            "message": _progress(facts),
+            "lastTransitionTime": stamp,
+        }
+        patch = {"status": {**content, "conditions": [condition]}}
+        yield VOLCANO_POD_GROUP, Patch(meta.namespace, meta.name, patch, uid=meta.uid), content
+
+
+def _progress(facts: GroupFacts) -> str:
+    return f"{facts.bound} of {facts.min_member} pods that must run together have nodes"
 
 
 def is_passing(news: StatusNews) -> bool:

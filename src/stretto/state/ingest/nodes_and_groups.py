@@ -15,6 +15,7 @@ from stretto.api.types.godel import (
     PodGroupAffinities,
     PodGroupAffinity,
     PodGroupSpec,
+    PodGroupStatus,
     PodGroupTerm,
 )
 from stretto.api.types.workload_groups import (
@@ -122,6 +123,7 @@ def _foreign_group(record: Record) -> PodGroup:
             priority_class_name=spec.priority_class_name,
             schedule_timeout_seconds=spec.schedule_timeout_seconds or NO_TIMEOUT,
         ),
+        status=PodGroupStatus(phase=group.status.phase),
     )
 
 

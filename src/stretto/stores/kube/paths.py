@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
+from stretto.api.kinds.table import entry_of
 from stretto.api.wire.kinds import Kind
 
 
@@ -17,6 +18,15 @@ def object_path(kind: Kind, namespace: str, name: str, sub: str = "") -> str:
     """The path of one object, or of a subresource of it."""
     path = f"{collection_path(kind, namespace)}/{quote(name, safe='')}"
     return f"{path}/{sub}" if sub else path
+
+
+def status_path(kind: Kind, namespace: str, name: str) -> str:
+    """The path to which the status of an object is written.
+
+    A kind without the subresource (the PodGroup of Volcano) has its status in the object itself.
+    """
+    has_status = "status" in entry_of(kind).subresources
+    return object_path(kind, namespace, name, "status" if has_status else "")
 
 
 def with_query(path: str, query: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from stretto.stores.kube.bodies import (
     update_body,
 )
 from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
-from stretto.stores.kube.paths import collection_path, object_path
+from stretto.stores.kube.paths import collection_path, object_path, status_path
 from stretto.stores.kube.reads import ReadCalls
 from stretto.stores.kube.records import record_of
 from stretto.stores.kube.transport.answers import refused_reply, status_of, unknown_reply
@@ -115,7 +115,7 @@ class WriteCalls:
     async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
         """Patch objects: all but the status, or only the status."""
         purpose = purpose_of(kind, RequestPurpose.STATUS if status else RequestPurpose.WRITE)
-        sub = "status" if status else ""
+        path_of = status_path if status else object_path
         what = f"patch {kind.resource}" + ("/status" if status else "")
 
         async def send(patch: Patch, batch: WriteBatch) -> Reply:
@@ -127,7 +127,7 @@ class WriteCalls:
                 return await self._untouched(kind, patch)
             if patch.applies:
                 return await self._apply(kind, patch, body, batch)
-            path = self._timed(object_path(kind, patch.namespace, patch.name, sub))
+            path = self._timed(path_of(kind, patch.namespace, patch.name))
             request = HttpRequest("PATCH", path, body, patch.type.value)
             return await self._written(kind, WriteInFlight(purpose, request, what), batch)
 

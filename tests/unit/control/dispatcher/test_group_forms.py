@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,12 +13,14 @@ from stretto.api.types.workload_groups import FORMS
 from stretto.api.wire.kinds import PLUGINS_POD_GROUP, VOLCANO_POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
+from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.group_forms import with_served_groups
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.state.ingest.queues import names_unit
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.kube.paths import object_path, status_path
 from stretto.testing import Harness, make_node, make_pod
 from tests.unit.stores.kube_server import Server
 
@@ -36,8 +39,8 @@ def foreign_group(kind: Kind, name: str, min_member: int) -> bytes:
     )
 
 
-def cluster(*forms: Kind, cpu: str = "2") -> Harness:
-    config = {"tier": "numpy", "group_forms": forms}
+def cluster(*forms: Kind, cpu: str = "2", **more: Any) -> Harness:
+    config = {"tier": "numpy", "group_forms": forms, **more}
     return Harness(nodes=[make_node("n", cpu=cpu)], config=config)
 
 
@@ -129,3 +132,43 @@ def test_a_copy_of_a_cluster_reads_the_groups_of_the_cluster() -> None:
     copy = PlaneCopy(StoreState("test", records), SchedulingRules("default", "numpy"))
     copy.settle()
     assert [each.node for each in copy.store.list(kind_of("v1", "Pod")).records] == ["", ""]
+
+
+def volcano_status(harness: Harness) -> tuple[str, int, str]:
+    """Phase, running pods and type of the condition of the group ``g``."""
+    record = harness.store.get(VOLCANO_POD_GROUP, "default", "g")
+    assert record is not None
+    status = msgspec.json.decode(record.body)["status"]
+    return status["phase"], status["running"], status["conditions"][0]["type"]
+
+
+def test_a_group_of_volcano_gets_the_phases_for_which_its_controller_waits() -> None:
+    harness = cluster(VOLCANO_POD_GROUP, report=ReportConfig(events=False))
+    harness.create(VOLCANO_POD_GROUP, foreign_group(VOLCANO_POD_GROUP, "g", 2))
+    harness.settle(3)
+    before = volcano_status(harness)
+    notes = {"scheduling.k8s.io/group-name": "g"}
+    harness.placed(*(make_pod(name, cpu="1", annotations=notes) for name in "ab"))
+    harness.settle(3)
+    assert (before, volcano_status(harness)) == (
+        ("Inqueue", 0, "Unschedulable"),
+        ("Running", 2, "Scheduled"),
+    )
+
+
+def test_a_group_of_volcano_whose_pods_have_ended_keeps_its_phase() -> None:
+    harness = cluster(VOLCANO_POD_GROUP, report=ReportConfig(events=False))
+    body = msgspec.json.decode(foreign_group(VOLCANO_POD_GROUP, "g", 2))
+    ended = {**body, "status": {"phase": "Completed", "running": 0}}
+    harness.create(VOLCANO_POD_GROUP, msgspec.json.encode(ended))
+    harness.settle(3)
+    record = harness.store.get(VOLCANO_POD_GROUP, "default", "g")
+    assert record is not None
+    assert b"Completed" in record.body
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"), [(PLUGINS_POD_GROUP, "/status"), (VOLCANO_POD_GROUP, "")]
+)
+def test_a_status_is_written_where_the_kind_has_it(kind: Kind, part: str) -> None:
+    assert status_path(kind, "default", "g") == object_path(kind, "default", "g") + part
