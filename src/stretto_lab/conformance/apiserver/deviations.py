@@ -22,13 +22,6 @@ class WireDeviation:
     explains: Callable[[RecordedLine, str, Any, Any], bool]
 
 
-def _wants_protobuf(line: RecordedLine, _path: str, _want: Any, _got: Any) -> bool:
-    if line.request is None:
-        return False
-    words = (line.request.headers.get("Accept", ""), line.request.headers.get("Content-Type", ""))
-    return any("protobuf" in word or "cbor" in word for word in words)
-
-
 def _describes(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
     if "explain" in ((line.action or {}).get("kubectl") or ())[:1]:
         return path.startswith("stdout")
@@ -63,11 +56,6 @@ DEVIATIONS: Final = (
         "quoted-objects",
         "a message that quotes a whole object writes its members in another order",
         _quotes_object,
-    ),
-    WireDeviation(
-        "protobuf-not-served",
-        "objects are served as JSON and YAML only; clients negotiate and fall back to JSON",
-        _wants_protobuf,
     ),
 )
 """The rules."""
