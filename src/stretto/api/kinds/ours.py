@@ -190,7 +190,7 @@ SCALING_POLICY: Final = KindEntry(
     kind=kinds.SCALING_POLICY,
     short_names=("scp",),
     categories=_CATEGORIES,
-    subresources=(*_STATUS, "scale"),
+    subresources=("scale", *_STATUS),
     columns=(
         Column("Desired", ".spec.replicas", "integer"),
         Column("Replicas", ".status.replicas", "integer"),
@@ -200,8 +200,6 @@ SCALING_POLICY: Final = KindEntry(
     struct=scaling.ScalingPolicy,
     check=check_scaling_policy,
     rank=40,
-    recorded=True,
-    kept=KEEP_ALL,
 )
 
 OURS: Final = (

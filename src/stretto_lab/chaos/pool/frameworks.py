@@ -1,16 +1,21 @@
 """A framework of the simulator: it launches, kills, acknowledges, and forgets."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from stretto.base.rng import Rng
 from stretto.offers.master.state.outbox import ClientStream
 
-if TYPE_CHECKING:
-    from stretto_lab.chaos.pool.world import PoolWorld
-
 Body = dict[str, Any]
 ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR"})
 """States after which a framework forgets a task."""
+
+
+class MasterAccess(Protocol):
+    """The way to the master."""
+
+    def call(self, body: Body, stream: str = "") -> object:
+        """Send a call, on a stream if there is one."""
+        ...
 
 
 class FrameworkClient:
@@ -37,7 +42,7 @@ class FrameworkClient:
         """Whether its stream is open."""
         return self.stream is not None
 
-    def subscribe(self, world: "PoolWorld") -> None:
+    def subscribe(self, world: MasterAccess) -> None:
         """Subscribe, for the first time or again."""
         info: Body = {
             "user": "u",
@@ -83,7 +88,7 @@ class FrameworkClient:
         elif kind == "ERROR":
             self.lose()
 
-    def rest(self, world: "PoolWorld") -> None:
+    def rest(self, world: MasterAccess) -> None:
         """Want no more offers, acknowledge everything, and ask about all tasks."""
         if not self.is_connected:
             return
@@ -100,7 +105,7 @@ class FrameworkClient:
         if tasks:
             self._send(world, "RECONCILE", tasks=tasks)
 
-    def act(self, world: "PoolWorld") -> None:
+    def act(self, world: MasterAccess) -> None:
         """One random call."""
         draw = self._rng.random()
         if draw < 0.35:
@@ -114,7 +119,7 @@ class FrameworkClient:
         elif self.offers:
             self._answer(world)
 
-    def acknowledge(self, world: "PoolWorld") -> None:
+    def acknowledge(self, world: MasterAccess) -> None:
         """Acknowledge all updates; a few are lost on the way."""
         updates, self.updates = self.updates, []
         for status in updates:
@@ -122,12 +127,12 @@ class FrameworkClient:
                 wanted = ("agent_id", "task_id", "uuid")
                 self._send(world, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
 
-    def _kill(self, world: "PoolWorld") -> None:
+    def _kill(self, world: MasterAccess) -> None:
         alive = sorted(name for name, state in self.tasks.items() if state not in ENDED)
         if alive:
             self._send(world, "KILL", task_id={"value": self._rng.choice(alive)})
 
-    def _answer(self, world: "PoolWorld") -> None:
+    def _answer(self, world: MasterAccess) -> None:
         """Decline an offer, or launch tasks on it."""
         name = self._rng.choice(sorted(self.offers))
         offer = self.offers.pop(name)
@@ -156,6 +161,6 @@ class FrameworkClient:
             "command": {"value": "sleep 1"},
         }
 
-    def _send(self, world: "PoolWorld", kind: str, **body: Any) -> None:
+    def _send(self, world: MasterAccess, kind: str, **body: Any) -> None:
         call = {"type": kind, "framework_id": {"value": self.id}, kind.lower(): body}
         world.call(call, self._header)
