@@ -10,7 +10,7 @@ ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "
 """States after which a framework forgets a task."""
 
 
-class MasterAccess(Protocol):
+class CallSender(Protocol):
     """The way to the master."""
 
     def call(self, body: Body, stream: str = "") -> object:
@@ -42,7 +42,7 @@ class FrameworkClient:
         """Whether its stream is open."""
         return self.stream is not None
 
-    def subscribe(self, world: MasterAccess) -> None:
+    def subscribe(self, world: CallSender) -> None:
         """Subscribe, for the first time or again."""
         info: Body = {
             "user": "u",
@@ -88,7 +88,7 @@ class FrameworkClient:
         elif kind == "ERROR":
             self.lose()
 
-    def rest(self, world: MasterAccess) -> None:
+    def rest(self, world: CallSender) -> None:
         """Want no more offers, acknowledge everything, and ask about all tasks."""
         if not self.is_connected:
             return
@@ -105,7 +105,7 @@ class FrameworkClient:
         if tasks:
             self._send(world, "RECONCILE", tasks=tasks)
 
-    def act(self, world: MasterAccess) -> None:
+    def act(self, world: CallSender) -> None:
         """One random call."""
         draw = self._rng.random()
         if draw < 0.35:
@@ -119,7 +119,7 @@ class FrameworkClient:
         elif self.offers:
             self._answer(world)
 
-    def acknowledge(self, world: MasterAccess) -> None:
+    def acknowledge(self, world: CallSender) -> None:
         """Acknowledge all updates; a few are lost on the way."""
         updates, self.updates = self.updates, []
         for status in updates:
@@ -127,12 +127,12 @@ class FrameworkClient:
                 wanted = ("agent_id", "task_id", "uuid")
                 self._send(world, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
 
-    def _kill(self, world: MasterAccess) -> None:
+    def _kill(self, world: CallSender) -> None:
         alive = sorted(name for name, state in self.tasks.items() if state not in ENDED)
         if alive:
             self._send(world, "KILL", task_id={"value": self._rng.choice(alive)})
 
-    def _answer(self, world: MasterAccess) -> None:
+    def _answer(self, world: CallSender) -> None:
         """Decline an offer, or launch tasks on it."""
         name = self._rng.choice(sorted(self.offers))
         offer = self.offers.pop(name)
@@ -161,6 +161,6 @@ class FrameworkClient:
             "command": {"value": "sleep 1"},
         }
 
-    def _send(self, world: MasterAccess, kind: str, **body: Any) -> None:
+    def _send(self, world: CallSender, kind: str, **body: Any) -> None:
         call = {"type": kind, "framework_id": {"value": self.id}, kind.lower(): body}
         world.call(call, self._header)
