@@ -150,14 +150,14 @@ async def _body(receive: Receive) -> bytes | None:
     Raises:
         TimeoutError: it does not arrive.
     """
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        return None
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        return body[: MAX_BODY + 1]
-    found = bytearray(body)
     async with asyncio.timeout(_BODY_SECONDS):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body"):
+            return body[: MAX_BODY + 1]
+        found = bytearray(body)
         while message.get("more_body") and len(found) <= MAX_BODY:
             message = await receive()
             if message["type"] == "http.disconnect":

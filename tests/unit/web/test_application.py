@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
@@ -13,7 +15,9 @@ from stretto.web.application import MAX_BODY, application
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-def send(path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+def send(
+    path: str, body: bytes = b"", *, stalls: bool = False, **headers: str
+) -> tuple[int, bytes]:
     """One request to the application; returns status and body."""
     clock = ManualClock(1_790_000_000.0)
     tokens = TokenTable({"secret": User("admin", "admin", ("system:masters",))})
@@ -31,6 +35,8 @@ def send(path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
+        if stalls:
+            await asyncio.sleep(0.2)
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def keep(message: Any) -> None:
@@ -55,3 +61,8 @@ def test_a_request_for_another_host_is_refused() -> None:
 
 def test_a_body_beyond_the_limit_is_refused() -> None:
     assert send(MAPS, b" " * (MAX_BODY + 1))[0] == 413
+
+
+def test_a_body_that_never_begins_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.web.application._BODY_SECONDS", 0.01)
+    assert send(MAPS, b"", stalls=True)[0] == 408

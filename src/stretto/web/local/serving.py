@@ -57,7 +57,7 @@ class LocalServer:
         self._settled = settled
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Serve until a signal arrives."""
+        """Serve until a signal arrives, or a step of the cluster fails: its error is raised."""
         with asyncio.Runner(loop_factory=self._main.config.get_loop_factory()) as runner:
             runner.run(self._run(on_ready))
 
@@ -68,6 +68,7 @@ class LocalServer:
 
     async def _run(self, on_ready: Callable[[], None]) -> None:
         mover = asyncio.create_task(self._move())
+        mover.add_done_callback(lambda _: self.stop())  # no API without its cluster
         main, *others = [
             asyncio.create_task(server.serve(sockets=[site.listener]))
             for server, site in zip((self._main, *self._others), self._sites, strict=True)
