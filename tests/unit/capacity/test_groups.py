@@ -106,3 +106,8 @@ def test_the_forecast_is_the_same_phase_of_past_seasons() -> None:
 def test_a_short_history_has_no_forecast() -> None:
     with pytest.raises(InputError, match="season"):
         forecast.seasonal([1.0], 2, 1)
+
+
+def test_a_whole_step_does_not_exceed_what_fits() -> None:
+    spec = ScalingSpec((group("east", 1, 8, step=4),), 10)
+    assert divide(spec, NOON, {"east": 3}).replicas == {"east": 0}

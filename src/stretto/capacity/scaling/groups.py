@@ -45,7 +45,7 @@ def divide(spec: ScalingSpec, now: datetime, fits: Mapping[str, int] | None = No
     for name, most in (fits or {}).items():
         if name in limits:
             limits[name] = (min(limits[name][0], most), min(limits[name][1], most))
-    replicas = {each.name: _whole(limits[each.name][0], each.step, up=True) for each in ordered}
+    replicas = {each.name: _fewest(*limits[each.name], each.step) for each in ordered}
     desired = spec.replicas if spec.quota is None else min(spec.replicas, spec.quota)
     left = desired - sum(replicas.values())
     for each in ordered:
@@ -90,6 +90,11 @@ def _ticks(text: str, before: datetime, where: str) -> CronSim:
         return CronSim(text, before, reverse=True)
     except CronSimError as error:
         raise InputError(where, text, f"a cron expression: {error}") from error
+
+
+def _fewest(least: int, most: int, step: int) -> int:
+    """The first multiple of the step from the fewest replicas on, unless it exceeds the most."""
+    return min(_whole(least, step, up=True), _whole(most, step))
 
 
 def _whole(count: int, step: int, *, up: bool = False) -> int:

@@ -10,6 +10,7 @@ from stretto.api.wire.kinds import DEPLOYMENT, POD, REPLICA_SET, STATEFUL_SET, K
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import label_selector
 from stretto.base.clock import parse_timestamp
+from stretto.base.errors import InputError
 from stretto.reconcile.cache import StoreCache, StoredObject
 
 TARGETS: Final[Mapping[str, Kind]] = {
@@ -45,8 +46,11 @@ def active_pods(cache: StoreCache, workload: StoredObject) -> list[StoredObject]
     Raises:
         InputError: its selector is malformed.
     """
-    stated = msgspec.convert(workload.spec.get("selector") or {}, LabelSelector)
-    selector = label_selector(stated, f"{workload.record.name}: spec.selector")
+    where, found = f"{workload.record.name}: spec.selector", workload.spec.get("selector") or {}
+    try:
+        selector = label_selector(msgspec.convert(found, LabelSelector), where)
+    except msgspec.ValidationError as error:
+        raise InputError(where, found, f"a label selector: {error}") from error
     return [
         pod
         for pod in cache.follow(POD).in_namespace(workload.record.namespace)
