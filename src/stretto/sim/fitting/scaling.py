@@ -135,7 +135,7 @@ class _Trial:
             self._loop.make_due(controller.name, each.name)
 
     def run(self) -> None:
-        """Run scheduler and controllers until nothing is left to do, for a limited time."""
+        """Run scheduler and controllers for ``LONGEST_S`` seconds of virtual time."""
         end = self._clock.monotonic() + LONGEST_S
         while self._clock.monotonic() < end:
             before = -1
