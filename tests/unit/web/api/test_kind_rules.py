@@ -1,10 +1,12 @@
 """Rules and admission of single kinds, as clients of the API server meet them."""
 
+import base64
 import json
 from typing import Any
 
 import pytest
 
+from stretto.api.checks.fields.schedules import schedule_problem
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
@@ -141,3 +143,31 @@ def test_a_fresh_server_has_the_objects_that_a_cluster_begins_with() -> None:
     levels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
     names = {each["metadata"]["name"] for each in client.send("GET", levels)[1]["items"]}
     assert {"exempt", "catch-all", "system"} <= names
+
+
+HUGE = "9" * 5000
+"""More digits than Python converts."""
+DOCKER = "kubernetes.io/dockerconfigjson"
+
+
+@pytest.mark.parametrize("content", [HUGE, "[" * 100_000, "\xff"])
+def test_a_secret_with_an_extreme_configuration_is_no_internal_error(content: str) -> None:
+    data = {".dockerconfigjson": base64.b64encode(content.encode("latin-1")).decode()}
+    body = {"metadata": {"name": "s"}, "type": DOCKER, "data": data}
+    assert ApiClient().send("POST", f"{CORE}/secrets", body)[0] in (201, 422)
+
+
+@pytest.mark.parametrize("version", [HUGE, "%C2%B2"])
+def test_a_resource_version_that_is_no_number_is_a_bad_request(version: str) -> None:
+    assert ApiClient().send("GET", f"{PODS}?resourceVersion={version}")[0] == 400
+
+
+def test_a_percentage_of_many_digits_is_refused() -> None:
+    budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": f"{HUGE}%"}}
+    target = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    assert ApiClient().send("POST", target, budget)[0] == 422
+
+
+def test_a_schedule_with_a_number_of_many_digits_is_refused() -> None:
+    assert "value out of range" in schedule_problem(f"{HUGE} * * * *")
+    assert schedule_problem("000005 * * * *") == ""

@@ -9,6 +9,8 @@ _DESCRIPTORS: Final = frozenset(
 _EVERY: Final = "@every "
 _DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
 _FIELDS: Final = 5
+_DIGITS: Final = 18
+"""Digits of a number that fits 64 bits in any case."""
 
 
 class _Bounds(NamedTuple):
@@ -99,7 +101,11 @@ def _number(text: str, bounds: _Bounds) -> int | str:
     if text.lower() in bounds.names:
         return bounds.low + bounds.names.index(text.lower())
     if text.isascii() and text.isdigit():
-        return int(text)
+        if len(text.lstrip("0")) <= _DIGITS:
+            return int(text.lstrip("0") or "0")
+        return (
+            f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": value out of range'
+        )
     if text.startswith("-") and text[1:].isdigit():
         return f"negative number ({text}) not allowed: {text}"
     return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'

@@ -192,7 +192,7 @@ def domain_path(text: str, field: str) -> Errors:
 def json_complaint(content: bytes) -> str:
     """What Go's decoder says about a JSON text; empty if nothing is wrong."""
     try:
-        json.loads(content)
+        json.loads(content, parse_int=str)  # a conversion would limit the digits
     except json.JSONDecodeError as error:
         if not content.strip() or error.pos >= len(content.decode(errors="replace").rstrip()):
             return "unexpected end of JSON input"
@@ -200,6 +200,8 @@ def json_complaint(content: bytes) -> str:
         return f"invalid character '{found}' looking for beginning of value"
     except UnicodeDecodeError:
         return "invalid UTF-8"
+    except RecursionError:
+        return "exceeded max depth"
     return ""
 
 

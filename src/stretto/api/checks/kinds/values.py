@@ -50,6 +50,14 @@ def count_or_percent(value: Any, field: str) -> Errors:
     return not_negative(value, field)
 
 
+def exceeds_all(share: Any) -> bool:
+    """Whether a share is a percentage above 100 %."""
+    if not isinstance(share, str) or not _PERCENT.fullmatch(share):
+        return False
+    digits = share[:-1].lstrip("0")
+    return len(digits) > 3 or int(digits or "0") > 100
+
+
 def is_network(text: str) -> bool:
     """Whether a text is a network such as ``10.0.0.0/8``."""
     try:

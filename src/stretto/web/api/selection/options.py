@@ -14,6 +14,8 @@ Json = dict[str, Any]
 
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
+_DIGITS: Final = 19
+"""Digits of a resource version that fits 64 bits in any case."""
 _LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "")
 
 
@@ -146,12 +148,13 @@ def version_number(text: str, *, watches: bool = False) -> int:
     """A resource version.
 
     Raises:
-        ApiError: it is no number.
+        ApiError: it is no number of 64 bits.
     """
-    if not text.isdigit():
+    is_number = text.isascii() and text.isdigit()
+    if not is_number or len(text) > _DIGITS:
         problem = (
             f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
-            "invalid syntax"
+            f"{'value out of range' if is_number else 'invalid syntax'}"
         )
         if watches:
             raise internal(problem)

@@ -15,6 +15,7 @@ from stretto.api.checks.kinds.values import (
     Json,
     check_selector,
     count_or_percent,
+    exceeds_all,
     not_negative,
     one_of,
 )
@@ -243,7 +244,7 @@ def check_budget(item: Json, _old: Json | None) -> Errors:
     for name, value in (("minAvailable", least), ("maxUnavailable", most)):
         if value is not None:
             found += count_or_percent(value, f"spec.{name}")
-            if isinstance(value, str) and value[:-1].isdigit() and int(value[:-1]) > 100:
+            if exceeds_all(value):
                 detail = "must not be greater than 100%"
                 found.append(invalid(f"spec.{name}", value, detail))
     found += check_selector(spec.get("selector"), "spec.selector")

@@ -11,7 +11,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import check_labels
-from stretto.api.checks.kinds.values import Json, count_or_percent, not_negative
+from stretto.api.checks.kinds.values import Json, count_or_percent, exceeds_all, not_negative
 from stretto.api.checks.kinds.workloads.templates import (
     NO_MATCH,
     TEMPLATE,
@@ -72,9 +72,7 @@ def _strategy(strategy: Json) -> Errors:
 
 def _at_most_all(share: Any, path: str) -> Errors:
     """A share of at most 100 %."""
-    if isinstance(share, str) and share[:-1].isdigit() and int(share[:-1]) > 100:
-        return [invalid(path, share, "must not be greater than 100%")]
-    return []
+    return [invalid(path, share, "must not be greater than 100%")] if exceeds_all(share) else []
 
 
 def check_replica_set(item: Json, old: Json | None) -> Errors:
