@@ -11,6 +11,8 @@ from stretto.web.api.message import NO_CACHE, ApiResponse
 _META: Final = "meta.k8s.io"
 STREAMED: Final = tuple(f"{each};stream=watch" for each in (JSON, PROTOBUF))
 """Media types of watches."""
+_KEPT_LENGTH: Final = 1024
+"""Characters of an ``Accept`` header whose best form is remembered."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,6 @@ def ranges(header: str) -> list[_Range]:
     return sorted(found, key=lambda each: -each.quality)
 
 
-@lru_cache(maxsize=256)
 def negotiate(
     header: str, forms: tuple[str, ...], served: tuple[str, ...] = SERVED, *, watch: bool = False
 ) -> Accepted:
@@ -74,6 +75,11 @@ def negotiate(
     Raises:
         ApiError: the client accepts nothing that is served.
     """
+    chosen = _kept_best if len(header) <= _KEPT_LENGTH else _best
+    return chosen(header, forms, served, watch=watch)
+
+
+def _best(header: str, forms: tuple[str, ...], served: tuple[str, ...], *, watch: bool) -> Accepted:
     if not header.strip():
         return Accepted()
     known = False
@@ -91,6 +97,9 @@ def negotiate(
         if group == _META and version in ("v1", "v1beta1") and form in forms:
             return Accepted(media, form, version)
     raise _unknown_form(SERVED) if known else _unknown_media(watch)
+
+
+_kept_best: Final = lru_cache(maxsize=256)(_best)
 
 
 def _unknown_form(served: tuple[str, ...]) -> ApiError:

@@ -1,7 +1,6 @@
 """What every namespace has: a default ServiceAccount, and the authority that pods trust."""
 
 from collections.abc import Hashable, Iterable
-from contextlib import suppress
 from typing import Final
 
 from stretto.api.wire.kinds import NAMESPACE, Kind
@@ -14,6 +13,8 @@ SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 CONFIG_MAP: Final = Kind("", "v1", "ConfigMap", "configmaps")
 _ACCOUNT: Final = "default"
 _AUTHORITY: Final = "kube-root-ca.crt"
+_EXPECTED: Final = frozenset({"AlreadyExists", "NotFound", "Forbidden"})
+"""Reasons of a refusal: the object exists, or the namespace is gone or ends."""
 _NOTE: Final = {
     "kubernetes.io/description": (
         "The certificate authority with which pods verify the API server of this cluster."
@@ -62,5 +63,8 @@ class AccountController:
         return None
 
     def _create(self, kind: Kind, item: dict[str, object]) -> None:
-        with suppress(ApiError):  # it exists, or the namespace ends
+        try:
             self._client.create(kind, item)
+        except ApiError as error:
+            if error.reason not in _EXPECTED:
+                raise

@@ -11,10 +11,12 @@ Made = TypeVar("Made")
 
 _KEPT: Final = 4096
 """Entries of each kind: watches read a change soon after it was made, or not at all."""
+_LARGE: Final = 32 << 10
+"""Bytes of a body beyond which nothing is kept, so that the memory is bounded in bytes too."""
 
 
 class RecordViews:
-    """A bounded memory of decoded objects and of encoded events."""
+    """A bounded memory of decoded objects and of encoded events; large ones are made each time."""
 
     def __init__(self, kept: int = _KEPT) -> None:
         """Keep at most that many of each."""
@@ -23,10 +25,14 @@ class RecordViews:
 
     def item(self, record: Record) -> Json:
         """The object of a record; it must not be changed."""
+        if len(record.body) > _LARGE:
+            return rendered(record)
         return self._items.get(_state(record), lambda: rendered(record))
 
     def event(self, record: Record, form: Hashable, make: Callable[[], bytes]) -> bytes:
         """An encoded event about a record, in some form."""
+        if len(record.body) > _LARGE:
+            return make()
         return self._events.get((_state(record), form), make)
 
 
