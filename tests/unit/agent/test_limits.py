@@ -175,6 +175,18 @@ def test_the_kernel_kills_processes_of_reclaimed_pods_first(tmp_path: Path) -> N
     assert at.read("proc/7", "oom_score_adj") == "1000"
 
 
+def test_a_limit_that_cannot_be_rewritten_stays_in_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Machine(tmp_path)
+    files = LimitFiles(tmp_path, tmp_path / "run")
+    files.apply(LimitChange(TREE, LimitKind.QUOTA, "1000 100000", "test"))
+    monkeypatch.setattr(LimitFiles, "_write", lambda *_: False)
+    files.apply(LimitChange(TREE, LimitKind.QUOTA, "2000 100000", "test"))
+    files.keep_only(set())
+    assert LimitFiles(tmp_path, tmp_path / "run").held == ((TREE, LimitKind.QUOTA),)
+
+
 def test_an_unreadable_record_counts_as_none(tmp_path: Path) -> None:
     write_files(tmp_path, {"run/limits.json": "{broken"})
     assert LimitFiles(tmp_path, tmp_path / "run").held == ()

@@ -5,6 +5,7 @@ knows every file that may hold a limit, and releases it. Files that are gone are
 """
 
 import json
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -73,36 +74,28 @@ class LimitFiles:
 
     def apply(self, change: LimitChange) -> bool:
         """Set one limit; whether the file was written."""
-        if self.read(change.cgroup, change.kind) in (None, change.value):
-            return False
-        key = (change.cgroup, change.kind)
-        if change.value != change.kind.released and key not in self._set:
-            self._set.add(key)
-            self._save()
-        written = self._write(change.cgroup, change.kind, change.value)
-        if change.value == change.kind.released or not written:
-            self._forget(key)
+        key, written = (change.cgroup, change.kind), False
+        if self.read(*key) not in (None, change.value):
+            if change.value != change.kind.released and key not in self._set:
+                self._set.add(key)
+                self._save()
+            written = self._write(*key, change.value)
+        self._forget_released([key])
         return written
 
     def release_all(self) -> int:
         """Remove every limit that is recorded; returns how many were written."""
-        count = 0
-        for cgroup, kind in self.held:
-            count += self._write(cgroup, kind, kind.released)
-            if self.read(cgroup, kind) in (None, kind.released):
-                self._set.discard((cgroup, kind))
-        self._save()
-        return count
+        return self.keep_only(set())
 
     def keep_only(self, wanted: set[tuple[str, LimitKind]]) -> int:
-        """Release every limit that is not wanted any more; returns how many."""
+        """Release every limit that is not wanted any more; returns how many were written.
+
+        A limit that could not be released stays in the record and is tried again.
+        """
         gone = [key for key in self.held if key not in wanted]
-        for cgroup, kind in gone:
-            self._write(cgroup, kind, kind.released)
-            self._set.discard((cgroup, kind))
-        if gone:
-            self._save()
-        return len(gone)
+        count = sum(self._write(*key, key[1].released) for key in gone)
+        self._forget_released(gone)
+        return count
 
     def _write(self, cgroup: str, kind: LimitKind, value: str) -> bool:
         path = self._root / cgroup / kind.value
@@ -114,9 +107,12 @@ class LimitFiles:
             return False
         return True
 
-    def _forget(self, key: tuple[str, LimitKind]) -> None:
-        if key in self._set:
-            self._set.discard(key)
+    def _forget_released(self, keys: Iterable[tuple[str, LimitKind]]) -> None:
+        """Forget limits whose file is gone or reads as released; a limit that is set is kept."""
+        held = self._set.intersection(keys)
+        free = {key for key in held if self.read(*key) in (None, key[1].released)}
+        if free:
+            self._set -= free
             self._save()
 
     def _recorded(self) -> set[tuple[str, LimitKind]]:

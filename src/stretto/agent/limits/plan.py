@@ -107,7 +107,10 @@ def plan_limits(state: LimitState, rules: LimitRules) -> LimitPlan:
 
 
 def _cpu_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
-    """The limit of CPU of the tree; no limit where the node is below the threshold without it."""
+    """The limit of CPU of the tree: what others leave below the threshold, also when that is much.
+
+    Nothing changes where the present limit is close enough, or without a tree or processors.
+    """
     if not state.tree or not state.processors:
         return []
     node, pods, owned = state.cores
