@@ -131,6 +131,16 @@ def test_no_pod_without_a_controller_moves() -> None:
     assert fleet.round() == 0
 
 
+def test_pods_with_a_host_port_stay() -> None:
+    fleet = Fleet(pods=0)
+    for port in range(1, 9):
+        pod = json.loads(owned(f"p{port}"))
+        pod["spec"]["containers"][0]["ports"] = [{"containerPort": port, "hostPort": port}]
+        fleet.at.submit(json.dumps(pod).encode())
+    fleet.at.settle()
+    assert fleet.round() == 0
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [

@@ -1,10 +1,10 @@
 """Moves pods from nodes with much measured load to nodes with little.
 
 A node is hot if a resource is above its high threshold in several rounds. Pods leave it until it is
-below, as long as receivers have budget: what they can take below their own high threshold. The use
-of one pod is its share of its node's use by requests. Thresholds and budget are those of
-Koordinator's LowNodeLoad; all nodes are judged in columns. A moved pod's owner then rests, so that
-no pod goes back and forth.
+below, as long as receivers have budget: what they can take below their own high threshold. Pods
+with devices or host ports are not moved. The use of one pod is its share of its node's use by
+requests. Thresholds and budget are those of Koordinator's LowNodeLoad; all nodes are judged in
+columns. A moved pod's owner then rests, so that no pod goes back and forth.
 """
 
 from collections.abc import Callable
@@ -180,7 +180,10 @@ class _HotRound:
         return [(int(rows[i]), use[i]) for i in order.tolist()]
 
     def _move(self, place: int, row: int, use: npt.NDArray[np.float64]) -> Move | None:
-        """Move a pod to the receiver with most budget that may take it."""
+        """Move a pod to the receiver with most budget that may take it.
+
+        Pods with devices or host ports stay: amounts do not tell which of them a receiver has free.
+        """
         cluster, limits = self._cluster, self._limits
         owner = limits.owner_of(row)
         if not owner or owner in self._rests or not may_leave(cluster, limits, row, owner):
@@ -188,6 +191,8 @@ class _HotRound:
         if limits.budgets.violating([row]):
             return None
         class_id = int(cluster.pods.class_id[row])
+        if cluster.classes[class_id].ports or cluster.classes[class_id].devices:
+            return None
         needs = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
         width = min(len(needs), self._free.shape[1])
         fits = (self._free[:, :width] >= needs[:width]).all(axis=1) & (self._spare >= use).all(
