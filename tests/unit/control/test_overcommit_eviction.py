@@ -10,6 +10,7 @@ from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.errors import StrettoError
 from stretto.daemons.scheduler import EVICT_OVER_COMMITTED_AFTER, plane_config
 from stretto.framework.profile.profile import load_profile
+from stretto.state.rows.resources import CPU
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 from tests.support.recreating_harness import queue_object
@@ -18,15 +19,16 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controll
 AFTER = 10
 
 
-def harness(setting: Any = None) -> Harness:
+def harness(setting: Any = None, **node: Any) -> Harness:
     """One node of two cores, and no free capacity elsewhere yet."""
     own = {} if setting is None else {"evictOverCommitted": setting}
     profile = load_profile({"profiles": [{"stretto": own}]})
-    return Harness([make_node("n", cpu="2")], profile=profile, config={"tier": "numpy"})
+    nodes = [make_node("n", cpu="2", **node)]
+    return Harness(nodes, profile=profile, config={"tier": "numpy"})
 
 
-def over_committed() -> Harness:
-    return harness({"afterSeconds": AFTER})
+def over_committed(**node: Any) -> Harness:
+    return harness({"afterSeconds": AFTER}, **node)
 
 
 def put(at: Harness, *names: str, kind: str = "ReplicaSet", **more: Any) -> None:
@@ -162,6 +164,15 @@ def test_pods_that_take_nothing_of_what_is_short_stay() -> None:
     at.submit(make_pod("slight", node="n", cpu="0", owner=owner))
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b", "slight"}
+
+
+def test_neither_amounts_nor_the_pod_slot_of_an_offer_are_excess() -> None:
+    at = over_committed(pods=2)
+    put(at, "a", "b")
+    (slot,) = at.plane.cluster.nodes.slots_named(["n"]).tolist()
+    at.plane.cluster.offers.replace(slot, {CPU: 1000})
+    at.settle(2 * AFTER)
+    assert left(at) == {"a", "b"}
 
 
 @pytest.mark.parametrize("setting", [None, False])

@@ -119,7 +119,7 @@ class OvercommitEviction:
             allowed[column] = max(most, int(allowed[column]))
         excess: npt.NDArray[np.int64] = ledger.used[slot] - allowed
         excess -= amounts_of(self._cluster, reserved)
-        for column, amount in self._cluster.offers.of(slot).items():
+        for column, amount in self._cluster.offers.charged(slot).items():
             excess[column] -= amount
         return excess
 

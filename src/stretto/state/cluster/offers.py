@@ -37,6 +37,11 @@ class OfferClaims:
         """Amounts by column that frameworks hold on a slot, beside the pods of their tasks."""
         return self._claims.get(slot, NOTHING)
 
+    def charged(self, slot: int) -> Mapping[int, int]:
+        """What a claim takes in the ledger: its amounts, and one pod slot."""
+        claim = self.of(slot)
+        return {**claim, PODS: 1} if claim else claim
+
     def replace(self, slot: int, amounts: Mapping[int, int]) -> bool:
         """Replace the claim of a slot; whether it shrank in a resource.
 
@@ -63,7 +68,6 @@ def add_offered(
     offers: OfferClaims, used: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
 ) -> None:
     """Add the claims of frameworks to expected amounts by slot and resource, for checks."""
-    for slot, amounts in offers:
-        for column, amount in amounts.items():
+    for slot, _ in offers:
+        for column, amount in offers.charged(slot).items():
             used[slot, column] += amount
-        used[slot, PODS] += 1
