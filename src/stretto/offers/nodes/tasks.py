@@ -191,9 +191,10 @@ class TaskPods:
         if identity is None:
             return
         framework = self._master.frameworks.get(identity.framework_id)
+        if framework is None and self._master.frameworks.is_completed(identity.framework_id):
+            self._end(pod, identity, change, now)
+            return
         if framework is None and change.new is not None:
-            if self._master.frameworks.is_completed(identity.framework_id):
-                self._delete(pod, now)
             return
         shows_killing = framework is not None and "TASK_KILLING_STATE" in framework.capabilities
         read = states.report_of if change.new is not None else states.report_of_deleted
@@ -209,6 +210,16 @@ class TaskPods:
             self._report(key, agent_id, report)
         if change.new is None:
             self._end_executor(identity)
+
+    def _end(
+        self, pod: StoredObject, identity: states.PodIdentity, change: Change, now: float
+    ) -> None:
+        """Delete a pod of a framework that has ended; once it is gone, nothing more is sent."""
+        if change.new is not None:
+            self._delete(pod, now)
+            return
+        for key in identity.keys:
+            self._forget(key)
 
     def _end_executor(self, identity: states.PodIdentity) -> None:
         """The pod of a group is gone, and with it what stands for its executor."""

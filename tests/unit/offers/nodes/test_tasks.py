@@ -1,5 +1,6 @@
 """Tasks of frameworks as pods on the nodes of offers."""
 
+from math import inf
 from typing import Any
 
 from stretto.api.wire.kinds import NODE
@@ -102,6 +103,14 @@ def test_the_end_of_a_framework_deletes_its_pods() -> None:
     bench.call(framework, "TEARDOWN")
     bench.settle()
     assert bench.pods() == []
+
+
+def test_nothing_is_sent_about_a_deleted_pod_of_a_framework_that_has_ended() -> None:
+    bench, framework, _ = started()
+    bench.call(framework, "TEARDOWN")
+    bench.settle()
+    assert bench.pool is not None
+    assert bench.pool.nodes.tasks.next_due == inf
 
 
 def test_a_task_that_needs_an_agent_fails_with_the_reason() -> None:
