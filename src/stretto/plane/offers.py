@@ -5,7 +5,7 @@ pods are evicted, for a guarantee or for a pod of higher priority, the offers th
 there are rescinded, because an offer is not in use.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from stretto.api.wire.kinds import NODE, POD
@@ -128,21 +128,19 @@ class OfferingPlane:
 
         For each pod it is the offers of one node that has enough with them.
         """
-        pods, classes = plane.cluster.pods, plane.cluster.classes
+        pods = plane.cluster.pods
         for row in rows:
-            if not plane.cluster.offers or pods.priority[row] <= self._priority:
-                return
-            requests = dict(classes[int(pods.class_id[row])].requests)
-            name = next(self._nodes_with(plane, requests), None)
-            if name is not None:
-                self.nodes.rescind([name])
+            if plane.cluster.offers and pods.priority[row] > self._priority:
+                names = self._nodes_with(plane, int(pods.class_id[row]))
+                any(self.nodes.rescind([name]) for name in names)  # stops at the first
 
-    def _nodes_with(self, plane: Plane, requests: Mapping[int, int]) -> Iterator[str]:
-        """Nodes where these amounts are free together with what is offered."""
-        ledger = plane.cluster.ledger
+    def _nodes_with(self, plane: Plane, class_id: int) -> Iterator[str]:
+        """Nodes that a class may use and where it fits together with what is offered."""
+        ledger, requests = plane.cluster.ledger, plane.cluster.classes[class_id].requests
         for slot, offered in list(plane.cluster.offers):
             free = ledger.alloc[slot] - ledger.used[slot]
-            if all(free[column] + offered.get(column, 0) >= n for column, n in requests.items()):
+            fits = all(free[column] + offered.get(column, 0) >= n for column, n in requests)
+            if fits and plane.engine.is_eligible(class_id, slot):
                 yield plane.cluster.nodes.names[slot]
 
     def _reclaim(self, plane: Plane, work: StepWork) -> None:

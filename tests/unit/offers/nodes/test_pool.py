@@ -198,3 +198,14 @@ def test_tasks_are_preempted_like_pods() -> None:
         bench.wait(1)
     assert nodes_of(bench) == {"new": "n1"}
     assert bench.statuses()[-1] == ("t", "TASK_FAILED")
+
+
+def test_only_the_offer_of_a_node_that_a_pod_may_use_is_rescinded() -> None:
+    bench = PoolBench(node("n1"), node("n2", labels={"disk": "fast"}))
+    bench.subscribe()
+    bench.settle()
+    bench.create(POD, pod("p", "2", priority=100, spec={"nodeSelector": {"disk": "fast"}}))
+    for _ in range(4):
+        bench.wait(1)
+    assert nodes_of(bench) == {"p": "n2"}
+    assert [event["type"] for event in bench.events].count("RESCIND") == 1
