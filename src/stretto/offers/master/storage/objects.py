@@ -47,6 +47,7 @@ class MasterObjects:
         self._name = name
         self._versions: dict[str, int] = {}
         self._orders: dict[str, int] = {}
+        self._next_order = 1
         self._records: dict[str, list[tuple[int, str, Message]]] = {}
         self._issued: tuple[int, ...] | None = None
         self._failure: StrettoError | None = None
@@ -102,6 +103,7 @@ class MasterObjects:
             order, value = int(data["order"]), msgspec.json.decode(data["value"])
             self._note(record)
             self._orders[record.name] = order
+            self._next_order = max(self._next_order, order + 1)
             self._records.setdefault(kind, []).append((order, data["key"], value))
 
     def _note(self, record: Record) -> None:
@@ -144,7 +146,8 @@ class MasterObjects:
 
     def _body(self, name: str, entity: tuple[str, str], value: Message) -> bytes:
         kind, key = entity
-        order = self._orders.setdefault(name, max(self._orders.values(), default=0) + 1)
+        order = self._orders.setdefault(name, self._next_order)
+        self._next_order = max(self._next_order, order + 1)
         meta: dict[str, Any] = {
             "name": name,
             "namespace": self._namespace,
