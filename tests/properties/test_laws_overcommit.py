@@ -51,7 +51,8 @@ def test_a_ratio_is_at_least_one_and_at_most_the_cap(
     pool: OvercommitPool, scenario: NodeScenario, measured: dict[str, float] | None
 ) -> None:
     for resource in ("cpu", "memory"):
-        assert 1.0 <= pool.ratio(resource, scenario, measured) <= pool.caps.get(resource, 1.0)
+        ratio = pool.choose(resource, scenario, measured).ratio
+        assert 1.0 <= ratio <= pool.caps.get(resource, 1.0)
 
 
 @given(POOLS, SCENARIOS, MEASURED)
@@ -59,7 +60,7 @@ def test_memory_is_overcommitted_only_where_the_environment_allows_it(
     pool: OvercommitPool, scenario: NodeScenario, measured: dict[str, float] | None
 ) -> None:
     if scenario.environment not in pool.memory_environments:
-        assert pool.ratio("memory", scenario, measured) == 1.0
+        assert pool.choose("memory", scenario, measured).ratio == 1.0
 
 
 @given(POOLS, SCENARIOS, st.lists(st.integers(1, 40), max_size=40), st.lists(MEASURED, min_size=1))
@@ -71,7 +72,7 @@ def test_claims_in_any_order_never_pass_the_cap_while_ratios_change(
 ) -> None:
     promised = 0
     for number, request in enumerate(requests):
-        ratio = pool.ratio("cpu", scenario, readings[number % len(readings)])
+        ratio = pool.choose("cpu", scenario, readings[number % len(readings)]).ratio
         if promised + request <= amplified(100, 0, ratio):
             promised += request
         assert promised <= pool.caps.get("cpu", 1.0) * 100

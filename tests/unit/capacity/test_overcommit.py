@@ -104,12 +104,12 @@ POOL = {"caps": {"cpu": 3.0}, "scenarios": [{"ratios": {"cpu": 2.0}, "hours": [2
 @pytest.mark.parametrize(("hour", "ratio"), [(23, 2.0), (5, 2.0), (6, 3.0), (12, 3.0)])
 def test_the_coefficient_of_the_scenario_applies_below_the_cap(hour: int, ratio: float) -> None:
     pool = pool_of(POOL)
-    assert pool.ratio("cpu", NodeScenario(hour=hour), {}) == ratio
+    assert pool.choose("cpu", NodeScenario(hour=hour), {}).ratio == ratio
 
 
 def test_old_metrics_turn_off_what_is_not_configured() -> None:
     pool = pool_of(POOL)
-    assert pool.ratio("cpu", NodeScenario(), None) == 1.0
+    assert pool.choose("cpu", NodeScenario(), None).ratio == 1.0
 
 
 @pytest.mark.parametrize(

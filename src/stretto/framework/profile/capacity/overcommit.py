@@ -117,12 +117,6 @@ class OvercommitPool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
         ratio, bound = min(bounds, key=lambda each: each[0])
         return NodeRatio(max(ratio, 1.0), cap, bound)
 
-    def ratio(
-        self, resource: str, scenario: NodeScenario, measured: Mapping[str, float] | None = None
-    ) -> float:
-        """The ratio that ``choose`` finds."""
-        return self.choose(resource, scenario, measured).ratio
-
 
 class OvercommitRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """How the nodes of a cluster are overcommitted."""
