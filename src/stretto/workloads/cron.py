@@ -1,5 +1,12 @@
-"""CronJobs: a Job at each time of a schedule."""
+"""CronJobs: a Job at each time of a schedule.
 
+``@every D`` counts from the epoch instead of from the start of a process, so that a schedule keeps
+its times when the controller starts again. The name of a Job has minutes, as in Kubernetes: each
+minute has at most one Job.
+"""
+
+import math
+import re
 from collections.abc import Hashable, Iterable
 from datetime import UTC, datetime
 from typing import Final
@@ -13,6 +20,18 @@ from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.workloads.cluster import LocalCluster, owned_metadata
 
 CRON_JOB: Final = Kind("batch", "v1", "CronJob", "cronjobs")
+_NAMED: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_EVERY: Final = "@every "
+_PART: Final = re.compile(r"([0-9.]+)(ns|us|ms|s|m|h)")
+_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _KEPT: Final = {
     "Complete": ("successfulJobsHistoryLimit", 3),
@@ -82,12 +101,26 @@ def next_time(spec: Fields, moment: float) -> float | None:
 
 
 def _tick(spec: Fields, moment: float, *, reverse: bool) -> float | None:
+    schedule = str(spec["schedule"])
+    if schedule.startswith(_EVERY):
+        return _interval_tick(schedule.removeprefix(_EVERY), moment, reverse=reverse)
+    fields = _NAMED.get(schedule, schedule).replace("?", "*")
     try:
         zone = ZoneInfo(spec["timeZone"]) if spec.get("timeZone") else UTC
         start = datetime.fromtimestamp(moment, zone)
-        return next(iter(CronSim(spec["schedule"], start, reverse=reverse))).timestamp()
+        return next(iter(CronSim(fields, start, reverse=reverse))).timestamp()
     except (CronSimError, StopIteration, ZoneInfoNotFoundError, ValueError):
         return None  # the API refuses most of these; a store may have others
+
+
+def _interval_tick(duration: str, moment: float, *, reverse: bool) -> float | None:
+    """The multiple of a duration of Go before or after a moment; seconds are whole, at least 1."""
+    parts = _PART.findall(duration)
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if not parts or not math.isfinite(seconds):
+        return None
+    step = max(1.0, math.floor(seconds))
+    return (math.ceil(moment / step) - 1) * step if reverse else (moment // step + 1) * step
 
 
 def _ended_as(job: StoredObject) -> str:

@@ -22,7 +22,7 @@ from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import make_node
-from stretto.workloads.cron import CRON_JOB, next_time
+from stretto.workloads.cron import CRON_JOB, latest_time, next_time
 from stretto.workloads.deployments import UpdateWindow, update_window
 
 Fields = dict[str, Any]
@@ -228,3 +228,25 @@ def test_a_schedule_counts_in_its_zone(zone: str, expected: str) -> None:
     found = next_time({"schedule": "0 3 * * *", "timeZone": zone}, moment)
     assert found is not None
     assert timestamp(found).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("@hourly", "2026-09-21T15:00:00Z"),
+        ("@weekly", "2026-09-27T00:00:00Z"),
+        ("@annually", "2027-01-01T00:00:00Z"),
+        ("0 4 ? * ?", "2026-09-22T04:00:00Z"),
+        ("@every 1h30m", "2026-09-21T15:00:00Z"),
+    ],
+)
+def test_a_schedule_by_name_or_interval_has_times(schedule: str, expected: str) -> None:
+    moment = parse_timestamp("2026-09-21T14:13:20Z")
+    found = next_time({"schedule": schedule}, moment)
+    assert found is not None
+    assert timestamp(found) == expected
+
+
+def test_the_latest_time_of_an_interval_includes_the_moment() -> None:
+    assert latest_time({"schedule": "@every 90s"}, 180.0) == 180.0
+    assert latest_time({"schedule": "@every 90s"}, 179.0) == 90.0
