@@ -12,6 +12,8 @@ from stretto.base.errors import InputError
 NAME: Final = "stretto"
 """Name of cluster, user and context in the kubeconfig."""
 
+_LISTS: Final = ("clusters", "users", "contexts")
+
 Json = dict[str, Any]
 
 
@@ -44,18 +46,31 @@ def write_kubeconfig(path: Path, access: ServerAccess) -> None:
         "contexts": {"name": NAME, "context": {"cluster": NAME, "user": NAME}},
     }
     try:
+        path = path.resolve()  # a link stays one
         document = _existing(path)
         for key, entry in entries.items():
-            others = [each for each in document.get(key) or () if each.get("name") != NAME]
+            others = [each for each in document.get(key) or () if not _is_own(each)]
             document[key] = [*others, entry]
         document["current-context"] = NAME
         path.parent.mkdir(parents=True, exist_ok=True)
         written = path.with_name(f".{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        written.unlink(missing_ok=True)  # left over from a process that was killed
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(os.open(written, flags, 0o600), "w") as file:
             file.write(dump_document(document))
         written.replace(path)
     except OSError as error:
         raise InputError("--kubeconfig", str(path), f"a file to write: {error}") from error
+
+
+def _is_config(document: Json) -> bool:
+    lists = (document.get(key) or [] for key in _LISTS)
+    return document.get("kind") == "Config" and all(isinstance(each, list) for each in lists)
+
+
+def _is_own(entry: Any) -> bool:
+    """Whether an entry is that of a local cluster."""
+    return isinstance(entry, dict) and entry.get("name") == NAME
 
 
 def _existing(path: Path) -> Json:
@@ -71,6 +86,6 @@ def _existing(path: Path) -> Json:
     found = next((each for _, each in load_documents(text, str(path))), None)
     if found is None:
         return {"apiVersion": "v1", "kind": "Config"}
-    if not isinstance(found, dict) or found.get("kind") != "Config":
+    if not isinstance(found, dict) or not _is_config(found):
         raise InputError("--kubeconfig", str(path), "a kubeconfig or a new file")
     return found

@@ -1,6 +1,7 @@
 """A local cluster from a store: API, dashboard, nodes, controllers and scheduler as one process."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -64,15 +65,14 @@ def serve_local(
         server = ApiServer(store, settings)
         authority = keys.authority.cert.read_bytes()
         parts = replace(options.parts, authority=authority)
-        cluster = LocalClusterProcess(server, store, clock, parts)
         address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
-        write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
         settled = settling(store)
         sites = [Site(application(server.handle, settled), listener, keys.tls)]
         page = ""
-        if cluster.plane is not None:
-            site, page = dashboard_site(cluster.plane, options.dashboard_port)
-            sites.append(site)
-        process = LocalServer(sites, cluster, options.speed, settled)
-        process.run(lambda: on_ready(address, page))
-        cluster.close()
+        with closing(LocalClusterProcess(server, store, clock, parts)) as cluster:
+            if cluster.plane is not None:
+                site, page = dashboard_site(cluster.plane, options.dashboard_port)
+                sites.append(site)
+            write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
+            process = LocalServer(sites, cluster, options.speed, settled)
+            process.run(lambda: on_ready(address, page))

@@ -1,5 +1,6 @@
 """Keys and kubeconfig of a local server."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -50,3 +51,32 @@ def test_a_file_that_is_no_kubeconfig_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--kubeconfig"):
         write_kubeconfig(path, ACCESS)
     assert path.read_text() == "- a list"
+
+
+def test_a_link_to_a_kubeconfig_stays_a_link(tmp_path: Path) -> None:
+    link, path = tmp_path / "link", tmp_path / "config"
+    link.symlink_to(path)
+    write_kubeconfig(link, ACCESS)
+    assert link.is_symlink()
+    assert "stretto" in path.read_text()
+
+
+def test_a_leftover_of_a_killed_process_is_not_followed(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (tmp_path / f".config.{os.getpid()}").symlink_to(other)
+    write_kubeconfig(tmp_path / "config", ACCESS)
+    assert not other.exists()
+
+
+def test_entries_that_are_no_maps_stay(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("kind: Config\nusers: [text]\n")
+    write_kubeconfig(path, ACCESS)
+    assert yaml.safe_load(path.read_text())["users"][0] == "text"
+
+
+def test_lists_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("kind: Config\nusers: 3\n")
+    with pytest.raises(InputError, match="--kubeconfig"):
+        write_kubeconfig(path, ACCESS)
