@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from typing import Any
 
 import pytest
@@ -102,6 +103,17 @@ def test_a_quota_is_charged_and_refuses_what_exceeds_it() -> None:
     )
 
 
+def test_an_object_whose_name_is_taken_is_not_charged() -> None:
+    client = ApiClient()
+    client.send("POST", PODS, pod("first"))
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "9"}}}
+    client.send("POST", f"{CORE}/resourcequotas", quota)
+    target = f"{CORE}/resourcequotas/q"
+    client.merge(f"{target}/status", {"status": {"hard": {"pods": "9"}, "used": {"pods": "1"}}})
+    assert client.send("POST", PODS, pod("first"))[0] == 409
+    assert client.send("GET", target)[1]["status"]["used"] == {"pods": "1"}
+
+
 def test_a_pod_gets_the_token_and_the_pull_secrets_of_its_account() -> None:
     client = ApiClient(uses_accounts=True)
     status, answer = client.send("POST", PODS, pod("early"))
@@ -171,3 +183,24 @@ def test_a_percentage_of_many_digits_is_refused() -> None:
 def test_a_schedule_with_a_number_of_many_digits_is_refused() -> None:
     assert "value out of range" in schedule_problem(f"{HUGE} * * * *")
     assert schedule_problem("000005 * * * *") == ""
+
+
+def test_errors_that_show_a_whole_list_are_few() -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "controller": True}
+    owners = [{**owner, "uid": str(number)} for number in range(100)]
+    item = {"metadata": {"name": "m", "ownerReferences": owners}}
+    _, answer = ApiClient().send("POST", f"{CORE}/configmaps", item)
+    assert len(answer["details"]["causes"]) == 16
+    quota = {"metadata": {"name": "q"}, "spec": {"scopes": ["a", "b"] * 50}}
+    _, answer = ApiClient().send("POST", f"{CORE}/resourcequotas", quota)
+    assert len(answer["details"]["causes"]) == 1
+
+
+def test_many_owners_are_compared_in_little_time() -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p"}
+    owners = [{**owner, "uid": str(number)} for number in range(4000)]
+    item = {"metadata": {"name": "m", "ownerReferences": [*owners, owners[0]]}}
+    began = time.process_time()
+    _, answer = ApiClient().send("POST", f"{CORE}/configmaps", item)
+    assert time.process_time() - began < 1.0
+    assert len(answer["metadata"]["ownerReferences"]) == 4000

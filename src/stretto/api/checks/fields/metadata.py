@@ -18,6 +18,8 @@ NameRule = Callable[[str], list[str]]
 
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _PLAIN_FINALIZER: Final = "name is neither a standard finalizer name nor is it fully qualified"
+_CONFLICTS: Final = 16
+"""Most errors about one object that show all its owners."""
 _IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -62,7 +64,7 @@ def check_plain_metadata(metadata: Json) -> Errors:
 
 def _check_owners(owners: list[Json]) -> Errors:
     found: Errors = []
-    controller = ""
+    controller, conflicts = "", 0
     where = "metadata.ownerReferences"
     for owner in owners:
         version = owner.get("apiVersion", "")
@@ -76,7 +78,8 @@ def _check_owners(owners: list[Json]) -> Errors:
             text = "/v1, Kind=Event is disallowed from being an owner"
             found.append(invalid(where, owner, text))
         if owner.get("controller"):
-            if controller:
+            if controller and conflicts < _CONFLICTS:
+                conflicts += 1
                 text = (
                     'Only one reference can have Controller set to true. Found "true" in '
                     f"references for {controller} and {owner.get('kind')}/{owner.get('name')}"

@@ -36,7 +36,10 @@ class _KnownQuotas:
 
 
 def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
-    """Charge a new or larger object to the quotas of its namespace."""
+    """Charge a new or larger object to the quotas of its namespace.
+
+    A new object whose name is taken is not charged: the store refuses it.
+    """
     item, call = admission.item, admission.call
     if item is None or admission.subresource or not admission.resource.kind.namespaced:
         return
@@ -44,7 +47,7 @@ def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
     with Refusals(call, item):
         charged = check_quotas(request_of(admission), item, view, admission.old)
     resource = state.resources.find("", "v1", RESOURCE_QUOTA.resource)
-    if call.options.dry_run or resource is None:
+    if call.options.dry_run or resource is None or _exists(state, admission, item):
         return
     for each in charged:
         metadata = each["metadata"]
@@ -56,3 +59,13 @@ def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
         changed = {**stored.item, "status": {**status, "used": used}}
         own_status(state, resource, stored.item, changed)
         state.storage.replace(resource, stored.record, changed)
+
+
+def _exists(state: ApiState, admission: AdmittedWrite, item: Json) -> bool:
+    """Whether a new object has the name of a stored one."""
+    if admission.old is not None:
+        return False
+    metadata = item["metadata"]
+    namespace = metadata.get("namespace") or admission.call.route.namespace
+    kind = admission.resource.stored
+    return state.storage.find(kind, namespace, metadata["name"]) is not None

@@ -2,8 +2,11 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.errors import invalid as invalid_field
+from stretto.api.checks.fields.shapes import repeated
 from stretto.api.checks.kinds.pods.security import PRIVILEGED
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
@@ -116,14 +119,10 @@ def restore(item: Json, old: Json) -> None:
 def merge_owners(call: Call, metadata: Json) -> None:
     """Drop repeated owners, with a warning."""
     owners = metadata.get("ownerReferences") or []
-    kept: list[Json] = []
-    twice: list[str] = []
-    for each in owners:
-        if each in kept:
-            twice.append(each.get("uid", ""))
-        else:
-            kept.append(each)
-    if twice:
+    again = repeated(msgspec.json.encode(each, order="deterministic") for each in owners)
+    if again:
+        twice = [owners[index].get("uid", "") for index in sorted(again)]
+        kept = [each for index, each in enumerate(owners) if index not in again]
         metadata["ownerReferences"] = kept
         call.warnings.append(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner "

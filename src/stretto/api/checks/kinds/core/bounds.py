@@ -1,5 +1,6 @@
 """Rules of LimitRanges and ResourceQuotas."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from stretto.api.checks.fields.errors import (
@@ -156,20 +157,20 @@ def _amounts(amounts: Json, path: str) -> Errors:
 
 
 def _scopes(scopes: list[str], hard: Json) -> Errors:
-    path = "spec.scopes"
-    found: Errors = []
-    for scope in scopes:
-        if scope not in _SCOPES:
-            found.append(invalid(path, scopes, "unsupported scope"))
+    """Errors show all scopes: there is one of each sort, whatever the number of scopes."""
+    problems = list(dict.fromkeys(_scope_problems(frozenset(scopes), hard)))
+    return [invalid("spec.scopes", scopes, each) for each in problems]
+
+
+def _scope_problems(scopes: frozenset[str], hard: Json) -> Iterator[str]:
+    if not scopes <= frozenset(_SCOPES):
+        yield "unsupported scope"
+    for scope in scopes.intersection(_SCOPES[:5]):
         allowed = frozenset({"pods"}) if scope == "BestEffort" else _COMPUTE
-        for name in hard:
-            if scope in _SCOPES[:5] and name not in allowed and not name.startswith("count/"):
-                detail = "unsupported scope applied to resource"
-                found.append(invalid(path, scopes, detail))
-    for one, two in _OPPOSITES:
-        if one in scopes and two in scopes:
-            found.append(invalid(path, scopes, "conflicting scopes"))
-    return found
+        if any(name not in allowed and not name.startswith("count/") for name in hard):
+            yield "unsupported scope applied to resource"
+    if any(scopes >= frozenset(pair) for pair in _OPPOSITES):
+        yield "conflicting scopes"
 
 
 def _selectors(spec: Json) -> Errors:

@@ -12,7 +12,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.shapes import choice, repeated
 from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
 from stretto.api.checks.kinds.values import Json, not_negative
 
@@ -255,11 +255,12 @@ def check_signing_request(item: Json, old: Json | None) -> Errors:
     usages = spec.get("usages") or []
     if not usages:
         found.append(required("spec.usages"))
+    again = repeated(usages)
     for index, usage in enumerate(usages):
         where = f"spec.usages[{index}]"
         if usage not in _USAGES:
             found.append(unsupported(where, usage, _USAGES))
-        if usage in usages[:index]:
+        if index in again:
             found.append(duplicate(where, usage))
     found += _signer(spec.get("signerName", ""))
     seconds = spec.get("expirationSeconds")

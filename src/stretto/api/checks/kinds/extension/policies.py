@@ -11,7 +11,7 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice
+from stretto.api.checks.fields.shapes import choice, repeated
 from stretto.api.checks.fields.texts import dns_subdomain, path_segment
 from stretto.api.checks.kinds.extension.webhooks import check_conditions, check_operations
 from stretto.api.checks.kinds.values import Json, check_selector
@@ -198,11 +198,12 @@ def _actions(actions: list[str]) -> Errors:
     found: Errors = []
     if not actions:
         found.append(required(path, "at least one validation action is required"))
+    again = repeated(actions)
     for index, action in enumerate(actions):
         where = f"{path}[{index}]"
         if action not in _ACTIONS:
             found.append(unsupported(where, action, _ACTIONS))
-        if action in actions[:index]:
+        if index in again:
             found.append(duplicate(where, action))
     if {"Deny", "Warn"} <= set(actions):
         found.append(invalid(path, actions, _BOTH))

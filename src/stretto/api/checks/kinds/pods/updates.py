@@ -7,6 +7,8 @@ and resources.
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
 from stretto.api.checks.kinds.pods.containers import PodFrame
 from stretto.api.checks.kinds.pods.ephemeral import check_ephemeral
@@ -79,10 +81,11 @@ def _deadline(new: int | None, old: int | None) -> Iterator[Any]:
 
 
 def _tolerations(new: list[Json], old: list[Json]) -> Iterator[Any]:
-    def bare(toleration: Json) -> Json:
-        return {key: each for key, each in toleration.items() if key != "tolerationSeconds"}
+    def bare(toleration: Json) -> bytes:
+        kept = {key: each for key, each in toleration.items() if key != "tolerationSeconds"}
+        return msgspec.json.encode(kept, order="deterministic")
 
-    present = [bare(each) for each in new]
+    present = {bare(each) for each in new}
     if any(bare(each) not in present for each in old):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         yield forbidden("spec.tolerations", detail)

@@ -13,6 +13,7 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.schedules import schedule_problem
+from stretto.api.checks.fields.shapes import repeated
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, selects
 from stretto.api.checks.kinds.workloads.templates import NO_MATCH, check_template, template_labels
 
@@ -168,7 +169,7 @@ def _exit_codes(codes: Json, path: str, containers: set[str]) -> Errors:
     if name is not None and name not in containers:
         detail = "must be one of the container or initContainer names in the pod template"
         found.append(invalid(f"{path}.containerName", name, detail))
-    where = f"{path}.values"
+    where, again = f"{path}.values", repeated(values)
     if not values:
         found.append(invalid(where, values, "at least one value is required"))
     elif len(values) > _MAX_CODES:
@@ -177,7 +178,7 @@ def _exit_codes(codes: Json, path: str, containers: set[str]) -> Errors:
         here = f"{where}[{index}]"
         if operator == "In" and value == 0:
             found.append(invalid(here, value, "must not be 0 for the In operator"))
-        if value in values[:index]:
+        if index in again:
             found.append(duplicate(here, value))
     if list(values) != sorted(values):
         found.append(invalid(where, values, "must be ordered"))
