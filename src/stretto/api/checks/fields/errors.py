@@ -1,6 +1,6 @@
 """Field errors: a reason, a path and a text, worded as by kube-apiserver."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,14 @@ def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
     """A value that occurs twice."""
     text = f"Duplicate value: {shown(value)}{_after(detail)}"
     return FieldError("FieldValueDuplicate", text, field)
+
+
+def repeated(items: Iterable[Hashable]) -> frozenset[int]:
+    """Indices of the items that equal an earlier one."""
+    first: dict[Hashable, int] = {}
+    return frozenset(
+        index for index, item in enumerate(items) if first.setdefault(item, index) != index
+    )
 
 
 def forbidden(field: str, detail: str) -> FieldError:

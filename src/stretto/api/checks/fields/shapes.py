@@ -7,7 +7,7 @@ An absent value is ``None``; Go holds it as the zero of its type, so a rule with
 treats it as empty. Errors come in the order of the table, which is that of kube-apiserver.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stretto.api.checks.fields.errors import (
@@ -17,6 +17,7 @@ from stretto.api.checks.fields.errors import (
     forbidden,
     immutable,
     invalid,
+    repeated,
     required,
     too_many,
     unsupported,
@@ -120,14 +121,6 @@ def unique_values(value: Any, path: str) -> Errors:
     """No two items of a list of scalars are equal."""
     items = value or []
     return [duplicate(f"{path}[{index}]", items[index]) for index in sorted(repeated(items))]
-
-
-def repeated(items: Iterable[Hashable]) -> frozenset[int]:
-    """Indices of the items that equal an earlier one."""
-    first: dict[Hashable, int] = {}
-    return frozenset(
-        index for index, item in enumerate(items) if first.setdefault(item, index) != index
-    )
 
 
 def needed(detail: str = "") -> Rule:

@@ -4,9 +4,8 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.checks.fields.errors import Errors
+from stretto.api.checks.fields.errors import Errors, repeated
 from stretto.api.checks.fields.errors import invalid as invalid_field
-from stretto.api.checks.fields.shapes import repeated
 from stretto.api.checks.kinds.pods.security import PRIVILEGED
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of

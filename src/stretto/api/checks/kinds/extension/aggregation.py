@@ -9,10 +9,11 @@ from stretto.api.checks.fields.errors import (
     duplicate,
     forbidden,
     invalid,
+    repeated,
     required,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice, repeated
+from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_1035, dns_subdomain
 from stretto.api.checks.kinds.values import Json, not_negative
 

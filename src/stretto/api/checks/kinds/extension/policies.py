@@ -8,10 +8,11 @@ from stretto.api.checks.fields.errors import (
     duplicate,
     forbidden,
     invalid,
+    repeated,
     required,
     unsupported,
 )
-from stretto.api.checks.fields.shapes import choice, repeated
+from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_subdomain, path_segment
 from stretto.api.checks.kinds.extension.webhooks import check_conditions, check_operations
 from stretto.api.checks.kinds.values import Json, check_selector

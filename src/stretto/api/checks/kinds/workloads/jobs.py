@@ -8,12 +8,12 @@ from stretto.api.checks.fields.errors import (
     duplicate,
     immutable,
     invalid,
+    repeated,
     required,
     too_many,
     unsupported,
 )
 from stretto.api.checks.fields.schedules import schedule_problem
-from stretto.api.checks.fields.shapes import repeated
 from stretto.api.checks.kinds.values import Json, check_selector, not_negative, one_of, selects
 from stretto.api.checks.kinds.workloads.templates import NO_MATCH, check_template, template_labels
 
