@@ -24,6 +24,8 @@ def with_args(**args: object) -> Profile:
 def totals(world: World, runtime: Runtime, name: str) -> dict[str, int]:
     """Weights of a pod's wishes by node, as its class has them."""
     runtime.sync()
+    if not world.cluster.domains.populations:
+        return dict.fromkeys(world.cluster.nodes.by_name, 0)  # nothing counts pods
     pods, look = world.cluster.pods, runtime.view.look
     preferences = world.cluster.classes[int(pods.class_id[world.feed.row(name)])].terms.preferences
     assert look is not None

@@ -92,7 +92,7 @@ def test_an_older_list_is_not_believed_and_asked_for_again(monkeypatch: pytest.M
     desk = Desk(compare_every=10.0)
     desk.create("a")
     desk.reflector.poll(0.0)
-    monkeypatch.setattr(desk.store, "list", lambda _kind: Listing([], 0))
+    monkeypatch.setattr(desk.store, "list", lambda *_: Listing([], 0))
     desk.reflector.poll(10.0)
     assert (desk.names(), desk.reflector.list_at) == (["a"], 10.0 + RETRY_LIST_AFTER)
 
@@ -101,7 +101,7 @@ def test_a_server_that_went_back_for_good_is_an_error(monkeypatch: pytest.Monkey
     desk = Desk(compare_every=10.0)
     desk.create("a")
     desk.reflector.poll(0.0)
-    monkeypatch.setattr(desk.store, "list", lambda _kind: Listing([], 0))
+    monkeypatch.setattr(desk.store, "list", lambda *_: Listing([], 0))
     for second in range(10, 24):
         desk.reflector.poll(float(second))
     with pytest.raises(WentBackError, match="pods: the server's versions went back from"):
