@@ -143,6 +143,14 @@ def test_exclusive_cores_are_promised_once() -> None:
     assert given(at) == 4000
 
 
+@pytest.mark.parametrize("overcommits", [True, False])
+def test_exclusive_cores_leave_the_compiled_paths_only_with_overcommit(overcommits: bool) -> None:
+    at = harness(HULK) if overcommits else Harness([make_node("n")], config={"tier": "numpy"})
+    at.submit(make_pod("d", annotations=DEDICATED))
+    at.settle()
+    assert at.plane.cluster.classes.special.any() == overcommits
+
+
 def test_shared_pods_get_what_exclusive_cores_leave_times_the_ratio() -> None:
     at = harness(HULK)
     at.submit(make_pod("d", cpu="2", annotations=DEDICATED))

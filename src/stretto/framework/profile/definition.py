@@ -80,10 +80,11 @@ class Profile(ProfileRules, frozen=True, eq=False):
 
         kube-scheduler counts devices like any other resource and reads pods and nodes in full.
         """
+        replace = msgspec.structs.replace
+        config = replace(config, overcommits=self.capacity.overcommit is not None)
         if not self.exact:
-            replace = msgspec.structs.replace
             return replace(config, volumes=self.needs_volumes, images=self.needs_images)
-        return msgspec.structs.replace(config, whole=True, device_kinds={})
+        return replace(config, whole=True, device_kinds={})
 
     @property
     def tie_rule(self) -> TieBreak:

@@ -112,13 +112,23 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
 class PodClasses:
     """The table of classes."""
 
-    def __init__(self, resources: ResourceColumns, device_kinds: tuple[str, ...] = (GPU,)) -> None:
-        """Start empty, with the resource names of a ledger."""
+    def __init__(
+        self,
+        resources: ResourceColumns,
+        device_kinds: tuple[str, ...] = (GPU,),
+        *,
+        overcommits: bool = False,
+    ) -> None:
+        """Start empty, with the resource names of a ledger.
+
+        Exclusive amounts are special only if nodes may be overcommitted.
+        """
         #: Names of resources that are managed device by device.
         self.device_kinds: frozenset[str] = frozenset(device_kinds)
         #: Live pods by class id.
         self.users: list[int] = []
         self._resources = resources
+        self._overcommits = overcommits
         self._by_id: list[PodClass | None] = []
         self._by_bytes: dict[bytes, int] = {}
         #: Number of dropped classes so far; their ids may have been reused.
@@ -315,7 +325,8 @@ class PodClasses:
         self.judged[pod.id] = pod.terms.judged
         self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.annotations.staged
         only_ports = self.special[pod.id] == 1
-        self.special[pod.id] |= EXCLUSIVE * pod.annotations.is_exclusive
+        if self._overcommits and pod.annotations.is_exclusive:
+            self.special[pod.id] |= EXCLUSIVE
         if pod.ports and only_ports and not pod.devices:
             self.special[pod.id] |= PORTS_ONLY
         if pod.annotations.numa is not None and not (pod.ports or pod.devices):

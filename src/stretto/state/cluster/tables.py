@@ -33,7 +33,9 @@ class PodTables:
         #: Pods as rows.
         self.pods = Pods()
         #: Classes of pods.
-        self.classes = PodClasses(ledger.resources, tuple(config.device_kinds))
+        self.classes = PodClasses(
+            ledger.resources, tuple(config.device_kinds), overcommits=config.overcommits
+        )
         #: Preemption attributes of pods.
         self.preemption_attributes = PreemptionAttributeTable(config.preemptible)
         #: Pods that are being evicted, and the nominations that wait for them.
