@@ -119,6 +119,7 @@ class DispatcherRole:
         return (
             Stage("fleet", self._follow_fleet),
             Stage("delayed", self._release_delayed),
+            Stage("ratios", self._set_ratios),
             Stage("absorb", Plane.absorb),
             Stage("timers", Plane.run_timers),
             Stage("hand-overs", self._hand_over),
@@ -143,6 +144,10 @@ class DispatcherRole:
         self._next = float("inf")
         if plane.cluster.changes.cures & HELPS:
             self.view.release_delayed(BACKOFF)
+
+    def _set_ratios(self, plane: Plane, work: StepWork) -> None:
+        """Set how much nodes promise, so that no pod is evicted for room that exists."""
+        plane.controllers.look(work.now)
 
     def _share_nodes(self, plane: Plane, work: StepWork) -> bool:
         """Write which shard tries a node first."""

@@ -3,6 +3,8 @@
 import pytest
 
 from stretto.api.wire.kinds import MOVEMENT, NODE, POD, POD_GROUP
+from stretto.framework.profile.capacity.overcommit import POOL_LABEL
+from stretto.state.rows.resources import CPU
 from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 from stretto.testing import make_group, make_node, make_pod
 from tests.unit.daemons.roles.rig import Rig, names
@@ -223,3 +225,12 @@ def test_the_shards_daemon_has_a_loop_for_each_sub_cluster() -> None:
     loops = [each.sub_cluster for each in rig.roles["a"].shards[0].loops]
     assert sorted(loops) == ["", "x", "y"]
     assert len(rig.roles["binder"].shards[0].loops) == 1
+
+
+def test_every_role_sees_what_overcommitted_nodes_promise() -> None:
+    pools = {"online": {"caps": {"cpu": 2}, "measured": False}}
+    rig = Rig("a", profile={"profiles": [{"stretto": {"overcommit": {"pools": pools}}}]})
+    rig.nodes(make_node("n", cpu="4", labels={POOL_LABEL: "online"}))
+    rig.settle()
+    given = {name: plane.cluster.ledger.alloc[0, CPU] for name, plane in rig.roles.items()}
+    assert given == dict.fromkeys(rig.roles, 8000)
