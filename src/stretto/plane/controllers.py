@@ -117,27 +117,24 @@ class PlaneControllers:
         rules = profile.capacity.hot_nodes if Part.RESCHEDULER in parts else None
         #: Moves pods from hot nodes.
         self.unloading = Unloading(self.rescheduler, _hot_nodes(sources, rules), rules)
-        self._all: tuple[TimedPart, ...] = (
+        degradation = PoolDegradation(cluster, profile.capacity.reclaim, clock.now)
+        self._of_nodes: tuple[TimedPart, ...] = (
+            *(() if profile.capacity.overcommit is None else (self.ratios,)),
+            *(() if profile.capacity.reclaim is None else (degradation,)),
+        )
+        #: Those that the profile configures, in the order of their steps.
+        self.timed: tuple[TimedPart, ...] = (
+            *self._of_nodes,
             self.reservations,
             self.rescheduler,
             self.overcommit_eviction,
-            self.unloading,
-            PoolDegradation(cluster, profile.capacity.reclaim, clock.now),
+            *(() if rules is None else (self.unloading,)),
         )
 
     def look(self, now: float) -> None:
-        """Bring what depends on nodes up to date, and write nothing."""
-        self.ratios.step(now)
-
-    def step(self, now: float) -> None:
-        """Run each that is due."""
-        self.look(now)
-        for controller in self._all:
-            controller.step(now)
-
-    def next_due(self) -> float:
-        """Clock time at which one has work although no event comes."""
-        return min(each.next_due() for each in (self.ratios, *self._all))
+        """Bring what depends on nodes up to date, and write nothing to the store."""
+        for part in self._of_nodes:
+            part.step(now)
 
 
 def _hot_nodes(sources: ControllerSources, rules: HotNodeRules | None) -> HotNodes:

@@ -294,6 +294,7 @@ class Plane:
         """Read everything that the store has, and decide nothing."""
         now = self.clock.monotonic()
         while self.pump.poll(now):
+            self._refuse_ratios()
             self.controllers.look(now)
             self.absorb(StepWork(now))
 
@@ -309,10 +310,9 @@ class Plane:
         """Clock time at which there is work although no event comes."""
         due = [writer.next_due() for writer in (self.reporter, self.statuses) if writer is not None]
         due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
-        due += [part.next_due() for part in (self.evictor, self.controllers)]
-        due += [self.factory.refused.next_due()]
-        due += [timer() for timer in self._wiring.timers]
-        return min(due)
+        due += [self.evictor.next_due(), self.factory.refused.next_due()]
+        due += [part.next_due() for part in self.controllers.timed]
+        return min(*due, *(timer() for timer in self._wiring.timers))
 
     def close(self) -> None:
         """Read the answers of binds in flight and stop watching; the caller closes the store."""
@@ -335,7 +335,14 @@ class Plane:
 
     def run_controllers(self, work: StepWork) -> None:
         """Run the controllers: ratios, reservations, moves, eviction from over-committed nodes."""
-        self.controllers.step(work.now)
+        self._refuse_ratios()
+        for part in self.controllers.timed:
+            part.step(work.now)
+
+    def _refuse_ratios(self) -> None:
+        """State that configured ratios have no effect if the profile has no section for them."""
+        if self.cluster.overcommit_configs and self.config.profile.capacity.overcommit is None:
+            self.controllers.ratios.refuse_configs()
 
     def absorb(self, work: StepWork) -> None:
         """Pass changes to the dispatcher; units that an event may cure return to their queue."""

@@ -81,7 +81,6 @@ class NodeRatios:
     def step(self, now: float) -> None:
         """Judge the nodes that changed; all of them once a minute or if the rules changed."""
         if self._rules is None:
-            self._refuse_configs()
             return
         if self._read_configs() or now >= self._due:
             self._due = now + EVERY_S
@@ -100,7 +99,7 @@ class NodeRatios:
 
     # ------------------------------------------------------------ configured ratios
 
-    def _refuse_configs(self) -> None:
+    def refuse_configs(self) -> None:
         """State that configured ratios have no effect without rules."""
         for name in self._cluster.overcommit_configs:
             key = f"nodeovercommitconfig {name}"
