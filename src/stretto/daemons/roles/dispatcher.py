@@ -146,7 +146,7 @@ class DispatcherRole:
             self.view.release_delayed(BACKOFF)
 
     def _set_ratios(self, plane: Plane, work: StepWork) -> None:
-        """Set how much nodes promise, so that no pod is evicted for room that exists."""
+        """Set how much nodes promise, so that no pod is evicted for capacity that is free."""
         plane.controllers.look(work.now)
 
     def _share_nodes(self, plane: Plane, work: StepWork) -> bool:

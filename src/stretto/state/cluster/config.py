@@ -32,7 +32,7 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     volumes: bool = False
     #: Whether the images of nodes are kept, and pods' images are part of their class.
     images: bool = False
-    #: Whether nodes may promise more than they have, so that exclusive amounts are told apart.
+    #: Whether nodes may promise more than they have, so that exclusive amounts are counted once.
     overcommits: bool = False
     #: ``schedulerName`` values whose pods may be preempted; ``None`` allows every pod.
     preemptible: frozenset[str] | None = None
