@@ -260,7 +260,8 @@ class StoreCache:
         self._numbers: dict[Kind, int] = {}
         self._waiting: set[Kind] = set()
         self._scoped: set[Kind] = set()
-        self._refused: dict[Kind, tuple[float, str]] = {}
+        self._refused: dict[Kind, tuple[float, NotAllowedError]] = {}
+        self._now = 0.0
         self._end = store.subscribe(self._mark)
 
     def follow(self, kind: Kind) -> ObjectCache:
@@ -289,13 +290,20 @@ class StoreCache:
 
         Raises:
             NotListedError: its list has begun and has not arrived yet.
-            NotAllowedError: the permission to read it is missing.
+            NotAllowedError: the permission to read it is missing; it is raised again without a read
+                until ``poll`` reads the kind after ``REFUSED_FOR``.
             UnreachableError: the store does not answer.
         """
         cache = self.follow(kind)
         reflector = self._reflectors[kind]
+        if kind in self._refused:
+            raise self._refused[kind][1].with_traceback(None)
         if not reflector.synced:
-            reflector.poll(0.0)
+            try:
+                reflector.poll(0.0)
+            except NotAllowedError as error:
+                self._refused[kind] = self._now + REFUSED_FOR, error
+                raise
         return cache
 
     def unfollow(self, kind: Kind) -> None:
@@ -303,6 +311,7 @@ class StoreCache:
         cache = self._caches.pop(kind, None)
         if cache is not None:
             self._reflectors.pop(kind).close()
+            self._refused.pop(kind, None)
             cache.clear()
 
     @property
@@ -313,7 +322,7 @@ class StoreCache:
     @property
     def refused(self) -> dict[Kind, str]:
         """The kinds that the store does not allow to read, with its answer."""
-        return {kind: text for kind, (_, text) in self._refused.items()}
+        return {kind: str(error) for kind, (_, error) in self._refused.items()}
 
     def note(self, record: Record) -> None:
         """Show an object as it is after a write, before the watch reports it."""
@@ -328,13 +337,14 @@ class StoreCache:
         Raises:
             UnreachableError: the store does not answer.
         """
+        self._now = now
         waiting = sorted(self._waiting, key=self._numbers.__getitem__)
         return sum(self._poll(kind, now) for kind in waiting)
 
     def _poll(self, kind: Kind, now: float) -> int:
         """Read all changes of one kind; it waits no longer unless it has more to read."""
         reflector, read = self._reflectors.get(kind), 0
-        if self._refused.get(kind, (now, ""))[0] > now:
+        if kind in self._refused and self._refused[kind][0] > now:
             return 0
         self._waiting.discard(kind)  # before the poll: a change that arrives now adds it again
         try:
@@ -347,7 +357,7 @@ class StoreCache:
         except NotListedError:
             pass  # it is read when its list has arrived
         except NotAllowedError as error:  # the other kinds go on
-            self._refused[kind] = now + REFUSED_FOR, str(error)
+            self._refused[kind] = now + REFUSED_FOR, error
         finally:
             if reflector is not None and (reflector.is_due(now) or reflector.list_at < inf):
                 self._waiting.add(kind)
@@ -370,6 +380,7 @@ class StoreCache:
         before = self._reflectors.get(cache.kind)
         if before is not None:
             before.close()
+        self._refused.pop(cache.kind, None)
         self._reflectors[cache.kind] = Reflector(store, cache.kind, cache)
         self._waiting.add(cache.kind)
 

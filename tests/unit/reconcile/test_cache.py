@@ -8,7 +8,7 @@ from stretto.api.wire.kinds import CONFIG_MAP, NODE, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import NotAllowedError
 from stretto.base.rng import Rng
-from stretto.reconcile.cache import Change, StoreCache
+from stretto.reconcile.cache import REFUSED_FOR, Change, StoreCache
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import EVERYTHING, Deletion, Listing, ListOptions, Patch
 from stretto.stores.wrapper import StoreWrapper
@@ -118,8 +118,11 @@ def test_one_namespace_of_a_kind_can_be_followed_until_all_of_it_is(
 class Forbidding(StoreWrapper):
     """Allows to list nothing but ConfigMaps."""
 
+    refusals = 0
+
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         if kind != CONFIG_MAP:
+            self.refusals += 1
             raise NotAllowedError(f"list {kind.resource}", "forbidden")
         return super().list(kind, selection)
 
@@ -132,3 +135,22 @@ def test_a_kind_that_may_not_be_read_does_not_stop_the_others(store: MemoryStore
     cache.poll(0.0)
     assert len(cache.follow(CONFIG_MAP)) == 1
     assert list(cache.refused) == [NODE]
+
+
+def test_a_refusal_is_raised_again_without_a_read_until_it_is_due(store: MemoryStore) -> None:
+    forbidding = Forbidding(store)
+    cache = StoreCache("host", forbidding, lambda _: None)
+    for _ in range(3):
+        with pytest.raises(NotAllowedError, match="forbidden"):
+            cache.follow_synced(NODE)
+    assert forbidding.refusals == 1
+    cache.poll(REFUSED_FOR)
+    assert forbidding.refusals == 2
+
+
+def test_a_kind_that_is_no_longer_followed_is_not_refused(store: MemoryStore) -> None:
+    cache = StoreCache("host", Forbidding(store), lambda _: None)
+    cache.follow(NODE)
+    cache.poll(0.0)
+    cache.unfollow(NODE)
+    assert cache.refused == {}
