@@ -160,6 +160,7 @@ class MasterDaemon:
         self._log = log
         self._rng = Rng(config.plane.seed).child("master", f"{clock.now():.6f}")
         self._terms = 0
+        self._leading: LeaderThread | None = None
         self._over = False
 
     async def run(self) -> None:
@@ -167,6 +168,8 @@ class MasterDaemon:
 
         Raises:
             InputError: the address is reachable without protection.
+            NotAllowedError: the lease may not be read or written.
+            Exception: the unexpected error that ended a term, or the renewal of the lease.
         """
         self._config.server.check()
         news = asyncio.Event()
@@ -182,23 +185,32 @@ class MasterDaemon:
             if self._elector is not None:
                 self._store.fence(self._elector.leads)
                 leading = LeaderThread(self._elector, self._clock, self._log, self._store.is_quiet)
-                stack.enter_context(leading)
+                self._leading = stack.enter_context(leading)
             work = loop.create_task(self._work(standby, news, wake))
+            serving = loop.create_task(serve_application(standby, self._config.server))
             try:
-                await serve_application(standby, self._config.server)
+                with suppress(asyncio.CancelledError):  # a stop request that the server repeats
+                    await asyncio.wait((serving, work), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 self._over = True
                 news.set()
-                work.cancel()
-                with suppress(asyncio.CancelledError):
-                    await work
+                await _ended(serving, work)
 
     async def _work(
         self, standby: StandbyApp, news: asyncio.Event, wake: Callable[[], None]
     ) -> None:
-        """Lead whenever this process has the lease."""
+        """Lead whenever this process has the lease.
+
+        Raises:
+            NotAllowedError: the lease may not be read or written.
+            Exception: the unexpected error that ended a term, or the renewal of the lease.
+        """
         while True:
+            if self._leading is not None:
+                self._leading.check()
             if not self._leads():
+                if self._elector is not None and self._elector.barred is not None:
+                    raise self._elector.barred
                 await asyncio.sleep(SHORTEST_SLEEP * 20)
                 continue
             try:
@@ -263,3 +275,16 @@ class MasterDaemon:
         """Raise if the term must end."""
         if self._over or not self._leads():
             raise StoppedError
+
+
+async def _ended(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks and wait for their end.
+
+    Raises:
+        Exception: the error of the first task that has failed.
+    """
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
