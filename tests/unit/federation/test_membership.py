@@ -320,6 +320,18 @@ def test_a_cluster_that_leaves_keeps_its_objects(clusters: Clusters) -> None:
     assert clusters.in_member(DEPLOYMENT, "team", "web") is not None
 
 
+def test_a_cluster_that_is_deleted_while_nothing_runs_leaves_nothing_in_its_member(
+    clusters: Clusters,
+) -> None:
+    clusters.join()
+    clusters.fleet.stop()
+    clusters.host.delete(FEDERATED_CLUSTER.kind, [Deletion("", "east")])
+    clusters.fleet.start()
+    clusters.fleet.settle()
+    assert clusters.shown() == {}
+    assert clusters.in_member(NAMESPACE, "", SPACE) is None
+
+
 def test_a_cluster_that_leaves_with_cascading_deletion_loses_its_objects(
     clusters: Clusters,
 ) -> None:

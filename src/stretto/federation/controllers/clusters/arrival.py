@@ -57,16 +57,19 @@ class ClusterArrival:
 
         connect = self._links.bootstrap(cluster)
 
-        def claim() -> str:
+        def claim() -> tuple[str, list[Fields]]:
             with closing(connect()) as connection:
                 namespace = joining.claim_namespace(connection.store, space, cluster)
                 if not wants_account:
-                    return ""
-                return joining.create_account(connection.store, namespace, wanted)
+                    return "", wanted
+                return joining.create_account(connection.store, namespace, wanted), wanted
 
-        token = self._access.answer(cluster, "join", claim)
+        claimed = self._access.answer(cluster, "join", claim)
+        if claimed is None:
+            return None
+        token, granted = claimed
         if token:
-            self._granted[cluster.record.name] = wanted
+            self._granted[cluster.record.name] = granted
         return token
 
     def _failed(self, cluster: StoredObject, before: Fields | None, message: str) -> None:
@@ -95,17 +98,20 @@ class ClusterArrival:
 
         connect = self._links.bootstrap(cluster)
 
-        def grant() -> bool:
+        def grant() -> list[Fields]:
             if member is not None and joining.has_rights(member.store, wanted):
-                return True
+                return wanted
             with closing(connect()) as connection:
                 namespace = joining.claim_namespace(connection.store, space, cluster)
                 joining.grant(connection.store, namespace, wanted)
-            return True
+            return wanted
 
         try:
-            if self._access.answer(cluster, "grant", grant):
-                self._granted[name] = wanted
+            while self._granted.get(name) != wanted:  # an answer may be that of earlier rights
+                granted = self._access.answer(cluster, "grant", grant)
+                if granted is None:
+                    return
+                self._granted[name] = granted
         except joining.UnjoinableError as error:
             text = f"namespace {space} of the member belongs to another cluster"
             raise RetryError(text) from error

@@ -80,7 +80,13 @@ class ClusterDeparture:
         return self._access.answer(cluster, "delete", lambda: leaving.delete(member.store, found))
 
     def _is_released(self, cluster: StoredObject) -> bool:
-        """Remove what joining has written, in the secret and in the member; false while it runs."""
+        """Remove what joining has written, in the secret and in the member; false while it runs.
+
+        Raises:
+            RetryError, StrettoError: the member cannot be connected, or refuses the deletion.
+        """
+        if is_joined(cluster) and self._links.connection(cluster.record.name) is None:
+            self._links.open(cluster)  # after a restart
         secret = self._links.secret(cluster)
         fields = with_account_token(secret, None) if secret is not None else None
         connection = self._links.connection(cluster.record.name)
