@@ -162,3 +162,15 @@ def test_a_kind_that_is_not_listed_yet_does_not_delay_the_other_kinds(store: Slo
     store.lists[0].set_result(store.inner.list(CONFIG_MAP))
     cache.poll(1.0)
     assert len(cache.follow_synced(CONFIG_MAP)) == 0
+
+
+def test_an_answer_about_an_object_that_is_gone_frees_its_place(
+    store: SlowStore, east: StoreCache
+) -> None:
+    deliveries = MemberDeliveries(lambda _: None)
+    deliveries.send(EAST, east, CREATION, 0.0)
+    deliveries.discard(EAST)
+    assert deliveries.in_flight("east") == 1
+    store.answer()
+    deliveries.discard(EAST)
+    assert deliveries.in_flight("east") == 0

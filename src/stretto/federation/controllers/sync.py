@@ -8,6 +8,7 @@ from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
     FederatedItem,
+    FederatedKey,
     everything,
     find,
     key_of,
@@ -56,6 +57,8 @@ class SyncController:
         """Bring one object to all its members."""
         item = find(self._fleet, key)
         if item is None:
+            assert isinstance(key, FederatedKey)
+            self._writer.discard(key)
             return None
         type_, federated = item
         if federated.is_terminating:

@@ -116,10 +116,16 @@ class MemberDeliveries:
         sent = self._sent.get(place)
         if sent is None or not sent.future.done():
             return None
-        del self._sent[place]
-        self._counts[place.cluster] -= 1
-        self.attempts.answered(place, _reply(sent.future))
+        self.discard(place)
         return self._result(sent, place.cluster, member)
+
+    def discard(self, place: DeliveryPlace) -> None:
+        """The object is gone: an answer does not matter; without one it is announced later."""
+        sent = self._sent.get(place)
+        if sent is not None and sent.future.done():
+            del self._sent[place]
+            self._counts[place.cluster] -= 1
+            self.attempts.answered(place, _reply(sent.future))
 
     def forget(self, cluster: str) -> None:
         """The connection to a member is closed: its answers do not matter any more."""

@@ -1,10 +1,11 @@
 """One federated object in one member: created, adopted, updated, released or deleted."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.base.errors import InputError
-from stretto.federation.controllers.keys import DeliveryPlace, FederatedItem
+from stretto.federation.controllers.keys import DeliveryPlace, FederatedItem, FederatedKey
 from stretto.federation.controllers.propagation import requests
 from stretto.federation.controllers.propagation.deliveries import (
     Delivery,
@@ -26,6 +27,17 @@ from stretto.federation.objects.members.wanted import (
 from stretto.reconcile.cache import Fields, ObjectCache, StoreCache, StoredObject
 
 
+class _Written(NamedTuple):
+    """The last write of one object in one cluster."""
+
+    #: Uid of the member's object.
+    uid: str
+    #: Digest of its input.
+    input: str
+    #: Version that it led to.
+    version: str
+
+
 class MemberWriter:
     """Writes to members; it remembers the versions that it wrote."""
 
@@ -34,7 +46,7 @@ class MemberWriter:
         self._fleet = fleet
         self._deliveries = deliveries
         self._ledger = VersionLedger(fleet)
-        self._written: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._written: dict[DeliveryPlace, _Written] = {}
         self._problems: dict[str, dict[str, str]] = {}
 
     def problems(self, federated: StoredObject) -> dict[str, str]:
@@ -63,6 +75,13 @@ class MemberWriter:
         """A federated object ends."""
         self._ledger.forget(item)
         self._problems.pop(item.federated.record.uid, None)
+
+    def discard(self, key: FederatedKey) -> None:
+        """A federated object does not exist: nothing about its writes matters."""
+        for cluster in self._fleet.clusters:
+            place = DeliveryPlace(cluster.record.name, key)
+            self._written.pop(place, None)
+            self._deliveries.discard(place)
 
     # ---------------------------------------------------------------- placed
 
@@ -120,11 +139,14 @@ class MemberWriter:
         A store without server-side apply gets the whole object, with what the member keeps.
         """
         wanted, present = pair
-        place = member.name, present.record.uid, item.type.name
+        place = DeliveryPlace(member.name, item.key)
         input_ = digest(wanted)
-        if place not in self._written and self._ledger.is_current(item, member.name, present):
-            self._written[place] = input_, version_of(present)
-        is_known = self._written.get(place) == (input_, version_of(present))
+        current = _Written(present.record.uid, input_, version_of(present))
+        before = self._written.get(place)
+        is_unknown = before is None or before.uid != current.uid
+        if is_unknown and self._ledger.is_current(item, member.name, present):
+            self._written[place] = current
+        is_known = self._written.get(place) == current
         if is_known and has_metadata(wanted, present):
             return Status.OK
         replicas = item.type.paths.replicas_spec if adoption.keeps_replicas(item.federated) else ""
@@ -134,7 +156,7 @@ class MemberWriter:
             return self._send(item, member, delivery, now) or Status.OK
         after = merged(wanted, present, replicas)
         if after == present.fields:
-            self._written[place] = input_, version_of(present)
+            self._written[place] = current
             return Status.OK
         delivery = requests.change(present, after, Status.UPDATE_FAILED, input_)
         return self._send(item, member, delivery, now) or Status.OK
@@ -162,6 +184,7 @@ class MemberWriter:
             state = self._settled(federated, member, answer)
             if answer.problem or answer.delivery.deletes:
                 return state
+        self._written.pop(place, None)
         present = _present(cache, item)
         if present is None or not adoption.is_removable(present, federated, cluster):
             return None
@@ -189,8 +212,9 @@ class MemberWriter:
             type_ = self._fleet.type_of(federated)
             assert type_ is not None
             written = answer.written
-            place = member.name, written.record.uid, type_.name
-            self._written[place] = answer.delivery.input, version_of(written)
+            place = DeliveryPlace(member.name, FederatedItem(type_, federated).key)
+            uid, version = written.record.uid, version_of(written)
+            self._written[place] = _Written(uid, answer.delivery.input, version)
         return answer.status
 
     def _failed(self, federated: StoredObject, cluster: str, status: Status, text: str) -> Status:
