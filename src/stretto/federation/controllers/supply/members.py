@@ -1,10 +1,12 @@
 """The clusters of a fleet as the scheduling reads them: decoded once, in tables."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from stretto.base.errors import InputError
 from stretto.federation.controllers.supply.nodes import MemberNodeReader
 from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.fleet import ClusterFleet, is_joined
@@ -17,6 +19,8 @@ from stretto.federation.scheduling.plugins import ClusterProfile
 from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class _Known(NamedTuple):
@@ -42,6 +46,7 @@ class FleetMembers:
         self._promises = promises
         self._seen: tuple[StoredObject, ...] = ()
         self._known: dict[str, _Known] = {}
+        self._unread: dict[str, str] = {}
         self._fleets: dict[str, MemberFleet] = {}
         self._planners: dict[tuple[str, int], tuple[ClusterProfile, BulkPlanner]] = {}
         self._table = SupplyTable(())
@@ -95,13 +100,14 @@ class FleetMembers:
         """Follow the clusters."""
         if self._fleet.clusters is self._seen and not self._nodes.counts:
             return
-        self._seen = self._fleet.clusters
-        joined = {each.record.name: each for each in self._seen if is_joined(each)}
-        before, after = self._known, {}
-        for name, each in joined.items():
-            after[name] = self._decoded(each, before.get(name))
+        clusters, promised = self._fleet.clusters, self._promises.sums
+        before, after = self._known, dict[str, _Known]()
+        for each in filter(is_joined, clusters):
+            name = each.record.name
+            if (found := self._decoded(each, before.get(name))) is not None:
+                after[name] = found
         changed = [name for name, each in after.items() if before.get(name) is not each]
-        self._known = after
+        self._seen, self._known = clusters, after
         if not changed and before.keys() == after.keys():
             return
         self._fleets.clear()
@@ -116,23 +122,30 @@ class FleetMembers:
                 key: each for key, each in self._planners.items() if not each[1].reads_amounts
             }
         else:
-            self._rebuild()
+            self._rebuild(promised)
 
-    def _rebuild(self) -> None:
+    def _rebuild(self, promised: Mapping[str, Amounts]) -> None:
         """Build all tables again."""
         self._digests = None
         self._planners.clear()
-        promised = self._promises.sums
         self._table = SupplyTable([each.decoded.member for each in self._known.values()])
         for cluster, sums in promised.items():
             self._promised((cluster,), (1,), sums)
 
-    def _decoded(self, cluster: StoredObject, before: _Known | None) -> _Known:
-        nodes = self._nodes.supply(cluster.record.name)
-        if before is not None and before.object is cluster and before.nodes is nodes:
+    def _decoded(self, cluster: StoredObject, before: _Known | None) -> _Known | None:
+        """A cluster as the scheduling reads it; its last state if it cannot be read."""
+        name = cluster.record.name
+        try:
+            nodes = self._nodes.supply(name)
+            if before is not None and before.object is cluster and before.nodes is nodes:
+                return before
+            made = decoded_cluster(cluster, nodes)
+            return _Known(cluster, nodes, made, joined_cluster(cluster))
+        except InputError as error:
+            if self._unread.get(name) != str(error):
+                self._unread[name] = str(error)
+                _LOG.warning("cluster %s is not read again: %s", name, error)
             return before
-        made = decoded_cluster(cluster, nodes)
-        return _Known(cluster, nodes, made, joined_cluster(cluster))
 
     def _promised(self, clusters: Sequence[str], counts: Sequence[int], request: Amounts) -> None:
         """Replicas were promised, or promises ended."""

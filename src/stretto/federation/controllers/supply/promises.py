@@ -5,6 +5,7 @@ Until then a decision is a promise, and later decisions count it. The first read
 promises from the federated objects, so that a restart forgets none.
 """
 
+import logging
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
+from stretto.base.errors import InputError
 from stretto.federation.controllers.keys import FederatedItem, everything
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.current import current_replicas
@@ -20,6 +22,7 @@ from stretto.federation.objects.members.units import DEFAULT_QUEUE, queue_name
 from stretto.federation.planner.supply.capacity import Amounts
 from stretto.reconcile.cache import Change, Name
 
+_LOG: Final = logging.getLogger(__name__)
 _NOTHING: Final[Amounts] = {}
 PromiseListener = Callable[[Sequence[str], Sequence[int], Amounts], None]
 """Receives clusters, replicas that are promised in each, or less than 0, and their requests."""
@@ -132,11 +135,15 @@ class PromiseLedger:
     def _ledger(self) -> dict[Hashable, _Promised]:
         """The promises; the first call reads them from the federated objects."""
         if self._entries is None:
+            items = tuple(everything(self._fleet))  # an error here leaves them unread
             self._entries = {}
-            for item in everything(self._fleet):
+            for item in items:
                 found = current_replicas(item.federated, item.type)
                 planned = {name: count for name, count in found.items() if count}
-                self._put(item, planned, unknown=planned)
+                try:
+                    self._put(item, planned, unknown=planned)
+                except InputError as error:
+                    _LOG.warning("%s promises nothing: %s", "/".join(item.key), error)
         return self._entries
 
     def _put(
