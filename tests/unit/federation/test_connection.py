@@ -1,18 +1,25 @@
 """Connections to members that are API servers, without a server."""
 
 import asyncio
+from concurrent.futures import CancelledError, Future
 from typing import Any, cast
 
 import msgspec
 import pytest
 
 from stretto.api.types.federation.policies import FederatedClusterSpec
+from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
+from stretto.base.rng import Rng
 from stretto.federation.connection.access import SecretAccess
-from stretto.federation.connection.protocol import ClusterCredentials
+from stretto.federation.connection.kube import KubeMember
+from stretto.federation.connection.protocol import ClusterCredentials, MemberAnswer
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
+from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.survey import ServerSurvey, ServerSurveys
 from stretto.stores.kube.transport.client import HttpClient
+from stretto.stores.wrapper import StoreWrapper
 
 TOKEN = ClusterCredentials("space/east", bootstrap_token="t")
 
@@ -21,9 +28,26 @@ def access(endpoint: str, credentials: ClusterCredentials) -> SecretAccess:
     return SecretAccess(FederatedClusterSpec(api_endpoint=endpoint), credentials)
 
 
-def test_a_token_is_never_sent_over_plain_http_to_another_machine() -> None:
+@pytest.mark.parametrize(
+    "host", ["east.example:6443", "localhost.example.com", "127.0.0.1.example"]
+)
+def test_a_token_is_never_sent_over_plain_http_to_another_machine(host: str) -> None:
     with pytest.raises(InputError, match=r"spec\.apiEndpoint"):
-        access("http://east.example:6443", TOKEN)
+        access(f"http://{host}", TOKEN)
+
+
+def test_an_address_in_capitals_is_reached_over_tls() -> None:
+    login = asyncio.run(access("HTTPS://east:6443", TOKEN).login())
+    assert login.server == "https://east:6443"
+    assert login.context is not None
+
+
+@pytest.mark.parametrize("error", [CancelledError(), ValueError("wrong")])
+def test_a_probe_is_answered_after_any_error(error: Exception) -> None:
+    asked: Future[ServerSurvey] = Future()
+    made = KubeMember(cast("KubeStore", SurveyedStore(asked))).probe()
+    asked.set_exception(error)
+    assert made.result(0).answer is MemberAnswer.UNREACHABLE
 
 
 def test_credentials_without_an_identity_are_refused_with_what_is_missing() -> None:
@@ -41,6 +65,17 @@ def test_the_token_of_the_service_account_is_preferred() -> None:
     both = msgspec.structs.replace(TOKEN, account_token="account")
     login = asyncio.run(access("https://east:6443/", both).login())
     assert (login.server, login.authorization) == ("https://east:6443", "Bearer account")
+
+
+class SurveyedStore(StoreWrapper):
+    """Answers a survey when a test says so."""
+
+    def __init__(self, asked: Future[ServerSurvey]) -> None:
+        super().__init__(MemoryStore(ManualClock(), Rng(1)))
+        self.asked = asked
+
+    def survey(self) -> Future[ServerSurvey]:
+        return self.asked
 
 
 class AnsweringLine:

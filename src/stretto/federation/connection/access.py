@@ -1,16 +1,13 @@
 """Logs in to members with what the secrets of their clusters hold."""
 
 import ssl
-from typing import Final
 
 from stretto.api.types.federation.policies import FederatedClusterSpec
 from stretto.base.errors import InputError
 from stretto.federation.connection.identity import check_identity
 from stretto.federation.connection.protocol import ClusterCredentials
-from stretto.stores.kube.login.access import DEFAULT_NAMESPACE, Login
+from stretto.stores.kube.login.access import DEFAULT_NAMESPACE, Login, safe_address
 from stretto.stores.kube.login.trust import trusting_context
-
-_SCHEMES: Final = ("https://", "http://127.0.0.1", "http://localhost")
 
 
 class SecretAccess:
@@ -22,15 +19,12 @@ class SecretAccess:
         Raises:
             InputError: the address or the credentials cannot be used.
         """
-        server = spec.api_endpoint.rstrip("/")
-        if not server.startswith(_SCHEMES):
-            expected = "an address such as https://host:6443"
-            raise InputError("spec.apiEndpoint", server or None, expected)
+        server = safe_address(spec.api_endpoint, "spec.apiEndpoint")
         check_identity(credentials)
         token = credentials.account_token or credentials.bootstrap_token
         self._login = Login(
             server,
-            _context(spec, credentials, shows_certificate=not token),
+            _context(server, spec, credentials, shows_certificate=not token),
             f"Bearer {token}" if token else "",
             shown=f"the credentials in secret {credentials.where}",
         )
@@ -47,14 +41,18 @@ class SecretAccess:
 
 
 def _context(
-    spec: FederatedClusterSpec, credentials: ClusterCredentials, *, shows_certificate: bool
+    server: str,
+    spec: FederatedClusterSpec,
+    credentials: ClusterCredentials,
+    *,
+    shows_certificate: bool,
 ) -> ssl.SSLContext | None:
     """The TLS context; ``None`` for plain HTTP on this machine.
 
     Raises:
         InputError: the authority, the certificate or its key cannot be used.
     """
-    if not spec.api_endpoint.startswith("https:"):
+    if not server.startswith("https:"):
         return None
     certificate = credentials.certificate if shows_certificate else b""
     try:

@@ -97,7 +97,10 @@ def _forwarding(made: Future[MemberProbe]) -> Callable[[Future[ServerSurvey]], N
         except StrettoError as error:
             made.set_result(MemberProbe(MemberAnswer.UNREACHABLE, str(error)))
         except CancelledError:
-            made.cancel()
+            made.set_result(MemberProbe(MemberAnswer.UNREACHABLE, "the connection was closed"))
+        except Exception as error:  # noqa: BLE001  (a pending probe would wait forever)
+            text = f"the health check failed: {error!r}"
+            made.set_result(MemberProbe(MemberAnswer.UNREACHABLE, text))
 
     return forward
 

@@ -1,7 +1,7 @@
 """Asks members for their health and their kinds, and counts what their nodes offer."""
 
 from collections.abc import Hashable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Final
 
 import msgspec
@@ -121,6 +121,8 @@ def _answer(probe: Future[MemberProbe]) -> MemberProbe:
         return probe.result()
     except (StrettoError, OSError) as error:
         return MemberProbe(MemberAnswer.UNREACHABLE, str(error))
+    except CancelledError:
+        return MemberProbe(MemberAnswer.UNREACHABLE, "the connection was closed")
 
 
 def _removed(before: Fields, after: Fields) -> Fields:

@@ -144,7 +144,7 @@ class KubeconfigAccess:
         found = self._found
         if found is None or renew:
             self._found = found = self._read()
-        cluster, server = found.cluster, _safe_address(found.cluster.server)
+        cluster, server = found.cluster, safe_address(found.cluster.server, "kubeconfig: server")
         shown = await self._shown(found, renew=renew)
         context = self._context_of(found, shown) if server.startswith("https:") else None
         credential = f"{_shown_credentials(shown)} of kubeconfig {self.where}"
@@ -258,20 +258,28 @@ def _server_of_environment() -> str:
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
-def _safe_address(server: str) -> str:
-    """The address of a server, if a token may be sent there."""
-    where, address = "kubeconfig: server", server.rstrip("/")
+def safe_address(server: str, where: str) -> str:
+    """The address of a server, if a token may be sent there: HTTPS, or HTTP on this machine.
+
+    Args:
+        server: the address.
+        where: the field that has it, for messages.
+
+    Raises:
+        InputError: it is malformed, has a login, or is plain HTTP to another machine.
+    """
+    address = server.rstrip("/")
     expected = "an address such as https://host:6443"
     parts = _parts_of(where, address, expected)
     if "@" in parts.netloc:  # every message would contain it
-        hint = "name user and password under users"
+        hint = "name the credentials in their own fields"
         raise InputError(where, None, "an address without a login", hint)
     if parts.scheme not in ("https", "http") or not _is_plain(address):
         raise InputError(where, server, expected)
     _check_host(where, parts.hostname or "")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise InputError(where, server, "https, because tokens travel along")
-    return address
+    return parts.scheme + address[len(parts.scheme) :]  # HTTPS: is https:
 
 
 def _usable_proxy(proxy: str) -> str:
