@@ -41,7 +41,7 @@ class RetryingStore(StoreWrapper):
             inner: the store.
             clock: waits between attempts.
             check: called after each failure; raises ``StoppedError`` to end the wait.
-            tell: called with the read and its error; with an empty text once it succeeds.
+            notify: called with the read and its error; with an empty text once it succeeds.
         """
         super().__init__(inner)
         self._clock = clock

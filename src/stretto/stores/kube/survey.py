@@ -87,7 +87,10 @@ class ServerSurveys:
         return ServerSurvey(health.status, "", self._kinds)
 
     async def _listed(self) -> tuple[Kind, ...] | None:
-        """All served kinds; ``None`` if a list is missing. A broken extension server counts not."""
+        """All served kinds; ``None`` if a list is missing.
+
+        A broken extension server does not count.
+        """
         core = await self._read("/api/v1", _Resources)
         groups = await self._read("/apis", _Groups)
         if core is None or groups is None:
