@@ -1,17 +1,13 @@
 """The clusters of a fleet as the scheduling reads them: decoded once, in tables."""
 
-import logging
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.base.errors import InputError
-from stretto.federation.controllers.supply.nodes import MemberNodeReader
 from stretto.federation.controllers.supply.promises import PromiseLedger
+from stretto.federation.controllers.supply.reading import ClusterReader, KnownCluster
 from stretto.federation.fleet import ClusterFleet, is_joined
-from stretto.federation.objects.clusters import ClusterNodes, DecodedCluster, decoded_cluster
-from stretto.federation.objects.rules.digests import FleetDigests, JoinedCluster, joined_cluster
+from stretto.federation.objects.rules.digests import FleetDigests
 from stretto.federation.scheduling.bulk import BulkPlanner
 from stretto.federation.scheduling.fleet import Amounts, MemberFleet
 from stretto.federation.scheduling.kubeadmiral import ReplicaDivider
@@ -20,21 +16,6 @@ from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject
 
-_LOG: Final = logging.getLogger(__name__)
-
-
-class _Known(NamedTuple):
-    """One cluster, decoded."""
-
-    #: The object.
-    object: StoredObject
-    #: What its nodes offer.
-    nodes: ClusterNodes
-    #: As the scheduling reads it.
-    decoded: DecodedCluster
-    #: Digests of what policies read.
-    digests: JoinedCluster
-
 
 class FleetMembers:
     """The clusters that have joined."""
@@ -42,11 +23,10 @@ class FleetMembers:
     def __init__(self, fleet: ClusterFleet, promises: PromiseLedger) -> None:
         """The clusters of a fleet; ``promises`` are deducted from what they offer."""
         self._fleet = fleet
-        self._nodes = MemberNodeReader(fleet)
+        self._reader = ClusterReader(fleet)
         self._promises = promises
         self._seen: tuple[StoredObject, ...] = ()
-        self._known: dict[str, _Known] = {}
-        self._unread: dict[str, str] = {}
+        self._known: dict[str, KnownCluster] = {}
         self._fleets: dict[str, MemberFleet] = {}
         self._planners: dict[tuple[str, int], tuple[ClusterProfile, BulkPlanner]] = {}
         self._table = SupplyTable(())
@@ -98,13 +78,13 @@ class FleetMembers:
 
     def _refresh(self) -> None:
         """Follow the clusters."""
-        if self._fleet.clusters is self._seen and not self._nodes.counts:
+        if self._fleet.clusters is self._seen and not self._reader.counts_nodes:
             return
         clusters, promised = self._fleet.clusters, self._promises.sums
-        before, after = self._known, dict[str, _Known]()
+        before, after = self._known, dict[str, KnownCluster]()
         for each in filter(is_joined, clusters):
             name = each.record.name
-            if (found := self._decoded(each, before.get(name))) is not None:
+            if (found := self._reader.read(each, before.get(name))) is not None:
                 after[name] = found
         changed = [name for name, each in after.items() if before.get(name) is not each]
         self._seen, self._known = clusters, after
@@ -131,21 +111,6 @@ class FleetMembers:
         self._table = SupplyTable([each.decoded.member for each in self._known.values()])
         for cluster, sums in promised.items():
             self._promised((cluster,), (1,), sums)
-
-    def _decoded(self, cluster: StoredObject, before: _Known | None) -> _Known | None:
-        """A cluster as the scheduling reads it; its last state if it cannot be read."""
-        name = cluster.record.name
-        try:
-            nodes = self._nodes.supply(name)
-            if before is not None and before.object is cluster and before.nodes is nodes:
-                return before
-            made = decoded_cluster(cluster, nodes)
-            return _Known(cluster, nodes, made, joined_cluster(cluster))
-        except InputError as error:
-            if self._unread.get(name) != str(error):
-                self._unread[name] = str(error)
-                _LOG.warning("cluster %s is not read again: %s", name, error)
-            return before
 
     def _promised(self, clusters: Sequence[str], counts: Sequence[int], request: Amounts) -> None:
         """Replicas were promised, or promises ended."""
