@@ -44,9 +44,9 @@ def test_an_address_in_capitals_is_reached_over_tls() -> None:
 
 @pytest.mark.parametrize("error", [CancelledError(), ValueError("wrong")])
 def test_a_probe_is_answered_after_any_error(error: Exception) -> None:
-    asked: Future[ServerSurvey] = Future()
-    made = KubeMember(cast("KubeStore", SurveyedStore(asked))).probe()
-    asked.set_exception(error)
+    survey: Future[ServerSurvey] = Future()
+    made = KubeMember(cast("KubeStore", SurveyedStore(survey))).probe()
+    survey.set_exception(error)
     assert made.result(0).answer is MemberAnswer.UNREACHABLE
 
 
@@ -70,12 +70,12 @@ def test_the_token_of_the_service_account_is_preferred() -> None:
 class SurveyedStore(StoreWrapper):
     """Answers a survey when a test says so."""
 
-    def __init__(self, asked: Future[ServerSurvey]) -> None:
+    def __init__(self, survey: Future[ServerSurvey]) -> None:
         super().__init__(MemoryStore(ManualClock(), Rng(1)))
-        self.asked = asked
+        self.surveyed = survey
 
     def survey(self) -> Future[ServerSurvey]:
-        return self.asked
+        return self.surveyed
 
 
 class AnsweringLine:
