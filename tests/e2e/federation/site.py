@@ -72,6 +72,8 @@ class FleetSite:
 
     def __enter__(self) -> Self:
         kubectl(self.host, "apply", "-f", str(DEPLOY / "crds"))
+        for name in ("queues", "podgroups"):
+            kubectl(self.host, "apply", "-f", str(ROOT / "deploy" / "crds" / f"{name}.yaml"))
         words = ("--for=condition=Established", "crd", "--all", f"--timeout={WITHIN:.0f}s")
         kubectl(self.host, "wait", *words)
         kubectl(self.host, "apply", "-f", str(DEPLOY / "rbac.yaml"))

@@ -53,3 +53,7 @@ def test_the_configured_kinds_of_a_new_host_are_permitted() -> None:
     }
     sources = [each["spec"]["sourceType"] for each in default_types()]
     assert {(each["group"], each["pluralName"]) for each in sources} <= permitted
+
+
+def test_a_kind_that_the_host_does_not_serve_may_be_checked() -> None:
+    assert any(rule["resources"] == ["pods"] and rule["verbs"] == ["list"] for rule in rules())

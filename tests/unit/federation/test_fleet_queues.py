@@ -3,6 +3,7 @@
 import pytest
 
 from stretto.api.wire.kinds import DEPLOYMENT, POD_GROUP, QUEUE
+from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.planner.supply.queues import QueueDemand, QueueShare, admitted
 from stretto.stores.store import Deletion, Patch
 from tests.support.federation_world import FederationWorld
@@ -84,6 +85,19 @@ def test_a_limit_holds_over_all_clusters_and_workloads() -> None:
     world.work("api", 4, queue="team")
     world.run()
     assert (world.total("web"), world.total("api")) == (3, 2)
+
+
+def test_a_workload_that_cannot_be_read_does_not_hide_what_others_have() -> None:
+    world = QueueWorld()
+    world.work("broken", 1, queue="other")
+    world.work("web", 3, queue="team")
+    world.run()
+    containers = [{"name": "main", "resources": {"requests": {"cpu": "many"}}}]
+    body = {"spec": {"template": {"spec": {"containers": containers}}}}
+    world.host.patch(DEPLOYMENT, [Patch("default", "broken", body)])
+    world.run()
+    ledger = PromiseLedger(world.fleet.federation.fleet)
+    assert ledger.by_queue("") == {"team": {"cpu": 3000}}
 
 
 def test_a_condition_says_why_replicas_wait() -> None:
