@@ -150,4 +150,4 @@ def test_the_command_reports_a_breach(
 
 def test_the_command_accepts_one_world(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._run(["chaos", "--fleets", "--offers"]) == 2
-    assert "two worlds" in capsys.readouterr().err
+    assert "give one of them" in capsys.readouterr().err
