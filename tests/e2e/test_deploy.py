@@ -38,6 +38,7 @@ UNUSED = {
     "create movements": "the page moves no pod",
     "get movements": "the page moves no pod",
     "patch movements/status": "the page moves no pod",
+    "patch podgroups": "the page has no PodGroups of Volcano",
 }
 """Rights that the page does not use."""
 
