@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> SqliteStore:
-    return SqliteStore(path, ManualClock(), Rng(1), grouped=True)
+def store(path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(path, ManualClock(), Rng(1), grouped=True)) as store:
+        yield store
 
 
 def make(store: SqliteStore, name: str) -> WriteOutcome:
