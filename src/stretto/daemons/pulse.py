@@ -1,10 +1,11 @@
 """Whether a daemon is alive, and whether it stands by: what its probes answer."""
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from stretto.base.clock import Clock
 from stretto.daemons.leader import LeaderThread
-from stretto.daemons.probes import ProbePage
+from stretto.daemons.probes import Pages, ProbePage
 
 ALIVE_WITHIN: Final = 60.0
 """Seconds after which a stalled main loop or lease thread counts as dead."""
@@ -44,3 +45,30 @@ class DaemonPulse:
         if elector.trouble:
             return ProbePage(False, f"the lease: {elector.trouble}\n")
         return ProbePage(True, f"standing by for {elector.holder or 'an unknown leader'}\n")
+
+    def ready(self, troubles: Mapping[str, str], *, synced: bool) -> ProbePage:
+        """Ready to act, or to take over.
+
+        Args:
+            troubles: watches without a stream, with the reason.
+            synced: whether everything has been listed.
+        """
+        alive = self.alive()
+        if not alive.is_well:
+            return alive
+        standby = self.standby()
+        if standby is not None:
+            return standby
+        texts = [f"{name}: {text}\n" for name, text in troubles.items()]
+        if not synced:
+            return ProbePage(False, "".join(["not synced yet\n", *texts]))
+        return ProbePage(not texts, "".join(texts) or "ok\n")
+
+    def pages(self, ready: Callable[[], ProbePage], metrics: Callable[[], str]) -> Pages:
+        """The pages of a daemon, by path."""
+        return {
+            "/livez": self.alive,
+            "/healthz": self.alive,
+            "/readyz": ready,
+            "/metrics": lambda: ProbePage(True, metrics()),
+        }

@@ -20,7 +20,7 @@ from stretto.daemons.access_check import ReviewGuard
 from stretto.daemons.federation.measures import families
 from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log
-from stretto.daemons.probes import Pages, ProbePage, ProbeServer, ServedPages, ServingCertificate
+from stretto.daemons.probes import ProbePage, ProbeServer, ServedPages, ServingCertificate
 from stretto.daemons.pulse import DaemonPulse
 from stretto.daemons.retrying_store import RetryingStore, StoppedError
 from stretto.explain.metrics.exposition import PublishedMetrics
@@ -223,26 +223,9 @@ class FederationDaemon:
         """The server of probes and metrics."""
         guard = ReviewGuard(self._host, self._clock)
         certificate = self._config.certificate
-        served = ServedPages(self._pages(), frozenset({"/metrics"}), certificate, guard)
+        pages = self._pulse.pages(self._ready, self._published.text)
+        served = ServedPages(pages, frozenset({"/metrics"}), certificate, guard)
         return ProbeServer(self._config.address, served)
 
-    def _pages(self) -> Pages:
-        return {
-            "/livez": self._pulse.alive,
-            "/healthz": self._pulse.alive,
-            "/readyz": self._ready,
-            "/metrics": lambda: ProbePage(True, self._published.text()),
-        }
-
     def _ready(self) -> ProbePage:
-        """Ready to decide, or to take over."""
-        alive = self._pulse.alive()
-        if not alive.is_well:
-            return alive
-        standby = self._pulse.standby()
-        if standby is not None:
-            return standby
-        troubles = [f"{name}: {text}\n" for name, text in self._host.troubles().items()]
-        if not self._is_synced:
-            return ProbePage(False, "".join(["not synced yet\n", *troubles]))
-        return ProbePage(not troubles, "".join(troubles) or "ok\n")
+        return self._pulse.ready(self._host.troubles(), synced=self._is_synced)
