@@ -9,9 +9,10 @@ from stretto.api.types.capacity.scaling import ScalingTarget
 from stretto.api.wire.kinds import DEPLOYMENT, POD, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import label_selector
-from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.reconcile.pods import unschedulable_for
+from stretto.state.ingest.templates import FINISHED
 
 TARGETS: Final[Mapping[str, Kind]] = {
     kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET, REPLICA_SET)
@@ -19,8 +20,6 @@ TARGETS: Final[Mapping[str, Kind]] = {
 """Kinds of workloads that a group may scale, by name."""
 STUCK_S: Final = 10.0
 """Seconds for which a pod must be unschedulable to count."""
-_UNSCHEDULABLE: Final = ("PodScheduled", "False", "Unschedulable")
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class TargetPods(NamedTuple):
@@ -55,7 +54,7 @@ def active_pods(cache: StoreCache, workload: StoredObject) -> list[StoredObject]
         pod
         for pod in cache.follow(POD).in_namespace(workload.record.namespace)
         if not pod.is_terminating
-        and pod.status.get("phase") not in _ENDED
+        and pod.status.get("phase") not in FINISHED
         and selector.matches(pod.labels)
     ]
 
@@ -67,15 +66,7 @@ def pods_of(cache: StoreCache, workload: StoredObject, now: float) -> TargetPods
         InputError: its selector is malformed.
     """
     pods = active_pods(cache, workload)
-    ages = [age for pod in pods if (age := _unschedulable_for(pod, now)) is not None]
+    ages = [age for pod in pods if (age := unschedulable_for(pod, now)) is not None]
     stuck = sum(age >= STUCK_S for age in ages)
     waits = [STUCK_S - age for age in ages if age < STUCK_S]
     return TargetPods(len(pods) - stuck, stuck, min(waits, default=None))
-
-
-def _unschedulable_for(pod: StoredObject, now: float) -> float | None:
-    """Seconds since no node takes a pod; ``None`` for other pods."""
-    for each in pod.status.get("conditions") or ():
-        if (each.get("type"), each.get("status"), each.get("reason")) == _UNSCHEDULABLE:
-            return now - parse_timestamp(each.get("lastTransitionTime") or pod.record.created)
-    return None

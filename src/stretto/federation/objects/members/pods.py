@@ -1,15 +1,13 @@
 """The replicas of a workload in one member: which run, and which no node takes."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stretto.api.types.federation.objects import PathDefinition
 from stretto.api.wire.kinds import POD, REPLICA_SET
-from stretto.base.clock import parse_timestamp
 from stretto.federation.objects.paths import field_at
 from stretto.federation.objects.rules.durations import seconds_of
 from stretto.reconcile.cache import StoreCache, StoredObject
-
-_UNSCHEDULABLE: Final = ("PodScheduled", "False", "Unschedulable")
+from stretto.reconcile.pods import unschedulable_for
 
 
 class PodLook:
@@ -47,7 +45,7 @@ def count(
     if wanted == ready:
         return ClusterPods(wanted)
     pods = _newest_pods(member, workload)
-    ages = [age for pod in pods if (age := _unschedulable_for(pod, look.now)) is not None]
+    ages = [age for pod in pods if (age := unschedulable_for(pod, look.now)) is not None]
     late = sum(age >= look.least for age in ages)
     waits = [look.least - age for age in ages if age < look.least]
     capacity = len(pods) - late if len(pods) >= wanted else wanted - late
@@ -56,16 +54,6 @@ def count(
         capacity if capacity < wanted else None,
         min(waits, default=None),
     )
-
-
-def _unschedulable_for(pod: StoredObject, now: float) -> float | None:
-    """Seconds since no node takes a pod; ``None`` for other pods."""
-    for each in pod.status.get("conditions") or ():
-        found = each.get("type"), each.get("status"), each.get("reason")
-        if found == _UNSCHEDULABLE:
-            since = each.get("lastTransitionTime") or pod.record.created
-            return now - parse_timestamp(since)
-    return None
 
 
 def _newest_pods(member: StoreCache, workload: StoredObject) -> list[StoredObject]:

@@ -1,0 +1,16 @@
+"""What the status of a pod says about its scheduling."""
+
+from typing import Final
+
+from stretto.base.clock import parse_timestamp
+from stretto.reconcile.cache import StoredObject
+
+_UNSCHEDULABLE: Final = ("PodScheduled", "False", "Unschedulable")
+
+
+def unschedulable_for(pod: StoredObject, now: float) -> float | None:
+    """Seconds since no node takes a pod, at seconds since the epoch; ``None`` for other pods."""
+    for each in pod.status.get("conditions") or ():
+        if (each.get("type"), each.get("status"), each.get("reason")) == _UNSCHEDULABLE:
+            return now - parse_timestamp(each.get("lastTransitionTime") or pod.record.created)
+    return None
