@@ -82,6 +82,7 @@ CUSTOM_NODE_RESOURCE: Final = Kind(
     "customnoderesources",
     namespaced=False,
 )
+SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 SCALING_POLICY: Final = Kind(
     "autoscaling.stretto.dev", "v1alpha1", "ScalingPolicy", "scalingpolicies"
 )

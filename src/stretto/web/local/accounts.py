@@ -3,14 +3,12 @@
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from stretto.api.wire.kinds import NAMESPACE, Kind
+from stretto.api.wire.kinds import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT, Kind
 from stretto.reconcile.cache import Change
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient
 from stretto.workloads.cluster import LocalCluster
 
-SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
-CONFIG_MAP: Final = Kind("", "v1", "ConfigMap", "configmaps")
 _ACCOUNT: Final = "default"
 _AUTHORITY: Final = "kube-root-ca.crt"
 _EXPECTED: Final = frozenset({"AlreadyExists", "NotFound", "Forbidden"})

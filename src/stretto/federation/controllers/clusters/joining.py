@@ -7,14 +7,13 @@ two federations never write to one member.
 import base64
 from typing import Final
 
-from stretto.api.wire.kinds import NAMESPACE, Kind
+from stretto.api.wire.kinds import NAMESPACE, SERVICE_ACCOUNT, Kind
 from stretto.base.errors import NotAllowedError, StrettoError
 from stretto.federation import names
 from stretto.federation.objects.membership.kinds import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     SECRET,
-    SERVICE_ACCOUNT,
 )
 from stretto.federation.objects.membership.rights import ACCOUNT, ROLE
 from stretto.reconcile import writes

@@ -7,7 +7,6 @@ from stretto.api.wire.kinds import Kind
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 SECRET: Final = Kind("", "v1", "Secret", "secrets")
-SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 CLUSTER_ROLE: Final = Kind(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)
 CLUSTER_ROLE_BINDING: Final = Kind(
     _RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False

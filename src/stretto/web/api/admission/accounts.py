@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stretto.api.wire.kinds import POD, Kind
+from stretto.api.wire.kinds import POD, SERVICE_ACCOUNT
 from stretto.web.api import failures
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
 
-_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _ENFORCES: Final = "kubernetes.io/enforce-mountable-secrets"
 _PLACE: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -34,7 +33,7 @@ def admit_account(state: ApiState, admission: AdmittedWrite) -> None:
     name = spec.get("serviceAccountName") or "default"
     spec["serviceAccountName"] = spec["serviceAccount"] = name
     space = admission.call.route.namespace
-    found = state.storage.find(_ACCOUNT, space, name)
+    found = state.storage.find(SERVICE_ACCOUNT, space, name)
     if found is None:
         missing = f'serviceaccount "{name}" not found'
         raise _refused(item, f"error looking up service account {space}/{name}: {missing}")

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 )
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import SERVICE_ACCOUNT, Kind
 from stretto.web.api.authn.users import User, authenticated
 
 ISSUER: Final = "https://kubernetes.default.svc"
@@ -32,7 +32,6 @@ Json = dict[str, Any]
 FindUid = Callable[[Kind, str, str], str]
 """The uid of an object by kind, namespace and name; empty if there is none."""
 
-_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 _BOUND: Final = {
     "pod": Kind("", "v1", "Pod", "pods"),
     "secret": Kind("", "v1", "Secret", "secrets"),
@@ -114,7 +113,7 @@ class AccountTokens:
             return None
         stated = claims[_CLAIM]
         namespace, account = stated["namespace"], stated["serviceaccount"]
-        if find(_ACCOUNT, namespace, account["name"]) != account["uid"]:
+        if find(SERVICE_ACCOUNT, namespace, account["name"]) != account["uid"]:
             return None
         extra = {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)}
         for word, kind in _BOUND.items():
