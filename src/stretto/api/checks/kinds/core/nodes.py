@@ -10,8 +10,6 @@ from stretto.api.wire.quantity import nano
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-_LEVELS: Final = ("privileged", "baseline", "restricted")
-_SECURITY: Final = "pod-security.kubernetes.io/"
 
 
 def check_node(item: Json, old: Json | None) -> Errors:
@@ -65,29 +63,11 @@ def check_node_status(item: Json, _old: Json) -> Errors:
 
 
 def check_namespace(item: Json, _old: Json | None) -> Errors:
-    """A Namespace: its finalizers and the levels of pod security in its labels."""
+    """A Namespace: its finalizers."""
     found: Errors = []
     for name in (item.get("spec") or {}).get("finalizers") or ():
         found += check_finalizer(name, "spec.finalizers")
-    if found:
-        return found
-    labels = item["metadata"].get("labels") or {}
-    for word in ("enforce", "audit", "warn"):
-        key = f"{_SECURITY}{word}"
-        if key in labels and labels[key] not in _LEVELS:
-            detail = f"must be one of {', '.join(_LEVELS)}"
-            found.append(invalid(f"metadata.labels[{key}]", labels[key], detail))
-        found += _version(labels.get(f"{key}-version"), f"metadata.labels[{key}-version]")
     return found
-
-
-def _version(text: str | None, path: str) -> Errors:
-    if text is None or text == "latest":
-        return []
-    major, dot, minor = text.removeprefix("v").partition(".")
-    if text.startswith("v") and dot and major == "1" and minor.isdigit():
-        return []
-    return [invalid(path, text, 'must be "latest" or "v1.x"')]
 
 
 def check_namespace_status(item: Json, _old: Json) -> Errors:

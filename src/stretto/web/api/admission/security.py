@@ -1,0 +1,155 @@
+"""Admission by pod security: pods, templates of pods, and labels of namespaces."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stretto.api.admission.security.findings import PodView, SecurityFinding
+from stretto.api.admission.security.levels import Level, SecurityPolicy, VersionedLevel, policy_of
+from stretto.api.admission.security.standards import described, violations
+from stretto.api.wire.kinds import NAMESPACE, POD
+from stretto.web.api import failures
+from stretto.web.api.state import AdmittedWrite, ApiState
+
+Json = dict[str, Any]
+
+_MOST_PODS: Final = 3000
+"""Pods of a namespace that are checked when its labels change."""
+_PARTS_OF_PODS: Final = frozenset({"", "ephemeralcontainers", "resize"})
+_TEMPLATES: Final = {
+    ("", "ReplicationController"): ("spec", "template"),
+    ("", "PodTemplate"): ("template",),
+    ("apps", "ReplicaSet"): ("spec", "template"),
+    ("apps", "Deployment"): ("spec", "template"),
+    ("apps", "DaemonSet"): ("spec", "template"),
+    ("apps", "StatefulSet"): ("spec", "template"),
+    ("batch", "Job"): ("spec", "template"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
+}
+"""Kinds with a template of pods, and where it is."""
+
+
+def secure_pods(state: ApiState, admission: AdmittedWrite) -> None:
+    """Refuse pods above the level of their namespace, and warn of templates above it."""
+    item, resource = admission.item, admission.resource
+    if item is None:
+        return
+    if resource.stored == NAMESPACE:
+        _check_labels(state, admission, item)
+    elif resource.stored == POD and admission.subresource in _PARTS_OF_PODS:
+        _check_pod(state, admission, item)
+    elif resource.key in _TEMPLATES and not admission.subresource:
+        template: Json = item
+        for step in _TEMPLATES[resource.key]:
+            template = template.get(step) or {}
+        policy = _policy(state, admission)
+        if template.get("spec"):
+            _warn(admission, policy, PodView(template.get("metadata") or {}, template["spec"]))
+
+
+def _policy(state: ApiState, admission: AdmittedWrite) -> SecurityPolicy:
+    """The policy of the namespace of a write."""
+    found = state.storage.find(NAMESPACE, "", admission.call.route.namespace)
+    labels = found.item["metadata"].get("labels") if found is not None else None
+    return policy_of(labels or {})[0]
+
+
+def _check_pod(state: ApiState, admission: AdmittedWrite, item: Json) -> None:
+    policy = _policy(state, admission)
+    if policy == SecurityPolicy() or not _is_significant(item, admission.old):
+        return
+    view = PodView(item["metadata"], item["spec"])
+    found = violations(policy.enforce, view)
+    if found:
+        text = f'violates PodSecurity "{policy.enforce}": {described(found)}'
+        raise failures.forbidden("", "pods", item["metadata"].get("name", ""), text)
+    _warn(admission, policy, view)
+
+
+def _warn(admission: AdmittedWrite, policy: SecurityPolicy, view: PodView) -> None:
+    found = violations(policy.warn, view)
+    if found:
+        text = f'would violate PodSecurity "{policy.warn}": {described(found)}'
+        admission.call.warnings.append(text)
+
+
+def _is_significant(item: Json, old: Json | None) -> bool:
+    """Whether a write changes what the checks read: containers or their images."""
+    if old is None:
+        return True
+    spec, before = item["spec"], old["spec"]
+    for key in ("containers", "initContainers"):
+        images = [each.get("image") for each in spec.get(key) or ()]
+        if images != [each.get("image") for each in before.get(key) or ()]:
+            return True
+    known = {
+        each.get("name"): each.get("image") for each in before.get("ephemeralContainers") or ()
+    }
+    return any(
+        each.get("name") not in known or each.get("image") != known[each.get("name")]
+        for each in spec.get("ephemeralContainers") or ()
+    )
+
+
+def _check_labels(state: ApiState, admission: AdmittedWrite, item: Json) -> None:
+    """Refuse unreadable labels of a namespace; warn of its pods above a new level."""
+    if admission.subresource:
+        return
+    policy, errors = policy_of(item["metadata"].get("labels") or {})
+    old = admission.old
+    before, known = policy_of((old or {}).get("metadata", {}).get("labels") or {})
+    if errors and (old is None or errors != known):
+        causes = [(each.reason, each.message, each.field) for each in errors]
+        raise failures.invalid(NAMESPACE, item["metadata"].get("name", ""), causes)
+    if old is not None and _is_stricter(policy.enforce, before.enforce):
+        found = _existing(state, item["metadata"]["name"], policy.enforce)
+        admission.call.warnings.extend(found)
+
+
+def _is_stricter(level: VersionedLevel, before: VersionedLevel) -> bool:
+    """Whether pods that a level allowed may be above another one."""
+    if level == before or level.level is Level.PRIVILEGED:
+        return False
+    return level.minor != before.minor or level.level > before.level
+
+
+def _existing(state: ApiState, namespace: str, level: VersionedLevel) -> Iterator[str]:
+    """Warnings about the pods of a namespace, grouped by what is found."""
+    pods = _of_different_owners(state.storage.items(POD, namespace))
+    names: dict[str, list[str]] = {}
+    for pod in pods[:_MOST_PODS]:
+        found: list[SecurityFinding] = violations(level, PodView(pod["metadata"], pod["spec"]))
+        if found:
+            reasons = ", ".join(each.reason for each in found)
+            names.setdefault(reasons, []).append(pod["metadata"]["name"])
+    if len(pods) > _MOST_PODS:
+        yield (
+            f"new PodSecurity enforce level only checked against the first {_MOST_PODS} of "
+            f"{len(pods)} existing pods"
+        )
+    if names:
+        yield (
+            f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level '
+            f'"{level}"'
+        )
+    yield from sorted(
+        f"{min(each)}{_others(len(each) - 1)}: {reasons}" for reasons, each in sorted(names.items())
+    )
+
+
+def _others(count: int) -> str:
+    if count == 0:
+        return ""
+    return f" (and {count} other {'pod' if count == 1 else 'pods'})"
+
+
+def _of_different_owners(pods: list[Json]) -> list[Json]:
+    """Pods with the first one of each controller before its others."""
+    first: list[Json] = []
+    others: list[Json] = []
+    seen: set[str] = set()
+    for pod in pods:
+        owners = pod["metadata"].get("ownerReferences") or ()
+        owner = next((each.get("uid", "") for each in owners if each.get("controller")), "")
+        (others if owner and owner in seen else first).append(pod)
+        seen.add(owner)
+    return first + others
