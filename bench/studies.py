@@ -158,6 +158,26 @@ def one_pool_table(found: dict[str, Any]) -> list[str]:
     return lines
 
 
+def reclaim_table(points: list[dict[str, Any]]) -> list[str]:
+    """One row for each lender and limit."""
+    lines = [
+        (
+            "| limit | lender | lent | used by batch | whole use | core hours done | won "
+            "| throttled | evicted per 1,000 core hours | work lost |"
+        ),
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {each['limit_pct']} % | {each['lender']} | {each['lent_pct']:.1f} % "
+        f"| {each['batch_pct']:.1f} % | {each['node_pct']:.1f} % | {each['done_core_h']:,.0f} "
+        f"| {each['won_core_h']:+,.0f} | {each['throttled_s_per_core_h']:,.0f} s/h, "
+        f"{each['throttled_pct']:.1f} % | {each['evicted_per_1000_core_h']:,.0f} "
+        f"| {each['lost_pct']:.1f} % |"
+        for each in points
+    ]
+    return lines
+
+
 def span(seconds: float) -> str:
     """Seconds as a duration with a unit."""
     if seconds < 120:
@@ -165,11 +185,21 @@ def span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def record_reclaim(use: Path | None) -> None:
+    """The reclaim study on the bundled series, and on a day of PlanetLab if there is one."""
+    page = DOCS / "appendix" / "reclaim.md"
+    if use is not None:
+        found = run("reclaim", "--use", str(use), name="reclaim-planetlab")
+        write(page, "reclaim-planetlab", reclaim_table(found["points"]))
+    write(page, "reclaim", reclaim_table(run("reclaim")["points"]))
+
+
 def main() -> None:
     """Run and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="omega, shards, forecast or one-pool")
+    parser.add_argument("--only", default="", help="omega, shards, forecast, one-pool or reclaim")
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
+    parser.add_argument("--use", type=Path, help="a day of PlanetLab, one file per machine")
     options = parser.parse_args()
     if options.only in ("", "omega"):
         points = run("omega")["points"]
@@ -183,6 +213,8 @@ def main() -> None:
         )
     if options.only in ("", "one-pool"):
         write(DOCS / "appendix" / "one-pool.md", "one-pool", one_pool_table(run("one-pool")))
+    if options.only in ("", "reclaim"):
+        record_reclaim(options.use)
 
 
 if __name__ == "__main__":

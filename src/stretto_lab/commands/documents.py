@@ -14,6 +14,7 @@ from stretto_lab.studies.offers.differences import DifferenceFigure
 from stretto_lab.studies.offers.questions import QuestionFigure
 from stretto_lab.studies.omega.shards import ShardPoint, ShardStudy
 from stretto_lab.studies.omega.sweep import OmegaPoint, OmegaStudy
+from stretto_lab.studies.reclaim.sweep import ReclaimPoint, ReclaimStudy
 
 
 class KubeCurve(msgspec.Struct, frozen=True):
@@ -153,6 +154,19 @@ class ShardStudyDocument(msgspec.Struct, frozen=True):
     study: ShardStudy
     #: The runs.
     points: list[ShardPoint]
+    #: Whether the study was interrupted; absent if it was not.
+    partial: bool | UnsetType = UNSET
+
+
+class ReclaimDocument(msgspec.Struct, frozen=True):
+    """Estimators of reclaimed capacity: ``stretto study reclaim``."""
+
+    #: Options of the study.
+    study: ReclaimStudy
+    #: Where the measured use comes from.
+    source: str
+    #: The runs.
+    points: list[ReclaimPoint]
     #: Whether the study was interrupted; absent if it was not.
     partial: bool | UnsetType = UNSET
 

@@ -9,7 +9,7 @@ import click
 from stretto.cli import options
 from stretto.cli.number_lists import counts, seconds
 from stretto.cli.options import ABOVE_0, POSITIVE, SHARE, CommandContext
-from stretto_lab.commands import offer_studies
+from stretto_lab.commands import capacity_studies, offer_studies
 from stretto_lab.commands.results import collect, duration_cells, human_duration, write_plots
 
 if TYPE_CHECKING:
@@ -428,5 +428,6 @@ study.add_command(omega)
 study.add_command(shards)
 study.add_command(forecast)
 study.add_command(one_pool)
+study.add_command(capacity_studies.reclaim)
 study.add_command(offer_studies.offers)
 study.add_command(offer_studies.five_questions)

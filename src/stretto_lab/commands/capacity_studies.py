@@ -1,0 +1,122 @@
+"""``stretto study reclaim``: what estimators of reclaimed capacity win and cost."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from stretto.cli import options
+from stretto.cli.number_lists import counts
+from stretto.cli.options import POSITIVE, CommandContext
+from stretto_lab.commands.results import collect, write_plots
+
+COLUMNS = (
+    "lender",
+    "limit %",
+    "lent %",
+    "batch %",
+    "node %",
+    "core h done",
+    "core h won",
+    "throttled s per core h",
+    "throttled %",
+    "evicted per 1,000 core h",
+    "lost %",
+)
+"""Columns of the table, in the order of the fields of a point."""
+
+
+@dataclass(frozen=True)
+class ReclaimStudyOptions:
+    """Options of ``study reclaim``."""
+
+    #: Folder of measured use; the bundled series without it.
+    use: Path | None
+    #: Nodes.
+    nodes: int
+    #: Cores of a node.
+    cores: int
+    #: Hours after the warm-up.
+    hours: float
+    #: Percent of the cores that online pods may request.
+    requested: int
+    #: Percents up to which batch tasks may fill a node, separated by commas.
+    limits: str
+
+
+@options.command(
+    "reclaim",
+    ReclaimStudyOptions,
+    example="""
+        stretto study reclaim --out out --json out/reclaim.json
+        stretto study reclaim --use planetlab/20110303 --limits 80
+    """,
+    out=True,
+)
+@click.option(
+    "--use",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of measured CPU use, one file per machine.  [default: bundled series]",
+)
+@click.option("--nodes", type=POSITIVE, default=20, show_default=True, help="Nodes.")
+@click.option(
+    "--cores",
+    type=options.WholeRange(16, 1024),
+    default=32,
+    show_default=True,
+    help="Cores of a node.",
+)
+@click.option(
+    "--hours",
+    type=options.FiniteRange(0.1, 720),
+    default=48.0,
+    show_default=True,
+    help="Hours after the warm-up of 24 hours.",
+)
+@click.option(
+    "--requested",
+    type=options.WholeRange(1, 100),
+    default=90,
+    show_default=True,
+    help="Percent of the cores that online pods request.",
+)
+@click.option(
+    "--limits",
+    default="65,100",
+    show_default=True,
+    metavar="PERCENT,...",
+    help="Use of a node up to which batch may fill it.",
+)
+def reclaim(common: CommandContext, opts: ReclaimStudyOptions) -> None:
+    """Compare the estimators of reclaimed capacity on measured CPU use.
+
+    Online pods with the sizes of Azure VMs repeat the use of measured machines; batch tasks run on
+    what each estimator lends. docs/appendix/reclaim.md explains the figures. Ctrl-C reports the
+    runs that are done.
+    """
+    import msgspec
+
+    from stretto.inputs.traces.measured_use import load_measured_use, read_use
+    from stretto.sim.plots.figures import check_plots
+    from stretto_lab.studies.reclaim.sweep import ReclaimStudy, reclaim_plots, reclaim_points
+
+    limits = counts("--limits", opts.limits)
+    study = ReclaimStudy(opts.nodes, opts.cores, opts.hours, opts.requested, limits, common.seed)
+    use = load_measured_use() if opts.use is None else read_use(opts.use)
+    if common.out is not None:
+        check_plots()
+    with common.console.progress("reclaim", study.runs) as bar:
+        points, interrupted = collect(reclaim_points(study, use), bar)
+    common.console.table(COLUMNS, [msgspec.structs.astuple(each) for each in points])
+    found: dict[str, object] = {
+        "study": msgspec.to_builtins(study),
+        "source": use.source,
+        "points": msgspec.to_builtins(points),
+    }
+    common.console.json(
+        "stretto.study.reclaim/v1", found | ({"partial": True} if interrupted else {})
+    )
+    if common.out is not None:
+        write_plots(common, reclaim_plots(points))
+    if interrupted:
+        raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""The estimators of reclaimed capacity, compared on measured CPU use."""

@@ -1,0 +1,113 @@
+"""Online pods of one node over time: sizes and lifetimes of Azure VMs, use of measured machines.
+
+A pod requests all CPUs of its VM, and uses the share of them that a measured machine used, from a
+drawn moment of its series on. A node is filled by requests; a pod that ends is replaced.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from stretto.inputs.traces.measured_use import FULL, STEP_S, MeasuredUse
+from stretto.inputs.traces.one_pool import VmDay
+
+MILLI: Final = 1000
+"""Milli-CPU per core."""
+
+
+class OnlinePod(msgspec.Struct, eq=False, gc=False):
+    """A pod that runs."""
+
+    #: Identity on its node.
+    uid: str
+    #: Requested milli-CPU.
+    request: int
+    #: Steps since it was created.
+    age: int
+    #: Steps until it ends.
+    left: int
+    #: The series of the machine whose use it repeats.
+    series: Sequence[int]
+    #: Its first sample.
+    offset: int
+
+    def use(self) -> int:
+        """Milli-CPU in use in the present step."""
+        sample = self.series[(self.offset + self.age) % len(self.series)]
+        return self.request * sample // FULL
+
+
+class VmKind(NamedTuple):
+    """A size and a lifetime of the trace."""
+
+    #: Cores.
+    cores: int
+    #: Lifetime in steps.
+    steps: int
+
+
+class OnlineSource:
+    """Draws pods."""
+
+    def __init__(self, vms: VmDay, use: MeasuredUse, draw: np.random.Generator) -> None:
+        """Draw sizes and lifetimes as often as they are in the trace, and any series."""
+        counts: dict[VmKind, int] = {}
+        for flat in vms.bins:
+            for shape, life, count in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+                steps = max(1, round(vms.lifetimes_s[life] / STEP_S))
+                kind = VmKind(vms.shapes[shape][0], steps)
+                counts[kind] = counts.get(kind, 0) + count
+        self._kinds = list(counts)
+        arrivals = np.array(list(counts.values()), np.float64)
+        present = arrivals * [kind.steps for kind in self._kinds]
+        self._arrivals, self._present = arrivals / arrivals.sum(), present / present.sum()
+        self._series = list(use.cpu.values())
+        self._draw = draw
+        self._made = 0
+
+    def arrival(self) -> OnlinePod:
+        """A pod that starts now."""
+        return self._pod(self._kinds[int(self._draw.choice(len(self._kinds), p=self._arrivals))], 0)
+
+    def resident(self) -> OnlinePod:
+        """A pod that has been running for a part of its lifetime."""
+        kind = self._kinds[int(self._draw.choice(len(self._kinds), p=self._present))]
+        return self._pod(kind, int(self._draw.integers(kind.steps)))
+
+    def _pod(self, kind: VmKind, age: int) -> OnlinePod:
+        self._made += 1
+        series = self._series[int(self._draw.integers(len(self._series)))]
+        offset = int(self._draw.integers(len(series)))
+        uid = f"online-{self._made}"
+        return OnlinePod(uid, kind.cores * MILLI, age, kind.steps - age, series, offset)
+
+
+def online_steps(
+    source: OnlineSource, milli: int, steps: int
+) -> Iterator[tuple[tuple[str, int, int, int], ...]]:
+    """The pods of a node in each step: uid, requested milli-CPU, used milli-CPU, age in steps.
+
+    Args:
+        source: draws the pods.
+        milli: milli-CPU that pods may request together.
+        steps: number of steps.
+    """
+    running: list[OnlinePod] = []
+    _fill(running, milli, source.resident)
+    for _ in range(steps):
+        yield tuple((pod.uid, pod.request, pod.use(), pod.age) for pod in running)
+        for pod in running:
+            pod.age += 1
+            pod.left -= 1
+        running = [pod for pod in running if pod.left > 0]
+        _fill(running, milli, source.arrival)
+
+
+def _fill(running: list[OnlinePod], milli: int, drawn: Callable[[], OnlinePod]) -> None:
+    """Add pods until the next one does not fit."""
+    free = milli - sum(pod.request for pod in running)
+    while (pod := drawn()).request <= free:
+        running.append(pod)
+        free -= pod.request
