@@ -162,13 +162,13 @@ def reclaim_table(points: list[dict[str, Any]]) -> list[str]:
     """One row for each lender and limit."""
     lines = [
         (
-            "| limit | lender | lent | used by batch | whole use | core hours done | won "
+            "| limit | lender | loaned | used by batch | whole use | core hours done | won "
             "| throttled | evicted per 1,000 core hours | work lost |"
         ),
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
-        f"| {each['limit_pct']} % | {each['lender']} | {each['lent_pct']:.1f} % "
+        f"| {each['limit_pct']} % | {each['lender']} | {each['loaned_pct']:.1f} % "
         f"| {each['batch_pct']:.1f} % | {each['node_pct']:.1f} % | {each['done_core_h']:,.0f} "
         f"| {each['won_core_h']:+,.0f} | {each['throttled_s_per_core_h']:,.0f} s/h, "
         f"{each['throttled_pct']:.1f} % | {each['evicted_per_1000_core_h']:,.0f} "

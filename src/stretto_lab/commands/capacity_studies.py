@@ -1,4 +1,4 @@
-"""``stretto study reclaim``: what estimators of reclaimed capacity win and cost."""
+"""``stretto study one-pool`` and ``stretto study reclaim``: what a shared pool wins and costs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,12 @@ import click
 from stretto.cli import options
 from stretto.cli.number_lists import counts
 from stretto.cli.options import POSITIVE, CommandContext
-from stretto_lab.commands.results import collect, write_plots
+from stretto_lab.commands.results import collect, show_records, write_plots
 
 COLUMNS = (
     "lender",
     "limit %",
-    "lent %",
+    "loaned %",
     "batch %",
     "node %",
     "core h done",
@@ -24,6 +24,65 @@ COLUMNS = (
     "lost %",
 )
 """Columns of the table, in the order of the fields of a point."""
+
+
+@dataclass(frozen=True)
+class OnePoolOptions:
+    """Options of ``study one-pool``."""
+
+    #: Machines.
+    nodes: int
+    #: Measured hours, after the warm-up.
+    hours: float
+
+
+@options.command(
+    "one-pool",
+    OnePoolOptions,
+    example="""
+        stretto study one-pool --out out --json out/one-pool.json
+        stretto study one-pool --nodes 200
+    """,
+    out=True,
+)
+@click.option(
+    "--nodes",
+    type=options.WholeRange(20, 20_000),
+    default=2000,
+    show_default=True,
+    help="Machines.",
+)
+@click.option(
+    "--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True, help="Hours."
+)
+def one_pool(common: CommandContext, opts: OnePoolOptions) -> None:
+    """Compare one pool for services, training and batch with two separate pools.
+
+    One day with real arrivals of Azure VMs and Philly jobs, and services with a daily load curve,
+    on the real queues, preemption and reclaim. docs/appendix/one-pool.md explains the figures.
+    """
+    import msgspec
+
+    from stretto.sim.plots.figures import check_plots
+    from stretto_lab.studies.one_pool.report import OnePoolStudy, one_pool_plots, run_one_pool
+
+    wanted = OnePoolStudy(opts.nodes, opts.hours, common.seed)
+    if common.out is not None:
+        check_plots()
+    with common.console.progress("one pool", 3) as bar:
+        found = run_one_pool(wanted, bar.update)
+    common.console.table(
+        ["pool", "CPU mean %", "CPU peak %", "GPU mean %", "GPU peak %"],
+        [
+            (e.name, e.mean_cpu_pct, e.peak_cpu_pct, e.mean_gpu_pct, e.peak_gpu_pct)
+            for e in found.pools
+        ],
+    )
+    for pool in found.pools:
+        show_records(common, [msgspec.structs.asdict(each) for each in pool.queues], pool.name)
+    common.console.json("stretto.study.one-pool/v1", msgspec.to_builtins(found))
+    if common.out is not None:
+        write_plots(common, one_pool_plots(found))
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,14 @@ def duration_cells(fields: dict[str, object]) -> tuple[list[str], list[object]]:
     return names, cells
 
 
+def show_records(
+    common: CommandContext, records: list[dict[str, object]], title: str | None = None
+) -> None:
+    """Show records as a table with readable durations."""
+    rows = [duration_cells(each) for each in records]
+    common.console.table(rows[0][0], [cells for _, cells in rows], *([title] if title else []))
+
+
 def collect(results: Iterable[T], progress: Progress) -> tuple[list[T], bool]:
     """Collect results until the end or Ctrl-C; the flag is True if Ctrl-C ended the loop.
 

@@ -10,7 +10,7 @@ from stretto.cli import options
 from stretto.cli.number_lists import counts, seconds
 from stretto.cli.options import ABOVE_0, POSITIVE, SHARE, CommandContext
 from stretto_lab.commands import capacity_studies, offer_studies
-from stretto_lab.commands.results import collect, duration_cells, human_duration, write_plots
+from stretto_lab.commands.results import collect, human_duration, show_records, write_plots
 
 if TYPE_CHECKING:
     from stretto_lab.studies.omega.sweep import OmegaPoint
@@ -298,69 +298,12 @@ def forecast(common: CommandContext, opts: ForecastOptions) -> None:
         with common.console.progress(f"{each.queue}, {each.run_times}", opts.samples) as bar:
             found.append(study_forecast(jobs, each, bar.update))
     reports = [msgspec.structs.asdict(report) for report, _ in found]
-    _show_records(common, reports)
+    show_records(common, reports)
     points = [msgspec.to_builtins(points) for _, points in found]
     whole = [{**report, "points": each} for report, each in zip(reports, points, strict=True)]
     common.console.json("stretto.study.forecast/v1", {"reports": whole})
     if common.out is not None:
         write_plots(common, forecast_plot(found))
-
-
-@dataclass(frozen=True)
-class OnePoolOptions:
-    """Options of ``study one-pool``."""
-
-    #: Machines.
-    nodes: int
-    #: Measured hours, after the warm-up.
-    hours: float
-
-
-@options.command(
-    "one-pool",
-    OnePoolOptions,
-    example="""
-        stretto study one-pool --out out --json out/one-pool.json
-        stretto study one-pool --nodes 200
-    """,
-    out=True,
-)
-@click.option(
-    "--nodes",
-    type=options.WholeRange(20, 20_000),
-    default=2000,
-    show_default=True,
-    help="Machines.",
-)
-@click.option(
-    "--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True, help="Hours."
-)
-def one_pool(common: CommandContext, opts: OnePoolOptions) -> None:
-    """Compare one pool for services, training and batch with two separate pools.
-
-    One day with real arrivals of Azure VMs and Philly jobs, and services with a daily load curve,
-    on the real queues, preemption and reclaim. docs/appendix/one-pool.md explains the figures.
-    """
-    import msgspec
-
-    from stretto_lab.studies.one_pool.report import OnePoolStudy, one_pool_plots, run_one_pool
-
-    wanted = OnePoolStudy(opts.nodes, opts.hours, common.seed)
-    _check_plots(common)
-    with common.console.progress("one pool", 3) as bar:
-        found = run_one_pool(wanted, bar.update)
-    common.console.table(
-        ["pool", "CPU mean %", "CPU peak %", "GPU mean %", "GPU peak %"],
-        [
-            (e.name, e.mean_cpu_pct, e.peak_cpu_pct, e.mean_gpu_pct, e.peak_gpu_pct)
-            for e in found.pools
-        ],
-    )
-    for pool in found.pools:
-        _show_records(common, [msgspec.structs.asdict(each) for each in pool.queues], pool.name)
-    common.console.json("stretto.study.one-pool/v1", msgspec.to_builtins(found))
-    if common.out is not None:
-        write_plots(common, one_pool_plots(found))
 
 
 def _show_omega(common: CommandContext, points: "list[OmegaPoint]") -> None:
@@ -405,14 +348,6 @@ def _check_plots(common: CommandContext) -> None:
         check_plots()
 
 
-def _show_records(
-    common: CommandContext, records: list[dict[str, object]], title: str | None = None
-) -> None:
-    """Show records as a table with readable durations."""
-    rows = [duration_cells(each) for each in records]
-    common.console.table(rows[0][0], [cells for _, cells in rows], *([title] if title else []))
-
-
 def _partial(*, interrupted: bool) -> dict[str, bool]:
     """The member that marks partial results."""
     return {"partial": True} if interrupted else {}
@@ -427,7 +362,7 @@ def _end(*, interrupted: bool) -> None:
 study.add_command(omega)
 study.add_command(shards)
 study.add_command(forecast)
-study.add_command(one_pool)
+study.add_command(capacity_studies.one_pool)
 study.add_command(capacity_studies.reclaim)
 study.add_command(offer_studies.offers)
 study.add_command(offer_studies.five_questions)

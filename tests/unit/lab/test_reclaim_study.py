@@ -4,7 +4,7 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.framework.profile.capacity.reclaim import Estimator
-from stretto.inputs.traces.measured_use import MeasuredUse, load_measured_use
+from stretto.inputs.traces.measured_use import UseTrace, load_measured_use
 from stretto_lab.studies.reclaim.sweep import (
     ReclaimPoint,
     ReclaimStudy,
@@ -14,7 +14,7 @@ from stretto_lab.studies.reclaim.sweep import (
 from stretto_lab.studies.reclaim.tasks import BatchFigures, BatchNode
 
 SMALL = ReclaimStudy(nodes=1, cores=16, hours=2.0)
-IDLE = MeasuredUse("made", "none", {"a": (0,) * 12})
+IDLE = UseTrace("made", "none", {"a": (0,) * 12})
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +42,9 @@ def test_the_figure_has_a_panel_for_each_limit(points: list[ReclaimPoint]) -> No
 
 def test_idle_pods_lend_what_they_request_except_to_the_careful() -> None:
     found = {each.lender: each for each in reclaim_points(SMALL, IDLE) if each.limit_pct == 100}
-    assert found["hindsight"].lent_pct == 100
-    assert found["requests"].lent_pct < found["batch"].lent_pct < found["canonical"].lent_pct
-    assert all(each.throttled_pct == 0 for each in found.values() if each.lent_pct <= 100)
+    assert found["hindsight"].loaned_pct == 100
+    assert found["requests"].loaned_pct < found["batch"].loaned_pct < found["canonical"].loaned_pct
+    assert all(each.throttled_pct == 0 for each in found.values() if each.loaned_pct <= 100)
 
 
 def test_tasks_that_share_cores_are_throttled_and_lose_nothing() -> None:

@@ -28,7 +28,7 @@ LEAST: Final = 12
 _MOST_FILES: Final = 100_000
 
 
-class MeasuredUse(msgspec.Struct, frozen=True):
+class UseTrace(msgspec.Struct, frozen=True):
     """Series of measurements."""
 
     #: Where they come from.
@@ -41,7 +41,7 @@ class MeasuredUse(msgspec.Struct, frozen=True):
     requests: dict[str, tuple[int, ...]] = {}
 
 
-def load_measured_use() -> MeasuredUse:
+def load_measured_use() -> UseTrace:
     """The series that ship with the package.
 
     Raises:
@@ -49,12 +49,12 @@ def load_measured_use() -> MeasuredUse:
     """
     raw = files("stretto.inputs").joinpath(SERIES_FILE).read_bytes()
     try:
-        return msgspec.json.decode(raw, type=MeasuredUse)
+        return msgspec.json.decode(raw, type=UseTrace)
     except msgspec.DecodeError as error:
         raise InputError(SERIES_FILE, str(error), "the figures of this version") from error
 
 
-def read_use(folder: Path) -> MeasuredUse:
+def read_use(folder: Path) -> UseTrace:
     """The series of a folder with one file per machine, also in sub-folders.
 
     Raises:
@@ -71,7 +71,7 @@ def read_use(folder: Path) -> MeasuredUse:
     if len(paths) > _MOST_FILES:
         raise InputError(str(folder), len(paths), f"at most {_MOST_FILES:,} files")
     cpu = {str(path.relative_to(folder)): _series(path) for path in paths}
-    return MeasuredUse(str(folder), "as stated by its source", cpu)
+    return UseTrace(folder.resolve().name, "as stated by its source", cpu)
 
 
 def _series(path: Path) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from stretto.inputs.traces.measured_use import FULL, STEP_S, MeasuredUse
+from stretto.inputs.traces.measured_use import FULL, STEP_S, UseTrace
 from stretto.inputs.traces.one_pool import VmDay
 
 MILLI: Final = 1000
@@ -51,7 +51,7 @@ class VmKind(NamedTuple):
 class OnlineSource:
     """Draws pods."""
 
-    def __init__(self, vms: VmDay, use: MeasuredUse, draw: np.random.Generator) -> None:
+    def __init__(self, vms: VmDay, use: UseTrace, draw: np.random.Generator) -> None:
         """Draw sizes and lifetimes as often as they are in the trace, and any series."""
         counts: dict[VmKind, int] = {}
         for flat in vms.bins:

@@ -20,7 +20,7 @@ from stretto.capacity.reclaim.estimators import (
     estimator,
 )
 from stretto.framework.profile.capacity.reclaim import Estimator, ReclaimRules
-from stretto.inputs.traces.measured_use import STEP_S, MeasuredUse
+from stretto.inputs.traces.measured_use import STEP_S, UseTrace
 from stretto.inputs.traces.one_pool import load_arrivals
 from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_panels
 from stretto_lab.studies.reclaim.online import MILLI, OnlineSource, online_steps
@@ -71,7 +71,7 @@ class ReclaimPoint(msgspec.Struct, frozen=True):
     #: Percent of a node up to which batch tasks may fill it.
     limit_pct: int
     #: Mean headroom in percent of all cores.
-    lent_pct: float
+    loaned_pct: float
     #: Mean use of batch tasks in percent of all cores.
     batch_pct: float
     #: Mean use of all pods in percent of all cores.
@@ -90,7 +90,7 @@ class ReclaimPoint(msgspec.Struct, frozen=True):
     lost_pct: float
 
 
-def reclaim_points(study: ReclaimStudy, use: MeasuredUse) -> Iterator[ReclaimPoint]:
+def reclaim_points(study: ReclaimStudy, use: UseTrace) -> Iterator[ReclaimPoint]:
     """Run every lender at every limit; ``requests`` first."""
     rng = Rng(study.seed).child("reclaim")
     arrivals, milli = load_arrivals(), study.cores * MILLI
@@ -181,7 +181,7 @@ def _point(
     return ReclaimPoint(
         lender=lender,
         limit_pct=limit,
-        lent_pct=round(100 * figures.lent / whole, 1),
+        loaned_pct=round(100 * figures.loaned / whole, 1),
         batch_pct=round(batch, 1),
         node_pct=round(100 * owned / cores + batch, 1),
         done_core_h=round(done_h, 1),

@@ -31,7 +31,7 @@ class BatchFigures(msgspec.Struct):
     """Sums over steps and nodes, in steps of one core or task."""
 
     #: Headroom that the estimator stated.
-    lent: float = 0.0
+    loaned: float = 0.0
     #: Time of tasks that ran or were throttled.
     present: float = 0.0
     #: Cores that tasks used.
@@ -88,7 +88,7 @@ class BatchNode:
         figures.done += TASK_STEPS * sum(left <= 0 for left in self._left)
         self._left = [left for left in self._left if left > 0]
         figures.steps += 1
-        figures.lent += headroom / MILLI
+        figures.loaned += headroom / MILLI
         figures.present += count
         figures.used += self.used
         figures.throttled += count - self.used
