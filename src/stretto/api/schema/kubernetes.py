@@ -1,6 +1,7 @@
-"""The types and resources of Kubernetes 1.36, from the data file beside this module.
+"""The types and resources of Kubernetes 1.36, from the data files beside this module.
 
-``scripts/kube_schema`` derives the file from the Go types and from a server's OpenAPI documents.
+``scripts/kube_schema`` derives the large file from the Go types and from a server's OpenAPI
+documents; the types of metrics.k8s.io, which a server of its own serves, are in the small one.
 Structs are built when they are first used.
 """
 
@@ -8,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from stretto.api.schema.types import RAW, FieldType, Form, Merge, StructType, ValueType
 
-_DATA: Final = "data/kubernetes.jsonl"
+_DATA: Final = ("data/kubernetes.jsonl", "data/metrics.jsonl")
 _FORMS: Final = {form.value: form for form in Form} | {
     "raw": Form.ANY,
     "json": Form.ANY,
@@ -72,7 +74,7 @@ class KubernetesResource:
 
 @dataclass(frozen=True)
 class _Data:
-    """The lines of the file."""
+    """The lines of the files."""
 
     #: Fields by type.
     types: Mapping[str, list[list[Any]]]
@@ -87,8 +89,9 @@ def _data() -> _Data:
     types: dict[str, list[list[Any]]] = {}
     kinds: dict[tuple[str, str, str], str] = {}
     found: list[KubernetesResource] = []
-    text = resources.files("stretto.api.schema").joinpath(_DATA).read_bytes()
-    for line in text.splitlines():
+    folder = resources.files("stretto.api.schema")
+    texts = (folder.joinpath(each).read_bytes() for each in _DATA)
+    for line in chain.from_iterable(text.splitlines() for text in texts):
         word, *parts = msgspec.json.decode(line)
         if word == "type":
             types[parts[0]] = parts[1]

@@ -1,8 +1,8 @@
 """The resources that a server serves: those of Kubernetes and those of CRDs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from stretto.api.schema.kubernetes import (
     ResourceFacts,
@@ -26,6 +26,18 @@ _STORED_AS: Final = {
 """Resources that share the objects of another version."""
 
 
+class ComputedObjects(Protocol):
+    """The objects of a resource that no store holds: they are computed for each request."""
+
+    def get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """An object without kind and version; ``None`` if there is none."""
+        ...
+
+    def list(self, namespace: str) -> Sequence[Mapping[str, Any]]:
+        """The objects of a namespace, or of all for an empty name, in the order of their names."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class ServedResource:
     """One resource in one version."""
@@ -42,6 +54,8 @@ class ServedResource:
     definition: Any = None
     #: Further facts of a custom resource's version.
     version: Mapping[str, Any] = field(default_factory=dict)
+    #: Computes its objects; ``None`` where the store holds them.
+    computed: ComputedObjects | None = None
 
     @property
     def group(self) -> str:
@@ -109,6 +123,11 @@ class ResourceTable:
     def has_group(self, group: str, version: str) -> bool:
         """Whether a version of a group is served."""
         return any((each.kind.group, each.kind.version) == (group, version) for each in self.all())
+
+    def add_computed(self, resources: Iterable[ServedResource]) -> None:
+        """Serve further resources, whose objects are computed."""
+        self._built_in |= {_key(each): each for each in resources}
+        self._derived.clear()
 
     def replace_custom(self, resources: Iterable[ServedResource]) -> None:
         """Replace the resources of definitions."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from stretto.api.wire.kinds import NAMESPACE, NODE
 from stretto.base.clock import Clock
-from stretto.capacity.scaling.controller import ScalingController
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.reconcile.loop import ReconcileLoop
@@ -13,6 +12,7 @@ from stretto.stores.store import Store
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer
 from stretto.web.local.controllers import local_controllers
+from stretto.web.local.scaling import scaling_controllers
 from stretto.web.local.store import AdmittingStore
 from stretto.workloads.cluster import LocalCluster
 
@@ -61,7 +61,7 @@ class LocalClusterProcess:
         cluster = LocalCluster(cache, self._clock)
         state = self._server.state
         self._loop.add_controllers(local_controllers(cluster, state, client, authority))
-        self._loop.add_controllers([ScalingController(cache, self._clock)])
+        self._loop.add_controllers(scaling_controllers(cache, cluster, self._clock, state))
 
     def step(self) -> bool:
         """Move all parts a little; whether there may be more to do at once."""

@@ -1,58 +1,13 @@
 """A local cluster: workloads over the API become pods, and what is deleted ends."""
 
-import json
-from typing import Any
-
 import pytest
 
-from stretto.base.clock import ManualClock
-from stretto.base.rng import Rng
-from stretto.stores.embedded.memory import MemoryStore
-from stretto.web.api.message import ApiRequest, ApiResponse
-from stretto.web.api.server import ApiServer, ApiSettings
-from stretto.web.local.cluster import LocalClusterProcess, LocalParts
-
-PODS = "/api/v1/namespaces/shop/pods"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
-
-
-class Cluster:
-    def __init__(self) -> None:
-        self.clock = ManualClock(1_790_000_000.0)
-        store = MemoryStore(self.clock, Rng(1))
-        self.server = ApiServer(store, ApiSettings(self.clock, Rng(2)))
-        self.process = LocalClusterProcess(self.server, store, self.clock, LocalParts())
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
-        self.send("POST", "/api/v1/namespaces", namespace)
-
-    def send(self, method: str, target: str, body: Any = None) -> Any:
-        headers = {"content-type": "application/json"}
-        data = b"" if body is None else json.dumps(body).encode()
-        answer = self.server.handle(ApiRequest(method, target, headers, data))
-        assert isinstance(answer, ApiResponse)
-        return json.loads(answer.body)
-
-    def settle(self) -> None:
-        for _ in range(10):
-            self.process.step()
-            self.clock.advance(0.5)
+from tests.unit.web.local.clusters import DEPLOYMENTS, PODS, Cluster, deployment
 
 
 @pytest.fixture
 def cluster() -> Cluster:
     return Cluster()
-
-
-def deployment(replicas: int) -> dict[str, Any]:
-    labels = {"app": "web"}
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": spec,
-    }
 
 
 def test_a_deployment_gets_pods_with_the_defaults_of_the_api(cluster: Cluster) -> None:

@@ -16,6 +16,7 @@ from stretto.web.api.admission.objects import (
 from stretto.web.api.admission.pods import change_pod
 from stretto.web.api.admission.quotas import charge_quotas
 from stretto.web.api.admission.security import secure_pods
+from stretto.web.api.admission.use import check_use
 from stretto.web.api.state import Admit
 
 MUTATING: Final[tuple[Admit, ...]] = (
@@ -29,7 +30,7 @@ MUTATING: Final[tuple[Admit, ...]] = (
     taint_node,
 )
 """Admission that changes objects."""
-VALIDATING: Final[tuple[Admit, ...]] = (check_limits, secure_pods, check_class)
+VALIDATING: Final[tuple[Admit, ...]] = (check_limits, secure_pods, check_class, check_use)
 """Admission that only refuses."""
 CHARGING: Final[tuple[Admit, ...]] = (charge_quotas,)
 """Admission that comes after all that refuses."""

@@ -94,7 +94,8 @@ def _resource(each: ServedResource) -> Json:
         entry["shortNames"] = list(facts.short)
     if facts.categories:
         entry["categories"] = list(facts.categories)
-    if "list" in facts.verbs and each.key != ("", "ComponentStatus"):
+    is_stored = each.computed is None and each.key != ("", "ComponentStatus")
+    if "list" in facts.verbs and is_stored:
         entry["storageVersionHash"] = storage_hash(each)
     return entry
 

@@ -26,6 +26,7 @@ _PREFIXES: Final = {
     "meta/": "io.k8s.apimachinery.pkg.apis.",
     "apiextensions/": "io.k8s.apiextensions-apiserver.pkg.apis.",
     "apiregistration/": "io.k8s.kube-aggregator.pkg.apis.",
+    "metrics/": "io.k8s.metrics.pkg.apis.",
 }
 _SCALARS: Final[dict[Form, Json]] = {
     Form.STRING: {"type": "string"},

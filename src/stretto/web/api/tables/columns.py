@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from stretto.web.api.resources import ServedResource
-from stretto.web.api.tables import cluster, core, pods, workloads
+from stretto.web.api.tables import cluster, core, metrics, pods, workloads
 from stretto.web.api.tables.layouts import LAYOUTS
 
 Json = dict[str, Any]
@@ -80,6 +80,8 @@ _CELLS: Final[Mapping[tuple[str, str], Cells]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): workloads.autoscaler,
     ("autoscaling", "Scale"): workloads.scale,
     ("policy", "PodDisruptionBudget"): workloads.budget,
+    ("metrics.k8s.io", "NodeMetrics"): metrics.node_metrics,
+    ("metrics.k8s.io", "PodMetrics"): metrics.pod_metrics,
     ("apiregistration.k8s.io", "APIService"): cluster.api_service,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): cluster.binding,
     ("rbac.authorization.k8s.io", "RoleBinding"): cluster.binding,

@@ -67,6 +67,8 @@ _OTHERS: Final = {
     ("certificates.k8s.io", "CertificateSigningRequest"): (
         "Age, SignerName, Requestor, RequestedDuration, Condition"
     ),
+    ("metrics.k8s.io", "NodeMetrics"): "CPU, Memory, Window",
+    ("metrics.k8s.io", "PodMetrics"): "CPU, Memory, Window",
     ("networking.k8s.io", "IngressClass"): "Controller, Parameters, Age",
     ("networking.k8s.io", "Ingress"): "Class, Hosts, Address, Ports, Age",
     ("networking.k8s.io", "IPAddress"): "ParentRef",

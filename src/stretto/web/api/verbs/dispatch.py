@@ -10,10 +10,8 @@ from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.table import subresource
 from stretto.web.api.verbs.delete import delete_collection
-from stretto.web.api.verbs.get import get
-from stretto.web.api.verbs.lists import lists
+from stretto.web.api.verbs.reads import READS, read
 from stretto.web.api.verbs.table import WRITES
-from stretto.web.api.verbs.watch import watch
 
 _DEPRECATED: Final = {
     ("", "Endpoints"): (
@@ -45,12 +43,8 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
         raise failures.no_method()
     if verb == "create" and route.name:
         raise failures.no_method()
-    if verb == "watch":
-        return watch(state, call)
-    if verb == "list":
-        return lists(state, call, snapshots)
-    if verb == "get":
-        return get(state, call)
+    if verb in READS:
+        return read(state, call, snapshots)
     if verb == "deletecollection":
         return delete_collection(state, call, snapshots)
     handler = WRITES.get(verb)

@@ -43,14 +43,22 @@ def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted)
     if accepted == PLAIN and is_canonical(call.resource):
         return _copied(call, page)
     found = [shape(call, rendered(each)) for each in page.records]
+    return items_answer(state, call, (found, page.metadata), accepted)
+
+
+def items_answer(
+    state: ApiState, call: Call, content: tuple[list[Json], Json], accepted: Accepted
+) -> ApiResponse:
+    """Objects and the metadata of their list in the form that the client accepts."""
+    found, metadata = content
     if accepted.form == "Table":
-        table = table_of(state, call, found, page.metadata, accepted)
+        table = table_of(state, call, found, metadata, accepted)
         return encoded(table, accepted, 200, call.warnings)
     if accepted.form == "PartialObjectMetadataList":
         body = {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{accepted.version}",
-            "metadata": page.metadata,
+            "metadata": metadata,
             "items": [metadata_only(each, accepted) for each in found] or None,
         }
         return encoded(body, accepted, 200, call.warnings)
@@ -61,7 +69,7 @@ def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted)
     body = {
         "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
         "apiVersion": kind.api_version,
-        "metadata": page.metadata,
+        "metadata": metadata,
         "items": found,
     }
     return encoded(body, accepted, 200, call.warnings)

@@ -1,0 +1,38 @@
+"""GET of resources whose objects are computed: they have no versions, no pages and no watches."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from stretto.web.api.call import Call
+from stretto.web.api.failures import not_found
+from stretto.web.api.message import ApiResponse
+from stretto.web.api.resources import ComputedObjects
+from stretto.web.api.selection.options import selection_of
+from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
+from stretto.web.api.verbs.pages import items_answer
+
+Json = dict[str, Any]
+
+
+def computed(state: ApiState, call: Call, objects: ComputedObjects) -> ApiResponse:
+    """Read one object, or those that a selection selects.
+
+    Raises:
+        ApiError: there is none of the name, or an option is malformed.
+    """
+    route = call.route
+    if call.verb == "get":
+        found = objects.get(route.namespace, route.name)
+        if found is None:
+            raise not_found(call.resource.group, call.resource.resource, route.name)
+        return answer(state, call, _item(call, found))
+    selection = selection_of(call)
+    items = [_item(call, each) for each in objects.list(route.namespace)]
+    selected = [each for each in items if selection.matches(each)]
+    return items_answer(state, call, (selected, {}), accept(call, LIST_FORMS))
+
+
+def _item(call: Call, found: Mapping[str, Any]) -> Json:
+    kind = call.resource.kind
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **found}

@@ -1,0 +1,66 @@
+"""metrics.k8s.io of a local cluster: what its simulated nodes and pods use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.schema.kubernetes import ResourceFacts, struct_of_kind
+from stretto.api.types.metrics import NodeMetrics, PodMetrics
+from stretto.api.wire.kinds import Kind
+from stretto.capacity.load.estimate import DEFAULT_FACTORS, estimate
+from stretto.web.api.resources import ServedResource
+from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.use.simulated import SimulatedUse
+
+Measured = NodeMetrics | PodMetrics
+
+_GROUP: Final = "metrics.k8s.io"
+_NODES: Final = Kind(_GROUP, "v1beta1", "NodeMetrics", "nodes", namespaced=False)
+_PODS: Final = Kind(_GROUP, "v1beta1", "PodMetrics", "pods")
+_VERBS: Final = ("get", "list")
+
+
+@dataclass(frozen=True)
+class MeasuredObjects:
+    """Measurements as objects of the API."""
+
+    #: The measurement of a namespace and a name; ``None`` if there is none.
+    one: Callable[[str, str], Measured | None]
+    #: The measurements of a namespace; an empty name means all.
+    some: Callable[[str], Sequence[Measured]]
+
+    def get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """An object; ``None`` if nothing of the name is measured."""
+        found = self.one(namespace, name)
+        return None if found is None else _builtins(found)
+
+    def list(self, namespace: str) -> list[Mapping[str, Any]]:
+        """The objects of a namespace, or of all."""
+        return [_builtins(each) for each in self.some(namespace)]
+
+
+def simulated_use(cluster: LocalCluster) -> SimulatedUse:
+    """The use of a cluster: what is stated, otherwise the estimate of load-aware scheduling."""
+    return SimulatedUse(cluster, partial(estimate, factors=DEFAULT_FACTORS))
+
+
+def metrics_resources(use: SimulatedUse) -> list[ServedResource]:
+    """The resources of metrics.k8s.io over the use of a cluster."""
+    nodes = MeasuredObjects(lambda _, name: use.node(name), lambda _: use.nodes())
+    pods = MeasuredObjects(use.pod, use.pods)
+    return [_served(_NODES, nodes), _served(_PODS, pods)]
+
+
+def _served(kind: Kind, objects: MeasuredObjects) -> ServedResource:
+    struct = struct_of_kind(kind.group, kind.version, kind.kind)
+    assert struct is not None
+    facts = ResourceFacts(_VERBS, namespaced=kind.namespaced)
+    return ServedResource(kind, kind, facts, struct, computed=objects)
+
+
+def _builtins(found: Measured) -> dict[str, Any]:
+    made: dict[str, Any] = msgspec.to_builtins(found)
+    return made

@@ -1,0 +1,1 @@
+"""What simulated pods and their nodes use. Scheduling does not belong here."""
