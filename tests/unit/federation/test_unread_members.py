@@ -23,6 +23,15 @@ def world() -> FederationWorld:
     return made
 
 
+def weigh(world: FederationWorld, **weights: int) -> None:
+    rules = {
+        "rescheduleWhen": {"policyContentChanged": True},
+        "replicaRescheduling": {"avoidDisruption": False},
+    }
+    placement = [{"cluster": x, "preferences": {"weight": y}} for x, y in weights.items()]
+    world.policy_patch(placement=placement, reschedulePolicy=rules)
+
+
 def restarted(world: FederationWorld, mood: MemberMood) -> None:
     """The controllers start again while one member does not answer."""
     world.fleet.members["gamma"].served.set_mood(mood)
@@ -58,6 +67,19 @@ def test_nothing_is_started_elsewhere_for_what_an_unknown_member_still_runs(
     world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 9}})])
     world.run(5)
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
+
+
+def test_what_an_unknown_member_runs_counts_although_less_is_wanted_there_now(
+    world: FederationWorld,
+) -> None:
+    weigh(world, gamma=1)
+    world.run(60)
+    assert world.placed() == {"gamma": 6}
+    world.fleet.stop()
+    weigh(world, alpha=2, gamma=1)
+    restarted(world, MemberMood.SILENT)
+    world.run(5)
+    assert world.placed() == {"alpha": 2, "gamma": 6}
 
 
 def test_a_deletion_waits_for_a_member_that_is_unknown(world: FederationWorld) -> None:

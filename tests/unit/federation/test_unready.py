@@ -6,6 +6,7 @@ import pytest
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER
 from stretto.api.wire.kinds import DEPLOYMENT
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
 
@@ -26,6 +27,11 @@ def ready(world: FederationWorld, name: str, status: str) -> None:
     world.host.patch_status(FEDERATED_CLUSTER.kind, [change])
 
 
+def lost(world: FederationWorld, name: str) -> None:
+    world.fleet.members[name].served.set_mood(MemberMood.SILENT)
+    ready(world, name, "Unknown")
+
+
 def scale(world: FederationWorld, replicas: int) -> None:
     change: dict[str, Any] = {"spec": {"replicas": replicas}}
     world.host.patch(DEPLOYMENT, [Patch("default", "web", change)])
@@ -36,6 +42,35 @@ def test_a_scale_up_gives_its_replicas_to_the_members_that_answer(world: Federat
     ready(world, "gamma", "Unknown")
     scale(world, 12)
     assert world.placed() == {"alpha": 5, "beta": 5, "gamma": 2}
+
+
+def test_what_runs_elsewhere_stays_while_the_wanted_member_takes_nothing(
+    world: FederationWorld,
+) -> None:
+    lost(world, "gamma")
+    world.policy_patch(placement=[{"cluster": "gamma", "preferences": {"weight": 1}}])
+    world.run(30.0)
+    assert sum(count or 0 for count in world.placed().values()) >= 5
+    assert "4 of them wait for clusters that are not ready" in str(world.condition("Scheduled"))
+
+
+def test_it_moves_once_the_wanted_member_is_ready(world: FederationWorld) -> None:
+    lost(world, "gamma")
+    world.policy_patch(placement=[{"cluster": "gamma", "preferences": {"weight": 1}}])
+    world.run(30.0)
+    world.fleet.members["gamma"].served.set_mood(MemberMood.ANSWERS)
+    world.run(200.0)
+    assert world.placed() == {"gamma": 6}
+
+
+def test_an_explicit_limit_takes_replicas_although_no_member_is_ready(
+    world: FederationWorld,
+) -> None:
+    lost(world, "gamma")
+    most = {"weight": 1, "maxReplicas": 1}
+    world.policy_patch(placement=[{"cluster": "alpha", "preferences": most}])
+    world.run(30.0)
+    assert world.placed() == {"alpha": 1, "gamma": 2}
 
 
 def test_replicas_that_no_member_can_take_are_placed_once_one_answers(

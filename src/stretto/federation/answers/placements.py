@@ -1,16 +1,13 @@
 """Where objects are placed, from what their federated objects say."""
 
-import json
-
 from stretto.federation import names
 from stretto.federation.answers.records import PlacedObject
 from stretto.federation.answers.subjects import kind_of, title
 from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.current import current_replicas
-from stretto.federation.objects.decision import results
+from stretto.federation.objects.decision import decided, results
 from stretto.federation.problems import SCHEDULED
-from stretto.reconcile.cache import Fields
 
 
 def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
@@ -21,7 +18,7 @@ def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
         error: what its last reconciliation raised; empty for nothing.
     """
     federated = item.federated
-    found: Fields = json.loads(federated.annotations.get(names.WAITING) or "{}")
+    found = decided.waiting_of(federated.annotations)
     placed = dict(sorted(current_replicas(federated, item.type).items()))
     everywhere = dict.fromkeys(sorted(placements.placement(federated.spec)))
     problem = _held(item)
@@ -31,8 +28,8 @@ def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
         title(item),
         kind_of(item),
         placed or everywhere,
-        found.get("clusters") or {},
-        int(found.get("unplaced") or 0),
+        found.clusters,
+        found.unplaced,
         problem,
     )
 

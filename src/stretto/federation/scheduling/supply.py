@@ -60,6 +60,12 @@ class SupplyTable:
         members = enumerate(self.members)
         return frozenset(at for at, each in members if not each.ready or each.terminating)
 
+    def closed_names(self, tolerations: Collection[Toleration]) -> frozenset[str]:
+        """Clusters that take no further replicas: resting, or with such a taint."""
+        everywhere = np.arange(len(self.members))
+        tainted = np.flatnonzero(self.closed(everywhere, tolerations)).tolist()
+        return frozenset(self.members[at].name for at in {*self.resting, *tainted})
+
     @cached_property
     def with_nodes(self) -> frozenset[int]:
         """Positions of clusters whose nodes are known."""

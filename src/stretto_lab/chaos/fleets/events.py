@@ -112,7 +112,7 @@ def _kill_pod(world: FleetWorld, cluster: str) -> bool:
     if not pods:
         return False
     for each in world.workloads.values():
-        each.lose()
+        each.lose(cluster)
     store.delete(POD, [Deletion("default", world.rng.choice(pods))])
     return True
 
@@ -123,7 +123,7 @@ def _drift(world: FleetWorld, work: DrawnWorkload, cluster: str) -> bool:
     change = Patch("default", work.name, {"spec": {"replicas": 0}})
     if not member.is_running or member.store.patch(DEPLOYMENT, [change])[0].record is None:
         return False
-    work.lose()
+    work.lose(cluster)
     while member.step():
         pass
     return True

@@ -1,12 +1,12 @@
 """The laws of a fleet: checked after every step, and at rest after the heal."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.federation import names
 from stretto.federation.objects import pending, placements
+from stretto.federation.objects.decision import decided
 from stretto.federation.problems import SCHEDULED
 from stretto.reconcile.cache import StoredObject
 from stretto_lab.chaos.fleets.truth import FleetTruth
@@ -68,8 +68,7 @@ class FleetLaws:
         wanted = federated.spec["template"]["spec"]["replicas"]
         patches = placements.overrides_by(federated.spec, names.SCHEDULER)
         total = sum(each.get("value") or 0 for found in patches.values() for each in found)
-        waiting: Any = json.loads(notes.get(names.WAITING) or "{}")
-        if total + int(waiting.get("unplaced") or 0) != wanted:
+        if total + decided.waiting_of(notes).unplaced != wanted:
             yield f"{work.name}: {total} replicas are planned of {wanted}"
         if patches.keys() - placements.placement(federated.spec):
             yield f"{work.name}: replicas are planned where it is not placed"
@@ -88,6 +87,7 @@ class FleetLaws:
         self.checked[LEAST] += 1
         if available < work.least - work.unavailable:
             yield f"{work.name}: {available} pods are available of {work.least} that were"
+        work.unseen = {x for x in work.unseen if x in clusters and not self._truth.shows(x)}
         found = (self._truth.deployment(name, work.name) for name in clusters)
         ordered = sum(each.replicas for each in found if each is not None)
         work.observe(len(pods), available, ordered)

@@ -12,6 +12,7 @@ from stretto.api.wire.kinds import DEPLOYMENT, POD, Kind
 from stretto.federation import names
 from stretto.federation.fleet import is_ready
 from stretto.reconcile.cache import StoredObject
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Store
 from stretto_lab.chaos.fleets.workloads import OWN, DrawnWorkload
 from stretto_lab.chaos.fleets.world import FleetWorld
@@ -72,6 +73,10 @@ class FleetTruth:
         found = self._object(self._world.fleet.host, FEDERATED_CLUSTER.kind, cluster)
         is_readable = self._world.fleet.members[cluster].served.is_readable
         return found is not None and is_ready(found) and is_readable
+
+    def shows(self, cluster: str) -> bool:
+        """Whether the watches of a member go on."""
+        return self._world.fleet.members[cluster].served.mood is MemberMood.ANSWERS
 
     def is_untouched(self, cluster: str) -> bool:
         """Whether the Deployment of another owner is as it was created."""

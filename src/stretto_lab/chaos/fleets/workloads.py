@@ -32,6 +32,8 @@ class DrawnWorkload:
     least: int = 0
     #: Clusters that it has left while they did not answer: their pods go once they do.
     stranded: set[str] = field(default_factory=set)
+    #: Clusters in which an event outside the federation took pods and whose watches stand still.
+    unseen: set[str] = field(default_factory=set)
 
     def pod_template(self) -> Fields:
         """The template of its pods."""
@@ -47,15 +49,19 @@ class DrawnWorkload:
 
     def observe(self, total: int, available: int, ordered: int) -> None:
         """Note how many pods exist, are available, and are ordered from the members now."""
-        if available >= self.replicas and ordered >= self.replicas:
+        if available >= self.replicas and ordered >= self.replicas and not self.unseen:
             self.least = self.replicas
             if total == self.replicas:
                 self.most = self.replicas
                 self.stranded = set()
 
-    def lose(self) -> None:
-        """An event outside the federation takes pods: no number is promised until they are back."""
+    def lose(self, cluster: str) -> None:
+        """An event outside the federation takes pods: no number is promised until they are back.
+
+        Controllers cannot know of it as long as the watches of the cluster stand still.
+        """
         self.least = 0
+        self.unseen.add(cluster)
 
 
 def course(pod: StoredObject) -> PodCourse:

@@ -128,7 +128,7 @@ class FleetWorld:
         self.fleet.members[cluster].stop()
         self.fleet.host.delete(FEDERATED_CLUSTER.kind, [Deletion("", cluster)])
         for work in self.workloads.values():
-            work.lose()
+            work.lose(cluster)
             self.migrate(work)
 
     # ---------------------------------------------------------------- inside

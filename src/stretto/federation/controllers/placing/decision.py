@@ -6,6 +6,7 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.placing.profiles import ProfileFinder
 from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.objects.decision import decided, results
+from stretto.federation.objects.decision.closed import closed_replicas
 from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.objects.workload import federated_workload
 from stretto.federation.problems import SCHEDULED, ObjectCondition
@@ -41,6 +42,8 @@ class PlacementResult(NamedTuple):
     placement: FederatedPlacement
     #: How far that takes effect.
     condition: ObjectCondition
+    #: Replicas that clusters take once they are ready again.
+    closed: int = 0
 
 
 class PlacementDecision:
@@ -69,15 +72,15 @@ class PlacementDecision:
             ObjectProblemError: a profile is missing or a webhook fails; the placement stays.
             InputError, UnknownNameError: the profile is invalid; the placement stays.
         """
-        result, condition = self.result(item, rules, explains=False)
+        result, condition, closed = self.result(item, rules, explains=False)
         if self._supply.promises_count and result.replicas:
             self._supply.promises.planned(item, {n: c for n, c in result.replicas.items() if c})
         if self._stays(item, result):
-            return ScheduledSpec(item.federated.spec, condition, decided.KEPT)
+            return ScheduledSpec(item.federated.spec, condition, decided.kept(closed))
         spec = decided.with_result(item.federated.spec, item.type, result)
         anywhere = rules.max_clusters is not None or result.held is not None
         chosen = None if anywhere else result.selected
-        return ScheduledSpec(spec, condition, decided.waiting(result), chosen)
+        return ScheduledSpec(spec, condition, decided.waiting(result, closed), chosen)
 
     def result(
         self, item: FederatedItem, rules: Steering, *, explains: bool = True
@@ -101,7 +104,8 @@ class PlacementDecision:
 
         profile = self._profiles.profile(rules.profile, subject)
         result = self._supply.placed(item.key, item.type, workload, profile, explains=explains)
-        return PlacementResult(result, results.condition_of(workload, result))
+        closed = closed_replicas(workload, result, self._supply.members.table)
+        return PlacementResult(result, results.condition_of(workload, result, closed), closed)
 
     def without_policy(self, federated: StoredObject) -> ScheduledSpec:
         """The spec of an object without a policy: nothing, or what it had."""

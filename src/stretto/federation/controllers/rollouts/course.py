@@ -12,6 +12,7 @@ from typing import Final
 from stretto.base.clock import Clock
 from stretto.federation import names
 from stretto.federation.controllers.rollouts.reading import MemberDeployment, MemberDeployments
+from stretto.federation.objects.decision.decided import waiting_of
 from stretto.federation.objects.rollouts import members, rules
 from stretto.federation.objects.rollouts.rules import RolloutNotes
 from stretto.federation.planner.rollout.member import MemberSpec
@@ -82,7 +83,9 @@ class FleetRollouts:
             return None
         rule = rules.rule_of(federated.annotations)
         states = tuple(each.member for each in found.values())
-        replicas = sum(each.desired for each in states)
+        # What clusters take once they are ready again is wanted already: it runs elsewhere.
+        closed = waiting_of(federated.annotations).closed
+        replicas = sum(each.desired for each in states) + closed
         policy = rules.policy_of(rule, template, replicas)
         demand = RolloutDemand(replicas, revision, notes.previous, states, policy)
         usable = sum(each.of(revision).available for each in states)
@@ -97,12 +100,12 @@ class FleetRollouts:
     def _most(
         self, found: Mapping[str, MemberDeployment], result: RolloutPlan, noted: Mapping[str, int]
     ) -> dict[str, int]:
-        """Most pods by cluster until the next plan, where these are more than the wanted ones."""
+        """Most pods by cluster until the next plan, of clusters that may run any."""
         most = {name: count for name, count in noted.items() if self._deployments.is_unread(name)}
         for name, each in found.items():
             spec = result.specs.get(name, each.member.spec)
             count = each.member.bounds(spec).most
-            if name not in most and count > each.member.desired:
+            if name not in most and count:
                 most[name] = count
         return most
 

@@ -1,7 +1,8 @@
 """The result of a scheduling decision as fields of a federated object."""
 
-import json
-from typing import Final
+from collections.abc import Mapping
+
+import msgspec
 
 from stretto.federation import names
 from stretto.federation.objects import placements
@@ -34,15 +35,44 @@ def without_result(spec: Fields) -> Fields:
     return placements.with_overrides(spec, names.SCHEDULER, {})
 
 
-KEPT: Final = '{"kept":true}'
-"""The same annotation where no cluster is feasible and the last placement stays."""
+class WaitingReplicas(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The annotation ``stretto.dev/waiting-replicas``: replicas that no cluster runs."""
+
+    #: Those beyond the capacity of a cluster, which wait there, by cluster.
+    clusters: dict[str, int] = {}
+    #: Those that no cluster may run.
+    unplaced: int = 0
+    #: Of these, those that clusters take once they are ready again.
+    closed: int = 0
+    #: Whether no cluster is feasible and the last placement stays.
+    kept: bool = False
+
+    def written(self) -> str | None:
+        """The annotation; ``None`` without any replica that waits."""
+        text = msgspec.json.encode(self).decode()
+        return text if text != "{}" else None
 
 
-def waiting(result: FederatedPlacement) -> str | None:
-    """The annotation with the replicas that no cluster holds; ``None`` without any."""
-    found: Fields = {}
-    if result.waiting:
-        found["clusters"] = dict(sorted(result.waiting.items()))
-    if result.unplaced:
-        found["unplaced"] = result.unplaced
-    return json.dumps(found, separators=(",", ":")) if found else None
+def waiting(result: FederatedPlacement, closed: int) -> str | None:
+    """The annotation with the replicas that no cluster holds; ``None`` without any.
+
+    Args:
+        result: where an object goes.
+        closed: replicas that clusters take once they are ready again.
+    """
+    clusters = dict(sorted(result.waiting.items()))
+    return WaitingReplicas(clusters, result.unplaced, min(closed, result.unplaced)).written()
+
+
+def kept(closed: int) -> str | None:
+    """The annotation where the last placement stays and lacks replicas."""
+    return WaitingReplicas(unplaced=closed, closed=closed, kept=True).written()
+
+
+def waiting_of(annotations: Mapping[str, str]) -> WaitingReplicas:
+    """The annotation of a federated object; nothing waits if it is absent or malformed."""
+    try:
+        text = annotations.get(names.WAITING, "{}")
+        return msgspec.json.decode(text.encode(), type=WaitingReplicas)
+    except (msgspec.DecodeError, ValueError):
+        return WaitingReplicas()

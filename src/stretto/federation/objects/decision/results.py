@@ -16,8 +16,16 @@ HELD: Final = {
 """What to do about replicas that a queue or a gang holds back, by reason."""
 
 
-def condition_of(workload: FederatedWorkload, result: FederatedPlacement) -> ObjectCondition:
-    """Whether the object is placed in full; if not, why and what to do."""
+def condition_of(
+    workload: FederatedWorkload, result: FederatedPlacement, closed: int = 0
+) -> ObjectCondition:
+    """Whether the object is placed in full; if not, why and what to do.
+
+    Args:
+        workload: the object.
+        result: where it goes.
+        closed: replicas that clusters take once they are ready again.
+    """
     if result.verdict is PlacementVerdict.UNCHANGED:
         return ObjectCondition(SCHEDULED)
     if result.verdict is PlacementVerdict.NO_CLUSTER_FITS:
@@ -41,6 +49,12 @@ def condition_of(workload: FederatedWorkload, result: FederatedPlacement) -> Obj
             f"{missing} of {workload.replicas} replicas may run in none of the clusters {clusters}:"
             " raise maxReplicas, weights or limitedCapacity, or allow more clusters"
         )
+        if closed:
+            text = (
+                f"{missing} of {workload.replicas} replicas may run in none of the clusters"
+                f" {clusters} now, and {closed} of them wait for clusters that are not ready, leave"
+                " or have a taint; what runs elsewhere stays until then: allow more clusters"
+            )
         return ObjectCondition(SCHEDULED, "ReplicasUnplaced", text)
     if result.waiting:
         places = ", ".join(f"{count} in {name}" for name, count in sorted(result.waiting.items()))

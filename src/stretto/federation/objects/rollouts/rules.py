@@ -56,8 +56,8 @@ class RolloutNotes(msgspec.Struct, frozen=True, rename="camel"):
     failed: bool = False
     #: Result of the last plan.
     verdict: str = ""
-    #: Most pods by cluster that may run until the next plan, where these are more than the wanted
-    #: replicas: all that a restarted controller knows of a cluster that does not answer.
+    #: Most pods by cluster that may run until the next plan: all that a restarted controller knows
+    #: of a cluster that does not answer. The wanted replicas do not tell, as they change meanwhile.
     most: dict[str, int] = {}
 
 

@@ -1,0 +1,45 @@
+"""Replicas that wait for clusters which take none now, although the policy wants them there."""
+
+from typing import Final
+
+from stretto.federation.scheduling.kubeadmiral import FederatedPlacement
+from stretto.federation.scheduling.supply import SupplyTable
+from stretto.federation.scheduling.workload import FederatedWorkload
+
+_NOT_READY: Final = "ClusterReady"
+"""The filter that rejects clusters that are not ready; it comes after those of the policy."""
+
+
+def closed_replicas(
+    workload: FederatedWorkload, result: FederatedPlacement, supply: SupplyTable
+) -> int:
+    """Of the replicas that no cluster may run, those that closed clusters take once they open.
+
+    What runs elsewhere stays until then: a rollout counts these replicas as wanted. Where no
+    cluster takes any replica, the last placement stays, and all that it lacks counts.
+
+    Args:
+        workload: the workload.
+        result: where it goes.
+        supply: all clusters.
+    """
+    if not result.replicas:
+        placed = (workload.replicas if x is None else x for x in workload.current.values())
+        return max(0, workload.replicas - sum(placed))
+    unplaced = result.unplaced - (result.held.count if result.held is not None else 0)
+    if unplaced <= 0:
+        return 0
+    closed = supply.closed_names(workload.tolerations)
+    waits = {name for name in result.selected if name in closed}
+    waits |= {name for name, why in result.filtered_by.items() if why == _NOT_READY}
+    return min(unplaced, sum(_headroom(workload, result, name) for name in waits))
+
+
+def _headroom(workload: FederatedWorkload, result: FederatedPlacement, cluster: str) -> int:
+    """Replicas of a workload that its policy allows in a cluster beside those that it has there."""
+    limits, most = workload.limits, workload.replicas
+    if limits.weights and not limits.weights.get(cluster):
+        return 0
+    for bounds in (limits.maximum, limits.limited):
+        most = min(most, bounds.get(cluster, most))
+    return max(0, most - (result.replicas.get(cluster) or 0))
