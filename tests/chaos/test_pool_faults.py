@@ -5,16 +5,22 @@ from typing import Any
 
 import pytest
 
+from stretto.api.wire.kinds import POD, QUEUE
 from stretto.offers.allocator.allocator import Allocator
 from stretto.offers.nodes import pods, tasks
 from stretto.offers.nodes.charges import SharedLedger
 from stretto.offers.nodes.commands import HANDLERS
 from stretto.offers.nodes.roles import QueueRoles
+from stretto.offers.nodes.pods import QUEUE as QUEUE_LABEL
 from stretto.offers.nodes.tasks import TaskPods
 from stretto.offers.nodes.totals import NodeTotals
 from stretto.offers.nodes.updates import TaskUpdates
 from stretto.state.cluster.offers import OfferClaims
+from stretto.stores.store import Patch, WriteOutcome
+from stretto.testing import make_pod
 from stretto_lab.chaos.pool.campaign import run_seed, run_seeds
+from stretto_lab.chaos.pool.laws import PoolLaws
+from stretto_lab.chaos.pool.world import QUEUES, SCHEDULER, PoolWorld
 
 STEPS = 60
 Plant = Callable[[pytest.MonkeyPatch], Any]
@@ -74,3 +80,55 @@ def test_the_same_seed_makes_the_same_decisions() -> None:
 def test_planted_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTS[name](monkeypatch)
     assert any(run_seed(seed, 2 * STEPS).breach for seed in range(12))
+
+def idle_world() -> tuple[PoolWorld, PoolLaws]:
+    """A settled world of two nodes with 8 CPUs, without frameworks and limits, and its laws."""
+    world = PoolWorld(1)
+    world.disconnect()
+    for name in QUEUES[:3]:
+        world.inner.patch(QUEUE, [Patch("", name, {"spec": {"limit": None, "guarantee": None}})])
+    world.settle()
+    return world, PoolLaws(world)
+
+
+def add_pod(world: PoolWorld, name: str, cpu: str, priority: int = 0) -> None:
+    labels = {QUEUE_LABEL: "b"}
+    pod = make_pod(name, cpu=cpu, labels=labels, scheduler=SCHEDULER, priority=priority)
+    assert world.inner.create(POD, [pod])[0].outcome is WriteOutcome.OK
+
+
+def limit(world: PoolWorld, cpu: str) -> None:
+    world.inner.patch(QUEUE, [Patch("", "b", {"spec": {"limit": {"cpu": cpu}}})])
+
+
+def test_what_a_former_process_granted_is_not_granted_again() -> None:
+    world, laws = idle_world()
+    add_pod(world, "p1", "500m")
+    world.settle()
+    assert list(laws.breaches()) == []
+    limit(world, "100m")
+    world.crash()
+    assert list(laws.breaches()) == []
+    world.settle()
+    assert list(laws.breaches()) == []
+
+
+def test_a_claim_is_made_when_its_victims_are_chosen() -> None:
+    world, laws = idle_world()
+    for name in ("p1", "p2"):
+        add_pod(world, name, "7")
+    world.settle()
+    add_pod(world, "p3", "4", priority=100)
+    world.plane_step()
+    assert list(laws.breaches()) == []
+    limit(world, "100m")
+    world.settle()
+    assert list(laws.breaches()) == []
+
+
+def test_a_pod_behind_one_that_fits_nowhere_may_wait() -> None:
+    world, laws = idle_world()
+    add_pod(world, "p1", "100")
+    add_pod(world, "p2", "500m")
+    world.settle()
+    assert list(laws.healed()) == []

@@ -26,6 +26,7 @@ class NodeAgents:
         self._registered: dict[str, str] = {}
         self._pids: dict[str, str] = {}
         self._cordoned: set[str] = set()
+        self._knows_gone = False
 
     def agent_of(self, node: str) -> Agent | None:
         """The registered agent of a node, connected or not."""
@@ -43,7 +44,13 @@ class NodeAgents:
         return found is not None and agents.is_ready(found)
 
     def step(self) -> list[str]:
-        """Bring the agents of changed nodes up to date; return the names of these nodes."""
+        """Bring the agents of changed nodes up to date; return the names of these nodes.
+
+        All nodes have been read before the first step.
+        """
+        if not self._knows_gone:
+            self._remove_gone()
+            self._knows_gone = True
         changed, self._changed = list(self._changed), {}
         for name in changed:
             self._settle(name)
@@ -52,18 +59,30 @@ class NodeAgents:
     def _note(self, change: Change) -> None:
         self._changed[change.object.record.name] = None
 
+    def _remove_gone(self) -> None:
+        """Remove the agents of a former master whose nodes were deleted before this one started."""
+        present = {agents.agent_id(node) for node in self.cache}
+        for agent in list(self.master.agents):
+            if agents.node_of(agent.pid) is not None and agent.id not in present:
+                self._unregister(agent.id, agent.pid)
+
     def _settle(self, name: str) -> None:
-        """Bring the agent of one node up to date."""
+        """Bring the agent of one node up to date.
+
+        The tasks of a node that a former master knew are read from the store at once, also while
+        its kubelet does not answer.
+        """
         node, known = self.cache.get("", name), self._registered.get(name)
         if known is not None and (node is None or agents.agent_id(node) != known):
             self._leave(name)
         if node is None:
             return
-        agent = self.agent_of(name)
-        if agents.is_ready(node):
-            if agent is None or not agent.connected or _is_changed(agent, node):
-                agent = self._register(node)
-        elif agent is not None and agent.connected:
+        agent, is_ready = self.agent_of(name), agents.is_ready(node)
+        if is_ready and (agent is None or not agent.connected or _is_changed(agent, node)):
+            agent = self._register(node)
+        elif agent is None and self.master.agents.get(agents.agent_id(node)) is not None:
+            agent = self._register(node)
+        if agent is not None and agent.connected and not is_ready:
             departure.lost_connection(self.master, agent)
         if agent is not None:
             self._plan(agent, node)
@@ -71,7 +90,7 @@ class NodeAgents:
     def _register(self, node: StoredObject) -> Agent | None:
         """Register the agent of a node, for the first time or again."""
         name, pid = node.record.name, agents.node_pid(node.record.name, agents.ip_of(node))
-        frameworks, tasks = self._tasks.reported(name)
+        frameworks, tasks = self._tasks.reported(name, agents.agent_id(node))
         message: Message = {
             "slave": agents.agent_info(node),
             "version": agents.VERSION,
@@ -90,8 +109,11 @@ class NodeAgents:
         """A node is deleted: its agent goes, and its tasks are lost."""
         agent_id = self._registered.pop(name)
         self._cordoned.discard(agent_id)
+        self._unregister(agent_id, self._pids.pop(name))
+
+    def _unregister(self, agent_id: str, pid: str) -> None:
         message = {"slave_id": {"value": agent_id}}
-        reports.receive(self.master, self._pids.pop(name), "UnregisterSlaveMessage", message)
+        reports.receive(self.master, pid, "UnregisterSlaveMessage", message)
 
     def _plan(self, agent: Agent, node: StoredObject) -> None:
         """A cordon is maintenance that starts now; its end cancels it."""

@@ -11,6 +11,7 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.offers.master.core.agents import reports
 from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.state.tasks import task_message
 from stretto.offers.messages.schema import Message
 from stretto.offers.nodes import pods, states
 from stretto.offers.nodes.states import TaskKey, TaskReport
@@ -63,20 +64,17 @@ class TaskPods:
         self._settings = settings
         self._streams = UpdateStreams(rng)
         self._changes: list[Change] = []
-        self._creations: list[_Creation] = []
+        self._creations: dict[str, _Creation] = {}
         self._creations_at = inf
         self._deletions: dict[tuple[str, str], _PodName] = {}
         self._deletions_at = inf
         self._killed: set[TaskKey] = set()
-        self._launched: dict[TaskKey, _PodName] = {}
+        self._launched: dict[str, pods.TaskLaunch] = {}
 
     # ------------------------------------------------------------ commands of the master
 
     def launch(self, launch: pods.TaskLaunch, now: float) -> None:
         """Create the pod of tasks; what a pod cannot do fails the tasks."""
-        name = _PodName(
-            self._settings.namespace, pods.pod_name(launch.framework_id, launch.task_ids)
-        )
         keys = [(launch.framework_id, each) for each in launch.task_ids]
         if any(key in self._killed for key in keys):
             self._report_all(launch, TaskReport("TASK_KILLED", "Killed before the launch"))
@@ -86,8 +84,9 @@ class TaskPods:
         except InputError as error:
             self._report_all(launch, TaskReport("TASK_FAILED", str(error), _LAUNCH_FAILED))
             return
-        self._launched |= dict.fromkeys(keys, name)
-        self._creations.append(_Creation(launch, body))
+        name = pods.pod_name(launch.framework_id, launch.task_ids)
+        self._launched[name] = launch
+        self._creations[name] = _Creation(launch, body)
         self._creations_at = now
 
     def refuse(self, launch: pods.TaskLaunch, text: str) -> None:
@@ -97,13 +96,14 @@ class TaskPods:
     def kill(self, key: TaskKey, now: float) -> None:
         """Delete the pod of a task."""
         self._killed.add(key)
-        for pod in list(self.cache.indexed(BY_TASK, "\n".join(key))):
-            self._delete(pod, now)
+        for found in list(self.cache.indexed(BY_TASK, "\n".join(key))):
+            self._delete(found, now)
             return
-        name = self._launched.get(key)
-        if name is not None:
-            self._deletions[name.namespace, name.name] = name
-            self._deletions_at = now
+        for name, launch in self._launched.items():
+            if key[0] == launch.framework_id and key[1] in launch.task_ids:
+                pod = _PodName(self._settings.namespace, name)
+                self._deletions[pod.namespace, name] = pod
+                self._deletions_at = now
 
     def kill_framework(self, framework_id: str, now: float) -> None:
         """Delete all pods of a framework that has ended; nothing is reported."""
@@ -145,8 +145,11 @@ class TaskPods:
         """Whether the pod of a task has ended, although its framework may not know it yet."""
         return self._streams.has_ended(key)
 
-    def reported(self, node: str) -> tuple[list[Message], list[Message]]:
-        """The frameworks and tasks that the agent of a node reports when it registers."""
+    def reported(self, node: str, agent_id: str) -> tuple[list[Message], list[Message]]:
+        """The frameworks and tasks that the agent of a node reports when it registers.
+
+        Tasks of another node that had the same name are lost, although their pods may run on.
+        """
         frameworks: dict[str, Message] = {}
         tasks: list[Message] = []
         for pod in self.on_node(node):
@@ -158,7 +161,13 @@ class TaskPods:
                 killed = identity.keys[number] in self._killed
                 state = states.report_of(pod, number, killed=killed).state
                 tasks.append(task | {"state": state})
-        return [each for each in frameworks.values() if each], tasks
+        for launch in self._launched.values():
+            # Its pod is not visible yet.
+            frameworks[launch.framework_id] = launch.framework
+            tasks += [task_message(each, launch.framework_id) for each in launch.tasks]
+        mine = [each for each in tasks if each["agent_id"]["value"] == agent_id]
+        wanted = {each["framework_id"]["value"] for each in mine}
+        return [each for key, each in frameworks.items() if each and key in wanted], mine
 
     @property
     def next_due(self) -> float:
@@ -183,6 +192,8 @@ class TaskPods:
 
     def _changed(self, change: Change) -> None:
         self._changes.append(change)
+        self._creations.pop(change.object.record.name, None)  # it has taken effect
+        self._launched.pop(change.object.record.name, None)
 
     def _follow(self, change: Change, now: float) -> None:
         """Report the states of the tasks of one pod."""
@@ -199,7 +210,6 @@ class TaskPods:
         shows_killing = framework is not None and "TASK_KILLING_STATE" in framework.capabilities
         read = states.report_of if change.new is not None else states.report_of_deleted
         for number, key in enumerate(identity.keys):
-            self._launched.pop(key, None)
             report = read(pod, number, killed=key in self._killed)
             if report.state == "TASK_KILLING" and not shows_killing:
                 continue
@@ -244,22 +254,34 @@ class TaskPods:
     def _forget(self, key: TaskKey) -> None:
         self._streams.forget(key)
         self._killed.discard(key)
-        self._launched.pop(key, None)
 
     # ------------------------------------------------------------ writes
 
     def _create(self, now: float) -> None:
-        """Create pods; an answer that is lost or temporary is repeated under the same name."""
-        batch, self._creations, self._creations_at = self._creations, [], inf
-        replies = self._store.create(POD, [each.body for each in batch])
-        for creation, reply in zip(batch, replies, strict=True):
+        """Create pods; an answer that is lost or temporary is repeated under the same name.
+
+        Nothing is repeated for a task that has ended meanwhile, or whose pod has been seen.
+        """
+        waiting, self._creations, self._creations_at = self._creations, {}, inf
+        wanted = {name: each for name, each in waiting.items() if self._is_wanted(each.launch)}
+        for name in waiting.keys() - wanted.keys():
+            self._launched.pop(name, None)
+        replies = self._store.create(POD, [each.body for each in wanted.values()])
+        for (name, creation), reply in zip(wanted.items(), replies, strict=True):
             if reply.outcome is WriteOutcome.OK or reply.code is StatusReason.ALREADY_EXISTS:
                 continue
             if is_temporary(reply):
-                self._creations.append(creation)
+                self._creations[name] = creation
                 self._creations_at = now + RETRY
             else:
+                self._launched.pop(name, None)
                 self.refuse(creation.launch, f"The store refuses the pod: {reply.message}")
+
+    def _is_wanted(self, launch: pods.TaskLaunch) -> bool:
+        """Whether the master still has a task of a launch."""
+        agent = self._master.agents.get(launch.tasks[0]["agent_id"]["value"])
+        framework_id = launch.framework_id
+        return agent is not None and any(agent.task(framework_id, e) for e in launch.task_ids)
 
     def _delete(self, pod: StoredObject, now: float) -> None:
         record = pod.record
@@ -270,10 +292,7 @@ class TaskPods:
 
     def _send_deletions(self, now: float) -> None:
         """Delete pods; one whose creation has no answer yet waits for it."""
-        creating = {
-            pods.pod_name(each.launch.framework_id, each.launch.task_ids)
-            for each in self._creations
-        }
+        creating = self._creations
         batch = [each for each in self._deletions.values() if each.name not in creating]
         kept = {key: n for key, n in self._deletions.items() if n.name in creating}
         self._deletions, self._deletions_at = kept, (now + RETRY if kept else inf)

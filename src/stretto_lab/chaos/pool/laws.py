@@ -10,6 +10,7 @@ from stretto.offers.nodes.agents import node_of
 from stretto.offers.nodes.pods import TASKS
 from stretto.offers.nodes.queues import ANY_ROLE
 from stretto.state.queries.invariants import check_all
+from stretto.state.rows.lifecycle import PodState
 from stretto.stores.render import render
 from stretto.stores.store import EventType
 from stretto_lab.chaos.pool.frameworks import ENDED, Body
@@ -19,6 +20,7 @@ Amounts = dict[str, int]
 """Exact amounts by resource."""
 LIVE: Final = ("Pending", "Running")
 """Phases in which a pod holds its requests."""
+_CLAIMED: Final = (PodState.NOMINATED, PodState.ASSUMED)
 _UNITS: Final = {"cpus": ("cpu", 1, 1), "mem": ("memory", 1 << 20, 1000)}
 """Resource, and factor and divisor from thousandths of an offered scalar."""
 
@@ -88,10 +90,17 @@ class PoolLaws:
                 self._excess[key] = excess
 
     def _queues(self, pods: list[Body], held: list[tuple[str, str, Amounts]]) -> Iterator[str]:
-        """Law 5: no grant takes a queue above its limit, as far as the scheduler has read it."""
+        """Law 5: no grant takes a queue above its limit, as far as the scheduler has read it.
+
+        A pod counts from its claim on, also while it waits for the end of its victims. A process
+        that has just started has read nothing: what its predecessor granted is not granted again.
+        """
+        if not self._world.pool.plane.pump.synced:
+            return
         cluster = self._world.pool.plane.cluster
         queues = cluster.queues
         pods = [each for each in pods if each["spec"]["nodeName"] in cluster.nodes.by_name]
+        pods += [each for each in self._world.pods() if self._is_claimed(each)]
         used: dict[str, Amounts] = {}
         charged = [
             *((each["metadata"]["labels"]["stretto.dev/queue"], _requests(each)) for each in pods),
@@ -110,6 +119,12 @@ class PoolLaws:
                 if consumed > max(most, before):
                     yield f"law 5: queue {name} holds {consumed} {resource}, its limit is {most}"
         self._consumed = used
+
+    def _is_claimed(self, pod: Body) -> bool:
+        """Whether a pod without a node has a claim on one."""
+        pods = self._world.pool.plane.cluster.pods
+        row = pods.row(pod["metadata"]["uid"])
+        return not pod["spec"].get("nodeName") and row is not None and pods.state[row] in _CLAIMED
 
     def _starts(self) -> Iterator[str]:
         """Law 3: each task is started at most once."""
@@ -139,12 +154,20 @@ class PoolLaws:
             for task, state in client.tasks.items():
                 if state not in ENDED and task not in alive:
                     yield f"law 3: task {task} is {state} and has no pod"
-        waiting = [each for each in world.pods() if not each["spec"].get("nodeName")]
         yield from (
             f"law 3: pod {each['metadata']['name']} waits, and nothing is in its way"
-            for each in waiting
+            for each in self._heads()
             if self._fits(each)
         )
+
+    def _heads(self) -> list[Body]:
+        """The first waiting pod of each queue: queues are first come, first served."""
+        waiting = [each for each in self._world.pods() if not each["spec"].get("nodeName")]
+        waiting.sort(key=lambda each: int(each["metadata"]["name"][1:]))
+        heads: dict[str, Body] = {}
+        for pod in waiting:
+            heads.setdefault(pod["metadata"]["labels"]["stretto.dev/queue"], pod)
+        return list(heads.values())
 
     def _fits(self, pod: Body) -> bool:
         """Whether a pod fits on a node and within every limit."""

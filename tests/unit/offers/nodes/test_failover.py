@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.api.wire.kinds import CONFIG_MAP, POD
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD
 from stretto.base.errors import ConflictError
 from stretto.offers.master.storage.objects import MasterObjects
 from stretto.stores.store import Deletion, Patch
@@ -63,6 +63,27 @@ def test_a_task_whose_pod_is_missing_is_gone() -> None:
     again = bench.subscribe(id={"value": framework}, failover_timeout=3600.0)
     bench.call(again, "RECONCILE", tasks=[{"task_id": {"value": "t"}}])
     assert bench.statuses()[-1] == ("t", "TASK_LOST")
+
+
+def test_tasks_of_a_node_that_was_deleted_meanwhile_are_lost() -> None:
+    bench, framework, _ = running()
+    bench.stop()
+    bench.store.delete(NODE, [Deletion("", "n1")])
+    bench = bench.restarted()
+    again = bench.subscribe(id={"value": framework}, failover_timeout=3600.0)
+    bench.call(again, "RECONCILE", tasks=[{"task_id": {"value": "t"}}])
+    assert bench.statuses()[-1] == ("t", "TASK_LOST")
+
+
+def test_tasks_on_a_node_that_does_not_answer_are_read_from_their_pods() -> None:
+    bench, framework, name = running()
+    bench.stop()
+    bench.store.delete(POD, [Deletion("default", name)])
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    bench.store.patch_status(NODE, [Patch("", "n1", unknown)])
+    bench = bench.restarted()
+    agents = list(bench.master.state.agents)
+    assert [(each.connected, each.task(framework, "t")) for each in agents] == [(False, None)]
 
 
 def test_frameworks_keep_their_ids_and_their_time_out() -> None:

@@ -1,9 +1,14 @@
 """Tasks of frameworks as pods on the nodes of offers."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from stretto.api.wire.kinds import NODE
+from stretto.api.wire.kinds import NODE, POD, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import Deletion, Patch, Replies, Reply, StatusReason, WriteOutcome
 from tests.support.mesos import Body, scalar
 from tests.support.offered_nodes import PoolBench, node
 
@@ -89,8 +94,6 @@ def test_a_pod_is_deleted_once_the_end_of_its_task_is_acknowledged() -> None:
 
 
 def test_a_pod_that_another_client_deletes_fails_its_task() -> None:
-    from stretto.api.wire.kinds import POD
-
     bench, framework, pod = started()
     bench.acknowledge(framework)
     bench.delete(POD, pod["metadata"]["name"], "default")
@@ -159,9 +162,45 @@ def test_a_deleted_node_loses_its_tasks() -> None:
     assert bench.statuses()[-1] == ("web.1", "TASK_LOST")
 
 
-def ready(bench: PoolBench, status: str) -> None:
-    from stretto.stores.store import Patch
+class LosingStore(MemoryStore):
+    """A store whose answers to creations of pods are lost."""
 
+    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
+        replies = super().create(kind, bodies)
+        lost = Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost")
+        return [lost] * len(replies) if kind == POD else replies
+
+
+def test_a_creation_without_an_answer_is_not_repeated_once_its_pod_was_seen() -> None:
+    clock = ManualClock(1000.0)
+    bench = PoolBench(node("n1"), store=LosingStore(clock, Rng(2)), clock=clock)
+    framework = bench.subscribe()
+    bench.settle()
+    bench.start(framework, "t")
+    bench.delete(POD, bench.pods()[0]["metadata"]["name"], "default")
+    bench.wait(2)
+    assert bench.pods() == []
+
+
+def test_a_task_without_a_visible_pod_survives_changed_labels_of_its_node() -> None:
+    bench = PoolBench(node("n1"))
+    framework = bench.subscribe()
+    bench.settle()
+    bench.store.patch(NODE, [Patch("", "n1", {"metadata": {"labels": {"rack": "k2"}}})])
+    bench.start(framework, "t")
+    assert bench.statuses() == [("t", "TASK_STARTING")]
+
+
+def test_a_node_of_the_same_name_does_not_inherit_tasks() -> None:
+    bench, framework, _ = started()
+    bench.store.delete(NODE, [Deletion("", "n1")])
+    bench.create(NODE, node("n1"))
+    bench.settle()
+    (agent,) = bench.master.state.agents
+    assert agent.task(framework, "web.1") is None
+
+
+def ready(bench: PoolBench, status: str) -> None:
     conditions = {"status": {"conditions": [{"type": "Ready", "status": status}]}}
     bench.store.patch_status(NODE, [Patch("", "n1", conditions)])
     bench.settle()
