@@ -10,8 +10,8 @@ from stretto.offers.allocator.allocator import Allocator
 from stretto.offers.nodes import pods, tasks
 from stretto.offers.nodes.charges import SharedLedger
 from stretto.offers.nodes.commands import HANDLERS
-from stretto.offers.nodes.roles import QueueRoles
 from stretto.offers.nodes.pods import QUEUE as QUEUE_LABEL
+from stretto.offers.nodes.roles import QueueRoles
 from stretto.offers.nodes.tasks import TaskPods
 from stretto.offers.nodes.totals import NodeTotals
 from stretto.offers.nodes.updates import TaskUpdates
@@ -80,6 +80,7 @@ def test_the_same_seed_makes_the_same_decisions() -> None:
 def test_planted_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTS[name](monkeypatch)
     assert any(run_seed(seed, 2 * STEPS).breach for seed in range(12))
+
 
 def idle_world() -> tuple[PoolWorld, PoolLaws]:
     """A settled world of two nodes with 8 CPUs, without frameworks and limits, and its laws."""

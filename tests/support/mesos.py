@@ -23,12 +23,12 @@ def scalar(name: str, value: float) -> Body:
     return {"name": name, "type": "SCALAR", "scalar": {"value": value}}
 
 
-def task(task_id: str, agent_id: str, cpus: float = 1.0) -> Body:
+def task(task_id: str, agent_id: str, cpus: float = 1.0, mem: float = 32) -> Body:
     return {
         "name": task_id,
         "task_id": {"value": task_id},
         "agent_id": {"value": agent_id},
-        "resources": [scalar("cpus", cpus), scalar("mem", 32)],
+        "resources": [scalar("cpus", cpus), scalar("mem", mem)],
         "command": {"value": "true"},
     }
 

@@ -337,7 +337,7 @@ def test_the_first_accept_of_a_contested_offer_wins() -> None:
     assert [each.framework for each in offers] == ["1", "2"]
     assert all(each.contested for each in offers)
     lost = given.claim(Holding("2", "role2", "a1"), offers[1].resources)
-    assert lost == (Holding("1", "role1", "a1"),)
+    assert lost == (offers[0],)
     assert given.pool.role_sorter.share("role2") == 1.0
     assert given.pool.role_sorter.share("role1") == 0.0
 

@@ -10,7 +10,7 @@ from stretto.offers.allocator.pool.pool import OfferPool
 from stretto.offers.allocator.rounds import Round
 from stretto.offers.allocator.subjects.agents import AgentInfo, Unavailability
 from stretto.offers.allocator.subjects.frameworks import FrameworkInfo, ResourceRequest
-from stretto.offers.allocator.subjects.grants import CycleResult, InverseOfferStatus
+from stretto.offers.allocator.subjects.grants import AgentOffer, CycleResult, InverseOfferStatus
 from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.triggers import Triggers
 from stretto.offers.allocator.values.resources import Resources
@@ -151,8 +151,8 @@ class Allocator:
         """Agents whose total or holdings have changed since the last call."""
         return self.pool.agents.take_changed()
 
-    def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
-        """A framework accepts an offer; return the other holders of the same capacity."""
+    def claim(self, holding: Holding, resources: Resources) -> tuple[AgentOffer, ...]:
+        """A framework accepts an offer; return the offers of the same capacity, which end."""
         return self._ledger.claim(holding, resources)
 
     def use(self, holding: Holding, resources: Resources) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from stretto.offers.allocator.subjects.agents import AgentInfo, Unavailability
 from stretto.offers.allocator.subjects.frameworks import FrameworkInfo, ResourceRequest
-from stretto.offers.allocator.subjects.grants import CycleResult, InverseOfferStatus
+from stretto.offers.allocator.subjects.grants import AgentOffer, CycleResult, InverseOfferStatus
 from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.values.resources import Resources
 from stretto.offers.allocator.values.scalars import Quantities
@@ -120,11 +120,11 @@ class OfferAllocator(Protocol):
     def take_changed(self) -> set[str]:
         """Agents whose total or holdings have changed since the last call."""
 
-    def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
+    def claim(self, holding: Holding, resources: Resources) -> tuple[AgentOffer, ...]:
         """A framework accepts an offer, which must be outstanding.
 
         If the capacity was also offered to others, it is now charged to this holder. Returned are
-        the others: their offers of exactly these resources exist no more and are rescinded.
+        the offers of the others: they have ended, and must not be recovered.
         """
 
     def use(self, holding: Holding, resources: Resources) -> None:

@@ -9,6 +9,7 @@ from stretto.offers.allocator.pool.filters import lifetime
 from stretto.offers.allocator.pool.lateness import Lateness
 from stretto.offers.allocator.pool.pool import OfferPool
 from stretto.offers.allocator.rescinds import QuotaRescinds
+from stretto.offers.allocator.subjects.grants import AgentOffer
 from stretto.offers.allocator.triggers import Triggers
 from stretto.offers.allocator.values.resources import NOTHING, Resources
 
@@ -24,8 +25,8 @@ class HoldingLedger:
         #: Frameworks that come after their siblings.
         self.lateness = Lateness(pool)
 
-    def claim(self, holding: Holding, resources: Resources) -> tuple[Holding, ...]:
-        """Charge accepted offers to their holder; return the other holders of contested ones.
+    def claim(self, holding: Holding, resources: Resources) -> tuple[AgentOffer, ...]:
+        """Charge accepted offers to their holder; return the offers of its rivals, which end.
 
         ``resources`` may be the sum of several offers of the same agent and role.
         """
@@ -33,14 +34,17 @@ class HoldingLedger:
         key = (holding.framework, holding.role)
         if agent is None:
             return ()
-        others: dict[Holding, None] = {}
+        ended: list[AgentOffer] = []
         for contest in self._pool.contests.within(holding.agent, key, resources):
             if contest.holders[0] != key:
                 self._pass_on(agent, contest.holders[0], key, contest.resources)
             self._pool.contests.close(contest)
-            others |= {Holding(*each, holding.agent): None for each in contest.holders}
-        others.pop(holding, None)
-        return tuple(others)
+            ended += [
+                AgentOffer(*rival, holding.agent, contest.resources, contested=True)
+                for rival in contest.holders
+                if rival != key
+            ]
+        return tuple(ended)
 
     def _pass_on(
         self, agent: AgentState, source: tuple[str, str], target: tuple[str, str], what: Resources

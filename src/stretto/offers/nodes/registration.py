@@ -78,9 +78,9 @@ class NodeAgents:
         if node is None:
             return
         agent, is_ready = self.agent_of(name), agents.is_ready(node)
-        if is_ready and (agent is None or not agent.connected or _is_changed(agent, node)):
-            agent = self._register(node)
-        elif agent is None and self.master.agents.get(agents.agent_id(node)) is not None:
+        if (is_ready and (agent is None or not agent.connected or _is_changed(agent, node))) or (
+            agent is None and self.master.agents.get(agents.agent_id(node)) is not None
+        ):
             agent = self._register(node)
         if agent is not None and agent.connected and not is_ready:
             departure.lost_connection(self.master, agent)

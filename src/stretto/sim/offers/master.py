@@ -110,7 +110,7 @@ class VirtualMaster:
     ) -> AcceptedOffer:
         """A framework starts tasks on an offer; the rest is returned with a filter."""
         del self.offers[offer.number]
-        lost = self.allocator.claim(offer.holding, offer.resources)
+        rivals = self.allocator.claim(offer.holding, offer.resources)
         used = NOTHING
         started = []
         for resources in tasks:
@@ -121,24 +121,24 @@ class VirtualMaster:
             self._started += 1
         self.allocator.use(offer.holding, used)
         self.allocator.recover(offer.holding, offer.resources - used, self.now, refuse)
-        return AcceptedOffer(tuple(started), tuple(self._end(lost, offer.resources)))
+        return AcceptedOffer(tuple(started), tuple(self._end(rivals)))
 
     def convert(self, offer: VirtualOffer, before: Resources, after: Resources) -> None:
         """A framework converts a part of an offer, such as by RESERVE, and returns all of it."""
         del self.offers[offer.number]
-        self.allocator.claim(offer.holding, offer.resources)
+        self._end(self.allocator.claim(offer.holding, offer.resources))
         self.allocator.convert(offer.holding, before, after)
         self.allocator.recover(offer.holding, offer.resources - before + after, self.now)
 
-    def _end(self, holders: Iterable[Holding], resources: Resources) -> list[VirtualOffer]:
+    def _end(self, rivals: Iterable[AgentOffer]) -> list[VirtualOffer]:
         """End the offers of the same capacity that other frameworks hold."""
-        wanted = set(holders)
+        wanted = {Holding(each.framework, each.role, each.agent): each for each in rivals}
         if not wanted:
             return []
         ended = [
             offer
             for offer in self.offers.values()
-            if offer.holding in wanted and offer.resources == resources
+            if offer.holding in wanted and offer.resources == wanted[offer.holding].resources
         ]
         for offer in ended:
             del self.offers[offer.number]

@@ -113,6 +113,26 @@ def test_the_first_accept_of_contested_capacity_wins_and_the_others_are_rescinde
     assert "RESCIND" in [event["type"] for event in bench.events]
 
 
+def test_a_rival_keeps_what_its_tasks_hold_when_another_accepts_first() -> None:
+    bench = MesosBench(DEFAULTS)
+    first, second = bench.subscribe(name="a"), bench.subscribe(name="b")
+    agent = bench.agent()
+    accept(bench, first, task("t", agent, cpus=3.0, mem=768))
+    accept(bench, second, task("u", agent, cpus=1.0, mem=256))
+    held = bench.master.state.allocator.holdings(agent)
+    cpus = {key.framework: dict(each.quantities)["cpus"] for key, each in held.items()}
+    assert cpus == {first: 3000, second: 1000}
+
+
+def accept(bench: MesosBench, framework: str, launched: Body) -> None:
+    """Launch a task on the last offer of a framework; the rest may be offered again at once."""
+    mine = [o for o in bench.offers() if o["framework_id"]["value"] == framework]
+    operations = [{"type": "LAUNCH", "launch": {"task_infos": [launched]}}]
+    filters = {"refuse_seconds": 0}
+    ids = [mine[-1]["id"]]
+    bench.call(framework, "ACCEPT", offer_ids=ids, operations=operations, filters=filters)
+
+
 def test_a_role_that_the_lists_deny_is_refused_with_an_error_event() -> None:
     entry = AclEntry(AclEntity(EntityType.ANY), AclEntity(values=frozenset({"web"})))
     acls = Acls(permissive=False, entries={"register_frameworks": (entry,)})

@@ -11,7 +11,7 @@ from stretto.offers.master.core import ledger
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.formats import ResourceFormat
-from stretto.offers.master.resources.pool import offered
+from stretto.offers.master.resources.pool import offered, to_pool
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.master.state.frameworks import Framework
 from stretto.offers.master.state.offers import InverseOfferSent, Offer
@@ -32,18 +32,26 @@ def run_batch(master: MasterState) -> None:
 def rescind(master: MasterState, offer: Offer, refuse: float | None = None) -> None:
     """Take an offer back and tell its framework."""
     discard(master, offer, refuse)
+    _report_end(master, offer)
+
+
+def end_rival(master: MasterState, rival: AgentOffer) -> None:
+    """Another framework has accepted the same capacity first: the offer holds nothing."""
+    holder = rival.framework, rival.role
+    for offer in master.offers.of_agent(rival.agent):
+        is_same = offer.contested and (offer.framework_id, offer.role) == holder
+        if is_same and to_pool(offer.resources) == rival.resources:
+            master.offers.remove(offer.id)
+            _report_end(master, offer)
+            return
+
+
+def _report_end(master: MasterState, offer: Offer) -> None:
     framework = master.frameworks.get(offer.framework_id)
     if framework is not None:
         framework.count("offers/rescinded")
         event = {"type": "RESCIND", "rescind": {"offer_id": {"value": offer.id}}}
         master.send(framework, event)
-
-
-def rescind_rival(master: MasterState, rival: Holding) -> None:
-    """Another framework has accepted the same capacity first."""
-    for offer in master.offers.of_agent(rival.agent):
-        if (offer.framework_id, offer.role) == (rival.framework, rival.role):
-            rescind(master, offer)
 
 
 def discard(master: MasterState, offer: Offer, refuse: float | None = None) -> None:

@@ -38,8 +38,8 @@ def accept(master: MasterState, framework: Framework, body: Message) -> None:
         framework.count("offers/accepted")
     offered = total(offer.resources for offer in offers)
     held = ledger.holding(framework.id, agent.id, offered)
-    for other in master.allocator.claim(held, to_pool(offered)):
-        offering.rescind_rival(master, other)
+    for rival in master.allocator.claim(held, to_pool(offered)):
+        offering.end_rival(master, rival)
     acceptance = Acceptance(framework, agent, offered)
     for operation in operations:
         applying.apply(master, acceptance, operation)
