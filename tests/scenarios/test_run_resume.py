@@ -81,7 +81,7 @@ def killed_after(path: Path, size: int) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("size", [250_000, 750_000])
+@pytest.mark.parametrize("size", [250_000, pytest.param(750_000, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on_and_binds_nothing_twice(place: Path, size: int) -> None:
     killed_after(place / "run.db", size)
     before = placements(place / "run.db")

@@ -140,7 +140,7 @@ jobs = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=5)
 @given(jobs)
 def test_first_come_first_served_with_known_run_times_is_forecast_to_the_second(
     drawn: list[tuple[int, int, int]],
@@ -153,6 +153,7 @@ def test_first_come_first_served_with_known_run_times_is_forecast_to_the_second(
 TRACE = [PhillyJob(str(n), 40.0 * n, 1 + n % 4, 100.0 + 7 * (n % 5)) for n in range(60)]
 
 
+@pytest.mark.slow
 def test_typical_run_times_give_an_answer_that_is_off() -> None:
     report, points = study_forecast(TRACE, ForecastStudy(gpus=4, run_times="typical", samples=30))
     assert 0 < report.forecasts == len(points)
@@ -160,6 +161,7 @@ def test_typical_run_times_give_an_answer_that_is_off() -> None:
     assert 0 < report.near <= 1
 
 
+@pytest.mark.slow
 def test_later_short_jobs_pass_a_job_and_make_it_wait_longer_than_predicted() -> None:
     report, _ = study_forecast(TRACE, ForecastStudy(gpus=4, queue="sjf", samples=30))
     assert report.bias_s < 0

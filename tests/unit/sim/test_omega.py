@@ -108,6 +108,7 @@ def point(points: list[OmegaPoint], schedulers: int, decision_s: float, mode: Mo
     return points[found.index((schedulers, decision_s, mode))]
 
 
+@pytest.mark.slow
 def test_the_paper_s_shape_conflicts_and_busyness_rise_with_decision_time(
     points: list[OmegaPoint],
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_paper_s_shape_conflicts_and_busyness_rise_with_decision_time(
     assert short.busyness < long.busyness
 
 
+@pytest.mark.slow
 def test_the_paper_s_shape_more_schedulers_are_less_busy_and_conflict_more(
     points: list[OmegaPoint],
 ) -> None:
@@ -125,6 +127,7 @@ def test_the_paper_s_shape_more_schedulers_are_less_busy_and_conflict_more(
     assert (four.conflict_fraction or 0) > 0
 
 
+@pytest.mark.slow
 def test_the_paper_s_shape_coarse_detection_and_all_or_nothing_cost_more(
     points: list[OmegaPoint],
 ) -> None:
@@ -135,6 +138,7 @@ def test_the_paper_s_shape_coarse_detection_and_all_or_nothing_cost_more(
     assert worst.busyness >= plain.busyness
 
 
+@pytest.mark.slow
 def test_more_hosts_per_task_cost_fewer_conflicts_and_a_worse_host(
     points: list[OmegaPoint],
 ) -> None:
@@ -145,15 +149,18 @@ def test_more_hosts_per_task_cost_fewer_conflicts_and_a_worse_host(
     assert (by_load.conflict_fraction or 0) < (one.conflict_fraction or 0)
 
 
+@pytest.mark.slow
 def test_a_study_runs_every_combination_once(points: list[OmegaPoint]) -> None:
     assert len(points) == len(set(runs_of(SMALL))) == 2 + 2 * len(MODES)
 
 
+@pytest.mark.slow
 def test_the_same_study_gives_the_same_points() -> None:
     short = replace(SMALL, hours=0.02, schedulers=(4,), decisions_s=(3.0,))
     assert run_study(short) == run_study(short)
 
 
+@pytest.mark.slow
 def test_the_plots_are_pictures(points: list[OmegaPoint]) -> None:
     pictures = omega_plots(points, 4)
     assert sum(each.startswith(b"\x89PNG") for each in pictures.values()) == 5

@@ -26,20 +26,24 @@ def points() -> dict[tuple[str, int, bool, float], ShardPoint]:
 Points = dict[tuple[str, int, bool, float], ShardPoint]
 
 
+@pytest.mark.slow
 def test_every_pod_is_placed_in_every_run(points: Points) -> None:
     assert {each.placed for each in points.values()} == {1200}
     assert len(points) == sum(1 for _ in shard_runs(STUDY)) == 12
 
 
+@pytest.mark.slow
 def test_one_shard_never_conflicts(points: Points) -> None:
     assert {each.redone_pct for each in points.values() if each.shards == 1} == {0.0}
 
 
+@pytest.mark.slow
 def test_one_shard_decides_batch_after_batch(points: Points) -> None:
     one = points["default", 1, False, 0.02]
     assert one.took_s == pytest.approx(1200 / 20 * 0.02 + 1200 * STUDY.commit_s)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["default", "packing"])
 def test_with_partitions_four_shards_are_nearly_four_times_as_fast(
     points: Points, policy: str
@@ -49,17 +53,20 @@ def test_with_partitions_four_shards_are_nearly_four_times_as_fast(
     assert four.redone_pct < 1
 
 
+@pytest.mark.slow
 def test_packing_without_partitions_is_redone_again_and_again(points: Points) -> None:
     apart, together = (points["packing", 4, each, 0.02] for each in (True, False))
     assert together.redone_pct > 20 > apart.redone_pct
     assert together.took_s > apart.took_s
 
 
+@pytest.mark.slow
 def test_spreading_without_partitions_costs_little(points: Points) -> None:
     spread, packed = (points[each, 4, False, 0.02] for each in ("default", "packing"))
     assert spread.redone_pct < packed.redone_pct
 
 
+@pytest.mark.slow
 def test_partitions_hardly_loosen_the_packing(points: Points) -> None:
     one, four = points["packing", 1, False, 0.02], points["packing", 4, True, 0.02]
     assert one.nodes_used <= four.nodes_used <= one.nodes_used + 4
@@ -77,6 +84,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     assert run_shard_study(small) == run_shard_study(small)
 
 
+@pytest.mark.slow
 def test_the_plots_are_pictures(points: Points) -> None:
     pictures = shard_plots(list(points.values()))
     assert sum(each.startswith(b"\x89PNG") for each in pictures.values()) == 4

@@ -116,6 +116,7 @@ def test_a_smaller_pool_gets_a_part_of_the_work_and_no_gang_larger_than_itself()
     assert max(job.pods for job in part if job.shape.gpus) <= 8
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_one_pool_serves_online_at_once_and_does_more_than_two() -> None:
     result = run_one_pool(STUDY)
