@@ -78,9 +78,9 @@ class NodeAgents:
         if node is None:
             return
         agent, is_ready = self.agent_of(name), agents.is_ready(node)
-        if (is_ready and (agent is None or not agent.connected or _is_changed(agent, node))) or (
-            agent is None and self.master.agents.get(agents.agent_id(node)) is not None
-        ):
+        is_stale = agent is None or not agent.connected or _is_changed(agent, node)
+        was_known = agent is None and self.master.agents.get(agents.agent_id(node)) is not None
+        if was_known or (is_ready and is_stale):
             agent = self._register(node)
         if agent is not None and agent.connected and not is_ready:
             departure.lost_connection(self.master, agent)
