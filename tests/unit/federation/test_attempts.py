@@ -4,11 +4,12 @@ from typing import Any
 
 import msgspec
 
+from stretto.api.edit.patch import PatchType
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation.controllers.keys import DeliveryPlace, FederatedKey
 from stretto.federation.controllers.propagation.attempts import WriteAttempts
 from stretto.reconcile.cache import StoredObject
-from stretto.stores.store import Record, Reply, Update, Write, WriteOutcome, WriteVerb
+from stretto.stores.store import Patch, Record, Reply, Update, Write, WriteOutcome, WriteVerb
 
 PLACE = DeliveryPlace("east", FederatedKey("deployments.apps", "default", "web"))
 SENT = {"metadata": {"namespace": "default", "name": "web"}, "spec": {"replicas": 3}}
@@ -57,3 +58,21 @@ def test_an_answer_ends_an_attempt() -> None:
     attempts = replaced(5)
     attempts.answered(PLACE, Reply(WriteOutcome.OK))
     assert attempts.unseen(PLACE, version(5)) is None
+
+
+def applied(number: int | None) -> WriteAttempts:
+    """Fields are applied to a version, or to any."""
+    made = WriteAttempts()
+    change = Patch("default", "web", SENT, number, type=PatchType.APPLY)
+    made.begin(PLACE, Write(WriteVerb.PATCH, DEPLOYMENT, (change,)))
+    return made
+
+
+def test_an_apply_counts_while_the_version_that_it_names_is_seen() -> None:
+    attempts = applied(5)
+    assert attempts.unseen(PLACE, version(5)) == SENT
+    assert attempts.unseen(PLACE, version(6)) is None
+
+
+def test_an_apply_that_names_no_version_is_not_recorded() -> None:
+    assert applied(None).unseen(PLACE, version(5)) is None

@@ -7,15 +7,16 @@ import pytest
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_OBJECT
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation import names
+from stretto.sim.fleet.parts import FleetParts
 from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Deletion, Patch
 from tests.support.federation_world import FederationWorld
 
 
-@pytest.fixture
-def world() -> FederationWorld:
-    """Six replicas in three members."""
-    made = FederationWorld()
+@pytest.fixture(params=[False, True], ids=["update", "apply"])
+def world(request: pytest.FixtureRequest) -> FederationWorld:
+    """Six replicas in three members, which are written as whole objects or by apply."""
+    made = FederationWorld(parts=FleetParts(applies=request.param))
     made.policy()
     made.deployment(6)
     made.run()
@@ -103,6 +104,16 @@ def test_a_decision_reads_the_last_write_before_its_event_comes(world: Federatio
     known = cache.follow(DEPLOYMENT).get("default", "web")
     assert known is not None
     assert known.spec == {**known.spec, "replicas": 4}
+
+
+def test_a_write_whose_answer_is_lost_takes_its_part_of_the_surge(world: FederationWorld) -> None:
+    world.fleet.members["gamma"].served.set_mood(MemberMood.SLOW)
+    weigh(world, gamma=1)
+    world.run(0.5)
+    assert world.placed()["gamma"] == 4
+    weigh(world, alpha=1)
+    world.run(0.5)
+    assert world.placed()["alpha"] == 2
 
 
 def test_pods_of_a_member_that_leaves_are_not_relied_on(world: FederationWorld) -> None:

@@ -31,6 +31,8 @@ class MemberControllers:
     failpoint: Failpoint = no_failpoint
     #: Kinds that every member serves besides those of Kubernetes and of its CRDs.
     kinds: tuple[Kind, ...] = ()
+    #: Whether the API servers of members support server-side apply.
+    applies: bool = False
 
     def over(self, cache: StoreCache, clock: Clock) -> list[Reconciler]:
         """The controllers over the caches of one member."""

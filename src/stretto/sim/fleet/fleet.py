@@ -44,7 +44,7 @@ class EmbeddedFleet:
         self.connector: MemberConnector = EmbeddedConnector(self.members)
         self._settings = settings
         self._controllers = MemberControllers(
-            parts.course, parts.more, parts.failpoint, parts.kinds
+            parts.course, parts.more, parts.failpoint, parts.kinds, parts.applies
         )
         self._webhooks = parts.webhooks
         self._federation: Federation | None = self._started()

@@ -10,6 +10,7 @@ from stretto.base.rng import Rng
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.sim.fleet.controllers import MemberControllers
 from stretto.sim.fleet.plane import member_plane
+from stretto.sim.fleet.server.applying import ApplyingStore
 from stretto.sim.fleet.server.kinds import served_kinds, serves
 from stretto.sim.fleet.server.moods import MemberMood, MoodyStore
 from stretto.sim.fleet.server.store import MemberStore
@@ -42,7 +43,8 @@ class EmbeddedMember:
         self.store = MemoryStore(clock, rng.child("store"))
         self.store.create(NODE, nodes)
         #: Its objects as clients reach them.
-        kinds = MemberStore(self.store, partial(serves, self.store, controllers.kinds))
+        objects = ApplyingStore(self.store) if controllers.applies else self.store
+        kinds = MemberStore(objects, partial(serves, self.store, controllers.kinds))
         self.served = MoodyStore(kinds, controllers.failpoint)
         #: Its scheduler.
         self.plane = member_plane(self.store, clock, rng.child("plane"))

@@ -85,6 +85,8 @@ class FleetDraw:
     events: tuple[FleetEvent, ...]
     #: Probability of an event in a step.
     rate: float
+    #: Whether members are written by server-side apply, and else by whole objects.
+    applies: bool
 
 
 def drawn(rng: Rng) -> FleetDraw:
@@ -97,4 +99,5 @@ def drawn(rng: Rng) -> FleetDraw:
         migrates=rng.random() < 0.5,
         events=tuple(events) or (FleetEvent.RESCALE,),
         rate=rng.choice((0.05, 0.2, 0.5)),
+        applies=rng.child("applies").random() < 0.5,
     )

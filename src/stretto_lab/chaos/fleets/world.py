@@ -48,9 +48,10 @@ class FleetWorld:
             ClusterShape(name, nodes=self.rng.randint(1, 2), cpu=32) for name in self.clusters
         )
         described = FleetDescription(shapes)
+        parts = FleetParts(course, failpoint=self._reach, applies=self.draw.applies)
         settings = replace(settings_of(described), failover=self.draw.failover, leave_timeout=20.0)
         #: The host, its members and its controllers.
-        self.fleet = built(described, settings, FleetParts(course, failpoint=self._reach))
+        self.fleet = built(described, settings, parts)
         for name in self.clusters:
             self._create_own(name)
         for at in range(self.draw.workloads):

@@ -1,7 +1,8 @@
 """Writes to members that may have taken effect and are not seen yet.
 
 A write is in flight, or its answer is lost. It names the version that it replaces. Once another
-version is seen, it has taken effect, or never will.
+version is seen, it has taken effect, or never will. An apply that names no version may take effect
+at any time: it is not one of them.
 """
 
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import msgspec
 
 from stretto.federation.controllers.keys import DeliveryPlace
 from stretto.reconcile.cache import Fields, StoredObject
-from stretto.stores.store import Reply, Update, Write, WriteOutcome
+from stretto.stores.store import Patch, Reply, Update, Write, WriteOutcome
 
 
 class _Attempt(NamedTuple):
@@ -18,12 +19,12 @@ class _Attempt(NamedTuple):
 
     #: Version of the object that it replaces; 0 for none.
     version: int
-    #: JSON of the object that was sent.
+    #: JSON of the object, or of the fields of it, that was sent.
     body: bytes
 
 
 class WriteAttempts:
-    """The last write of each object, until its answer or its effect is seen."""
+    """The last write of each object that names a version, until its answer or effect is seen."""
 
     def __init__(self) -> None:
         self._attempts: dict[DeliveryPlace, _Attempt] = {}
@@ -34,6 +35,8 @@ class WriteAttempts:
         self._attempts.pop(place, None)
         if isinstance(item, Update):
             self._attempts[place] = _Attempt(item.version or 0, item.body)
+        elif isinstance(item, Patch) and item.version is not None:
+            self._attempts[place] = _Attempt(item.version, msgspec.json.encode(item.patch))
         elif isinstance(item, bytes):
             self._attempts[place] = _Attempt(0, item)
 

@@ -38,6 +38,17 @@ class _Written(NamedTuple):
     version: str
 
 
+class _PlannedUpdate(NamedTuple):
+    """An object that exists, and what it is to be."""
+
+    #: The object that is wanted.
+    wanted: Fields
+    #: The object that was read.
+    present: StoredObject
+    #: Whether a rollout wants it, because of what was read.
+    is_course: bool
+
+
 class MemberWriter:
     """Writes to members; it remembers the versions that it wrote."""
 
@@ -129,16 +140,17 @@ class MemberWriter:
             return refusal
         if broken:
             return self._failed(federated, name, Status.UPDATE_FAILED, broken)
-        return self._update(item, member, (adoption.adopting(wanted, present), present), now)
+        planned = _PlannedUpdate(adoption.adopting(wanted, present), present, course is not None)
+        return self._update(item, member, planned, now)
 
     def _update(
-        self, item: FederatedItem, member: StoreCache, pair: tuple[Fields, StoredObject], now: float
+        self, item: FederatedItem, member: StoreCache, planned: _PlannedUpdate, now: float
     ) -> Status:
         """Apply the object unless it is as it was last written, from the same input.
 
         A store without server-side apply gets the whole object, with what the member keeps.
         """
-        wanted, present = pair
+        wanted, present, is_course = planned
         place = DeliveryPlace(member.name, item.key)
         input_ = digest(wanted)
         current = _Written(present.record.uid, input_, version_of(present))
@@ -152,7 +164,8 @@ class MemberWriter:
         replicas = item.type.paths.replicas_spec if adoption.keeps_replicas(item.federated) else ""
         if member.store.capabilities.applies:
             fields = applied(wanted, present, replicas)
-            delivery = requests.application(present, fields, input_, guarded=bool(replicas))
+            guarded = is_course or bool(replicas)
+            delivery = requests.application(present, fields, input_, guarded=guarded)
             return self._send(item, member, delivery, now) or Status.OK
         after = merged(wanted, present, replicas)
         if after == present.fields:
