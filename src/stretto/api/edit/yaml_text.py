@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
+import msgspec
 import yaml
 
 from stretto.api.wire.limits import MAX_DEPTH
@@ -106,7 +107,7 @@ _MERGE: Final = "\0<<"
 
 
 def load_documents(
-    text: str | bytes, where: str, most: int | None = None
+    text: str | bytes, where: str, most: int | None = None, repeated: list[str] | None = None
 ) -> Iterator[tuple[str, Any]]:
     """Each document of a text as JSON values, with its position; empty documents are skipped.
 
@@ -114,10 +115,12 @@ def load_documents(
         text: the text.
         where: its place in messages.
         most: values that one document may have; ``None``: ``MAX_VALUES``.
+        repeated: takes a sentence about each repeated key, whose last value counts; ``None``: such
+            a key is refused.
     """
     content = _decoded(text, where)
     try:
-        yield from _Documents(content, where, MAX_VALUES if most is None else most)
+        yield from _Documents(content, where, MAX_VALUES if most is None else most, repeated)
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}, line {mark.line + 1}" if mark else where
@@ -147,8 +150,9 @@ def _decoded(text: str | bytes, where: str) -> str:
 class _Documents:
     """Builds documents from events with an explicit stack instead of recursion."""
 
-    def __init__(self, text: str, where: str, most: int) -> None:
+    def __init__(self, text: str, where: str, most: int, repeated: list[str] | None) -> None:
         self._most = most
+        self._repeated = repeated
         self._events = iter(yaml.parse(text, Loader=_SafeLoader))
         self._where = where
         #: The open maps and lists, the outermost first.
@@ -250,7 +254,11 @@ class _Documents:
             self._refuse(event, getattr(event, "value", "null"), "a key", "quote it")
         frame, key = self._open[-1], value if isinstance(value, str) else _spelled(value)
         if key in frame.made:
-            self._refuse(event, key, "each key once in a map", "remove one of the two")
+            if self._repeated is None:
+                self._refuse(event, key, "each key once in a map", "remove one of the two")
+            shown = msgspec.json.encode(value).decode()
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            self._repeated.append(f"line {line}: key {shown} already set in map")
         frame.made[key] = None
         frame.begin(key)
 

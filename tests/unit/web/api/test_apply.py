@@ -54,7 +54,14 @@ def test_force_takes_a_field_from_its_manager(server: ApiServer) -> None:
 def test_equal_values_are_owned_by_both_managers(server: ApiServer) -> None:
     apply(server, "one", {"x": "1"})
     _, item = apply(server, "two", {"x": "1"})
-    assert [each["manager"] for each in item["metadata"]["managedFields"]] == ["one", "two"]
+    assert {each["manager"] for each in item["metadata"]["managedFields"]} == {"one", "two"}
+
+
+def test_an_apply_that_changes_no_value_has_no_time(server: ApiServer) -> None:
+    apply(server, "one", {"x": "1"})
+    _, item = apply(server, "two", {"x": "1"})
+    times = {each["manager"]: "time" in each for each in item["metadata"]["managedFields"]}
+    assert times == {"one": True, "two": False}
 
 
 def test_a_field_that_is_applied_no_more_is_removed(server: ApiServer) -> None:

@@ -1,7 +1,6 @@
 """Rules about names, labels and other texts, with the messages of kube-apiserver."""
 
 import ipaddress
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -187,22 +186,6 @@ def domain_path(text: str, field: str) -> Errors:
     if not _URL_PATH.fullmatch(rest):
         found.append(invalid(field, rest, _URL_PATH_TEXT))
     return found
-
-
-def json_complaint(content: bytes) -> str:
-    """What Go's decoder says about a JSON text; empty if nothing is wrong."""
-    try:
-        json.loads(content, parse_int=str)  # a conversion would limit the digits
-    except json.JSONDecodeError as error:
-        if not content.strip() or error.pos >= len(content.decode(errors="replace").rstrip()):
-            return "unexpected end of JSON input"
-        found = content.decode(errors="replace")[error.pos]
-        return f"invalid character '{found}' looking for beginning of value"
-    except UnicodeDecodeError:
-        return "invalid UTF-8"
-    except RecursionError:
-        return "exceeded max depth"
-    return ""
 
 
 def path_segment(text: str) -> list[str]:

@@ -13,6 +13,7 @@ import msgspec
 from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.compare import FieldChanges, compare, owned_fields
 from stretto.api.edit.apply.fieldset import FieldSet
+from stretto.api.edit.apply.last_applied import MANAGER, annotated, taken_over
 from stretto.api.edit.apply.merge import merge, without
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.types import StructType, ValueType
@@ -116,6 +117,10 @@ def decode_managers(entries: Any) -> Managers:
         operation = each.get("operation")
         if operation not in ("Apply", "Update"):
             raise ApplyError(f"invalid operation {operation!r} in metadata.managedFields")
+        if not each.get("apiVersion"):
+            raise ApplyError("an entry of metadata.managedFields has no apiVersion")
+        if each.get("fieldsType") != "FieldsV1":
+            raise ApplyError(f"invalid fieldsType {each.get('fieldsType')!r}, expected FieldsV1")
         key = ManagerKey(
             each.get("manager", ""),
             operation,
@@ -232,34 +237,43 @@ def managed_apply(
     owned = fieldset.difference(fieldset.without_prefix(named, frame.reset), _STRIPPED)
     mine = frame.key.identity
     last = managers.get(mine)
-    after = {**managers, mine: ManagerEntry(frame.key, owned, last.time if last else frame.now)}
+    after = {**managers, mine: ManagerEntry(frame.key, owned, last.time if last else "")}
     if last is not None:
         holders = [named, *(each.fields for key, each in after.items() if key != mine)]
         merged = _pruned(merged, last.fields, holders, frame)
     found = _filtered(compare(live, merged, frame.kind), frame)
     changed = fieldset.union(found.modified, found.added)
-    conflicts = {
-        identity: fieldset.intersection(each.fields, changed)
-        for identity, each in after.items()
-        if identity != mine
-    }
-    conflicts = {identity: fields for identity, fields in conflicts.items() if fields}
-    if conflicts and not force:
-        raise OwnershipError(
-            [
-                (after[identity], path)
-                for identity, fields in sorted(conflicts.items())
-                for path in fieldset.paths(fields)
-            ]
-        )
+    if not force:
+        allowed = taken_over(live, frame.kind) if frame.key.manager == MANAGER else {}
+        _check_conflicts(after, changed, allowed, mine)
     kept = {
         identity: each if identity == mine else replace(each, fields=_taken(each.fields, found))
         for identity, each in after.items()
     }
     kept = {identity: each for identity, each in kept.items() if each.fields}
-    if mine in kept and (last is None or last.fields != owned or merged != live):
+    if mine in kept and merged != live:
         kept[mine] = replace(kept[mine], time=frame.now)
+    if frame.key.manager == MANAGER:
+        merged = annotated(merged, config)
     return merged, kept
+
+
+def _check_conflicts(managers: Managers, changed: FieldSet, allowed: FieldSet, mine: Any) -> None:
+    """Refuse changes of fields that other managers own, unless all are allowed.
+
+    Raises:
+        OwnershipError: names those that are not allowed.
+    """
+    conflicts = [
+        (managers[identity], path)
+        for identity in sorted(managers)
+        if identity != mine
+        for path in fieldset.paths(
+            fieldset.difference(fieldset.intersection(managers[identity].fields, changed), allowed)
+        )
+    ]
+    if conflicts:
+        raise OwnershipError(conflicts)
 
 
 def _pruned(merged: Json, last: FieldSet, holders: list[FieldSet], frame: WriteFrame) -> Json:

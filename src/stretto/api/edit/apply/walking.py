@@ -65,11 +65,6 @@ def item_element(kind: ValueType, item: Any, index: int) -> str:
             value = kind.key_defaults.get(key)
         if value is not None:
             keys[key] = value
-    if not keys:
-        raise ApplyError(
-            f"element {index}: associative list with keys has an element that omits key field "
-            f'"{kind.keys[0]}" (and doesn\'t have default value)'
-        )
     return keyed(keys)
 
 

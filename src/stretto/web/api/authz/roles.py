@@ -59,8 +59,8 @@ def bootstrap_roles() -> list[Json]:
                 },
             ],
         ),
-        _aggregate("view"),
-        _aggregate("edit"),
+        _aggregate("view", into="edit"),
+        _aggregate("edit", into="admin"),
         _aggregate("admin"),
         _part("system:aggregate-to-view", "view", _rules(_READS)),
         _part("system:aggregate-to-edit", "edit", [*_rules(_READS), *_rules(_WRITES)]),
@@ -93,15 +93,16 @@ def _rules(verbs: list[str]) -> list[Json]:
     ]
 
 
-def _role(name: str, rules: list[Json], labels: dict[str, str] | None = None) -> Json:
+def _role(name: str, rules: list[Json] | None, labels: dict[str, str] | None = None) -> Json:
     metadata = {"name": name, "labels": {**_LABELS, **(labels or {})}, "annotations": _NOTES}
     return {"metadata": metadata, "rules": rules}
 
 
-def _aggregate(name: str) -> Json:
-    label = {f"{_GROUP}/aggregate-to-{name}": "true"}
-    rule = {"clusterRoleSelectors": [{"matchLabels": label}]}
-    return {**_role(name, []), "aggregationRule": rule}
+def _aggregate(name: str, into: str = "") -> Json:
+    """A role with the rules of others; ``into`` names the role that has its rules too."""
+    rule = {"clusterRoleSelectors": [{"matchLabels": {f"{_GROUP}/aggregate-to-{name}": "true"}}]}
+    labels = {f"{_GROUP}/aggregate-to-{into}": "true"} if into else {}
+    return {**_role(name, None, labels), "aggregationRule": rule}
 
 
 def _part(name: str, of: str, rules: list[Json]) -> Json:
@@ -124,22 +125,32 @@ def after_role(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def aggregate(state: ApiState) -> None:
-    """Give each aggregating role the rules of those that it selects."""
+    """Give each aggregating role the rules of those that it selects, which may aggregate too."""
     resource = state.resources.find(_GROUP, "v1", "clusterroles")
     roles = state.storage.items(CLUSTER_ROLE)
-    for role in roles:
-        rule = role.get("aggregationRule")
-        if not rule or resource is None:
-            continue
-        rules: list[Json] = []
-        for other in roles:
-            labels = other["metadata"].get("labels") or {}
-            selected = any(
-                matches_selector(each, labels) for each in rule.get("clusterRoleSelectors") or ()
-            )
-            if selected and other is not role:
-                rules += [each for each in other.get("rules") or () if each not in rules]
-        if rules != (role.get("rules") or []):
+    for _ in roles:
+        changed = [each for each in roles if _collect(each, roles)]
+        for role in changed:
             stored = state.storage.find(CLUSTER_ROLE, "", role["metadata"]["name"])
-            if stored is not None:
-                state.storage.replace(resource, stored.record, {**stored.item, "rules": rules})
+            if stored is not None and resource is not None:
+                item = {**stored.item, "rules": role["rules"]}
+                state.storage.replace(resource, stored.record, item)
+        if not changed:
+            return
+
+
+def _collect(role: Json, roles: list[Json]) -> bool:
+    """Set the rules of an aggregating role; returns whether they changed."""
+    rule = role.get("aggregationRule")
+    if not rule:
+        return False
+    rules: list[Json] = []
+    for other in roles:
+        labels = other["metadata"].get("labels") or {}
+        selectors = rule.get("clusterRoleSelectors") or ()
+        if other is not role and any(matches_selector(each, labels) for each in selectors):
+            rules += [each for each in other.get("rules") or () if each not in rules]
+    if rules == (role.get("rules") or []):
+        return False
+    role["rules"] = rules
+    return True

@@ -45,11 +45,14 @@ def canonical(call: Call, item: Json) -> Json:
 
 
 def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
-    """Refuse a change of another version or of another object with the same name."""
+    """Refuse a change of another version or of another object with the same name.
+
+    A patch has no precondition about the uid, so that the rules of metadata refuse its change.
+    """
     metadata, resource = item["metadata"], call.resource
     name = old.record.name
     uid = metadata.get("uid")
-    if uid and uid != old.record.uid:
+    if uid and uid != old.record.uid and call.verb != "patch":
         raise failures.conflict(
             resource.group,
             resource.resource,

@@ -7,11 +7,11 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.wire.limits import measured
+from stretto.api.wire.syntax import json_fault
 from stretto.base.errors import InputError
 
 _KEY: Final = re.compile(rb'"\s*:')
 """What follows the name of a member; a text may contain it too."""
-_NAMES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "'": "\\'"}
 
 
 class JsonTextError(Exception):
@@ -33,7 +33,7 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
     try:
         value = msgspec.json.decode(measured(body, "body"))
     except (msgspec.DecodeError, InputError, RecursionError, UnicodeDecodeError) as error:
-        raise JsonTextError(_complaint(body, error)) from error
+        raise JsonTextError(json_fault(body) or str(error)) from error
     if len(_KEY.findall(body)) == _members(value):
         return value, []
     found: list[str] = []
@@ -66,32 +66,3 @@ def _collect(value: Any, path: str, found: list[str]) -> None:
     elif isinstance(value, list):
         for index, each in enumerate(value):
             _collect(each, f"{path.removesuffix('.')}[{index}].", found)
-
-
-def _complaint(body: bytes, error: Exception) -> str:
-    """What Go's decoder says about a text."""
-    text = body.decode(errors="replace")
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as found:
-        if found.pos >= len(text.rstrip()) or not text.strip():
-            return "unexpected end of JSON input"
-        character = _NAMES.get(text[found.pos], text[found.pos])
-        return f"invalid character '{character}' {_place(found)}"
-    except RecursionError:
-        return "exceeded max depth"
-    return str(error)
-
-
-def _place(found: json.JSONDecodeError) -> str:
-    if "Extra data" in found.msg:
-        return "after top-level value"
-    if "property name" in found.msg:
-        return "looking for beginning of object key string"
-    if "':' delimiter" in found.msg:
-        return "after object key"
-    if "',' delimiter" in found.msg:
-        opened = found.doc[: found.pos]
-        in_list = opened.rfind("[") > opened.rfind("{")
-        return "after array element" if in_list else "after object key:value pair"
-    return "looking for beginning of value"

@@ -1,5 +1,6 @@
 """Request bodies as objects: media types, decoding by the kind's struct, and strict errors."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from stretto.api.edit import yaml_text
@@ -26,6 +27,18 @@ _UNKNOWN_FORMAT: Final = (
     "the body of the request was in an unknown format - accepted media types include: "
 )
 _SHOWN: Final = 30
+_YAML_ERRORS: Final = "yaml: unmarshal errors:"
+YAML_CONVERSION: Final = "error converting YAML to JSON: "
+"""What precedes the errors of a strict YAML text that becomes JSON."""
+
+
+class OtherKindError(DecodeError):
+    """An object of another kind or version than the path names."""
+
+    def __init__(self, text: str, *, is_known: bool) -> None:
+        super().__init__(text)
+        #: Whether the stated kind exists.
+        self.is_known = is_known
 
 
 def check_size(body: bytes) -> None:
@@ -41,7 +54,7 @@ def media_type(header: str) -> str:
 
 
 def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list[str]]:
-    """The value of a body and the paths of its repeated members.
+    """The value of a body and what is wrong with it in strict decoding: repeated members.
 
     Args:
         body: the bytes.
@@ -70,7 +83,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
             '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
             f'Kind string "json:\\"kind,omitempty\\"" }} ({body[:_SHOWN].hex()})'
         )
-    return value, repeated
+    return value, [f'duplicate field "{path}"' for path in repeated]
 
 
 def _excerpt(body: bytes) -> str:
@@ -106,12 +119,14 @@ def _protobuf(body: bytes, expected: str) -> Json:
 
 
 def _yaml(body: bytes) -> tuple[Any, list[str]]:
+    repeated: list[str] = []
     try:
         most = min(yaml_text.MAX_VALUES, _FREE_VALUES + len(body))
-        documents = [each for _, each in yaml_text.load_documents(body, "body", most)]
+        documents = [each for _, each in yaml_text.load_documents(body, "body", most, repeated)]
     except InputError as error:
         raise bad_request(f"error decoding YAML: {error}") from error
-    return (documents[0] if documents else None), []
+    problems = [_YAML_ERRORS + "".join(f"\n  {each}" for each in repeated)] if repeated else []
+    return (documents[0] if documents else None), problems
 
 
 def read_object(
@@ -121,7 +136,7 @@ def read_object(
 
     Args:
         value: the body.
-        repeated: paths of its repeated members.
+        repeated: what strict decoding says about its repeated members.
         resource: what the path names.
         validation: ``Strict``, ``Warn`` or ``Ignore``.
     """
@@ -129,32 +144,57 @@ def read_object(
     stated, version = value.get("kind"), value.get("apiVersion")
     prefix = f'{stated or kind.kind} in version "{_version_of(version, kind.version)}" cannot be '
     prefix += f"handled as a {kind.kind}: "
-    same = (version or kind.api_version) == kind.api_version
-    if not same or (resource.definition is None and (stated or kind.kind) != kind.kind):
-        _read_as_stated(value, prefix)
-        raise _other_kind(stated, version, resource, prefix)
     try:
-        item, unknown = _decoded(value, resource)
+        item, unknown = decoded_object(value, resource)
+    except OtherKindError as error:
+        if not error.is_known:
+            raise bad_request(prefix + str(error)) from error
+        text = f"the API version in the data ({version}) does not match the expected API version "
+        raise bad_request(f"{text}({kind.api_version})") from error
     except DecodeError as error:
         raise bad_request(prefix + str(error)) from error
-    word = kind.kind if resource.definition is None else stated or kind.kind
-    item = {"kind": word, "apiVersion": kind.api_version, **_without_type(item)}
-    problems = [f'duplicate field "{path}"' for path in repeated]
-    problems += [f'unknown field "{path}"' for path in unknown]
+    problems = [*repeated, *unknown]
     if problems and validation == "Strict":
         raise bad_request(f"{prefix}strict decoding error: {', '.join(problems)}")
-    return item, problems if validation == "Warn" else []
+    return item, strict_warnings(problems) if validation == "Warn" else []
 
 
-def _read_as_stated(value: Json, prefix: str) -> None:
-    """Refuse a body that is not even an object of the kind that it states."""
+def strict_warnings(problems: Iterable[str]) -> list[str]:
+    """The warnings about what strict decoding refuses: one for each line about YAML."""
+    found: list[str] = []
+    for each in problems:
+        head, _, lines = each.partition(f"{_YAML_ERRORS}\n")
+        if lines and head in ("", YAML_CONVERSION):
+            found += [line.strip() for line in lines.split("\n")]
+        else:
+            found.append(each)
+    return found
+
+
+def decoded_object(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:
+    """An object of a kind from a value, and what strict decoding says about unknown members.
+
+    Raises:
+        DecodeError: the value is an object of another kind, or its kind cannot hold it.
+    """
+    kind = resource.kind
+    stated, version = value.get("kind"), value.get("apiVersion")
+    same = (version or kind.api_version) == kind.api_version
+    if not same or (resource.definition is None and (stated or kind.kind) != kind.kind):
+        _read_as_stated(value)
+        raise _other_kind(stated, version, resource)
+    item, unknown = _decoded(value, resource)
+    word = kind.kind if resource.definition is None else stated or kind.kind
+    item = {"kind": word, "apiVersion": kind.api_version, **_without_type(item)}
+    return item, [f'unknown field "{path}"' for path in unknown]
+
+
+def _read_as_stated(value: Json) -> None:
+    """Refuse a value that is not even an object of the kind that it states."""
     group, _, version = str(value.get("apiVersion") or "").rpartition("/")
     name = kind_versions().get((group, version, value.get("kind", "")))
     if name is not None:
-        try:
-            decode(value, struct(name), Decoding())
-        except DecodeError as error:
-            raise bad_request(prefix + str(error)) from error
+        decode(value, struct(name), Decoding())
 
 
 def _decoded(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:
@@ -182,16 +222,16 @@ def _without_type(item: Json) -> Json:
     return {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
 
 
-def _other_kind(stated: Any, version: Any, resource: ServedResource, prefix: str) -> ApiError:
-    """The error about a body of another kind or version."""
-    kind = resource.kind
-    if (stated == kind.kind and resource.definition is not None) or _is_known(stated, version):
-        text = f"the API version in the data ({version}) does not match the expected API version "
-        return bad_request(f"{text}({kind.api_version})")
-    scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-    return bad_request(f'{prefix}no kind "{stated}" is registered for version "{version}" {scheme}')
-
-
-def _is_known(stated: Any, version: Any) -> bool:
+def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKindError:
+    """The error about an object of another kind or version."""
     group, _, last = str(version or "").rpartition("/")
-    return (group, last, stated) in kind_versions()
+    if resource.definition is not None and stated == resource.kind.kind:
+        return OtherKindError("", is_known=True)
+    if (group, last, stated) in kind_versions():
+        package = resource.group.partition(".")[0] or "core"
+        wanted = f"{package}.{resource.kind.kind}"
+        text = f"converting ({last}.{stated}) to ({wanted}): unknown conversion"
+        return OtherKindError(text, is_known=True)
+    scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+    text = f'no kind "{stated}" is registered for version "{version}" {scheme}'
+    return OtherKindError(text, is_known=False)

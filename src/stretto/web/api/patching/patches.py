@@ -1,63 +1,91 @@
 """JSON patch, merge patch and strategic merge patch on objects of a kind."""
 
-import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
+from stretto.api.checks.fields.errors import quoted
 from stretto.api.edit.patch import MAX_OPERATIONS, json_patch, merge_patch
 from stretto.api.schema.decoding import json_word
 from stretto.api.schema.types import StructType
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import ConflictError, InputError
+from stretto.web.api import failures
 from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.objects import json_text
+from stretto.web.api.objects.json_text import JsonTextError
+from stretto.web.api.patching.go_values import go_value
+from stretto.web.api.patching.media import JSON_PATCH, STRATEGIC_PATCH
 from stretto.web.api.patching.strategic import strategic_patch
 
 Json = dict[str, Any]
 
-_JSON: Final = "application/json-patch+json"
-_MERGE: Final = "application/merge-patch+json"
+_MEMBERS: Final = frozenset({"op", "path", "from", "value"})
+"""Members of an operation of a JSON patch."""
+_NO_KIND: Final = Kind("", "", "", "")
 
 
-def patched(item: Json, body: bytes, media: str, struct: StructType) -> Json:
+@dataclass(frozen=True)
+class PatchResult:
+    """A patched object that its kind has not read yet."""
+
+    #: The object.
+    item: Json
+    #: Repeated and unknown members of the patch itself.
+    problems: Sequence[str] = ()
+    #: A strategic patch, which messages quote instead of the object.
+    change: Json | None = None
+
+    @property
+    def is_strategic(self) -> bool:
+        """Whether a strategic merge yielded the object."""
+        return self.change is not None
+
+    def refusal(self, why: str) -> ApiError:
+        """422 about a patched object that its kind cannot hold."""
+        shown = msgspec.json.encode(self.item).decode() if self.change is None else ""
+        text = quoted(shown or go_value(self.change))
+        cause = ("FieldValueInvalid", f"Invalid value: {text}: {why}", "patch")
+        return failures.invalid(_NO_KIND, "", [cause])
+
+
+def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchResult:
     """An object with a patch applied; the object is not changed.
 
     Raises:
         ApiError: the patch is malformed or does not apply.
     """
-    if media == _JSON:
-        return _json(item, body)
+    prefix = "" if media == STRATEGIC_PATCH else "error decoding patch: "
     try:
-        change = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise bad_request(f"error decoding patch: {_complaint(body)}") from error
+        change, repeated = json_text.parse(body)
+    except JsonTextError as error:
+        raise bad_request(f"{prefix}{error}") from error
+    problems = [f'duplicate field "{path}"' for path in repeated]
+    if media == JSON_PATCH:
+        return _operated(item, change, problems)
     if not isinstance(change, dict):
-        word = json_word(change)
-        raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
-            "map[string]interface {}"
-        )
-    result = merge_patch(item, change) if media == _MERGE else strategic_patch(item, change, struct)
-    if not isinstance(result, dict):
-        raise bad_request("the patch does not yield an object")
-    return result
+        text = f"{prefix}json: cannot unmarshal {json_word(change)} into Go value of type "
+        raise bad_request(f"{text}map[string]interface {{}}")
+    if media == STRATEGIC_PATCH:
+        typed = {name: item[name] for name in ("kind", "apiVersion")}
+        return PatchResult({**strategic_patch(item, change, struct), **typed}, problems, change)
+    return PatchResult(merge_patch(item, change), problems)
 
 
-def _json(item: Json, body: bytes) -> Json:
-    try:
-        operations = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise bad_request(f"error decoding patch: {_complaint(body)}") from error
+def _operated(item: Json, operations: Any, problems: list[str]) -> PatchResult:
+    """An object after the operations of a JSON patch."""
+    prefix = "error decoding patch: json: cannot unmarshal"
     if not isinstance(operations, list):
-        raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {json_word(operations)} into Go value "
-            "of type []handlers.jsonPatchOp"
-        )
-    for each in operations:
+        word = json_word(operations)
+        raise bad_request(f"{prefix} {word} into Go value of type []handlers.jsonPatchOp")
+    for index, each in enumerate(operations):
         if not isinstance(each, dict):
-            raise bad_request(
-                f"error decoding patch: json: cannot unmarshal {json_word(each)} into Go value of "
-                "type handlers.jsonPatchOp"
-            )
+            word = json_word(each)
+            raise bad_request(f"{prefix} {word} into Go value of type handlers.jsonPatchOp")
+        unknown = [name for name in each if name not in _MEMBERS]
+        problems += [f'unknown field "[{index}].{name}"' for name in unknown]
     if len(operations) > MAX_OPERATIONS:
         text = (
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got "
@@ -70,23 +98,10 @@ def _json(item: Json, body: bytes) -> Json:
         raise _inapplicable() from error
     if not isinstance(result, dict):
         raise _inapplicable()
-    return result
+    return PatchResult(result, [f"json patch {each}" for each in problems])
 
 
 def _inapplicable() -> ApiError:
     """422 about an operation that does not apply."""
     head = "the server rejected our request due to an error in our request"
     return ApiError(422, "Invalid", head, {})
-
-
-def _complaint(body: bytes) -> str:
-    text = body.decode(errors="replace")
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()):
-            return "unexpected end of JSON input"
-        return f"invalid character '{text[error.pos]}' looking for beginning of value"
-    except RecursionError:
-        return "exceeded max depth"
-    return "invalid JSON"

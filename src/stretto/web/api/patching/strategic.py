@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from stretto.api.schema.types import FieldType, Form, StructType, ValueType
 from stretto.web.api.failures import ApiError, internal
+from stretto.web.api.patching.go_values import go_value
 
 Json = dict[str, Any]
 
@@ -96,7 +97,7 @@ def _list(old: list[Any], new: list[Any], known: FieldType, order: Any) -> list[
     merged = list(old)
     for each in new:
         if not isinstance(each, dict) or key not in each:
-            raise internal(f"map: {_go_map(each)} does not contain declared merge key: {key}")
+            raise internal(f"map: {go_value(each)} does not contain declared merge key: {key}")
         place = next((at for at, item in enumerate(merged) if _key(item, key) == each[key]), None)
         if each.get(_PATCH) == "delete":
             merged = [item for item in merged if _key(item, key) != each[key]]
@@ -120,8 +121,8 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
     positions = [wanted.index(each) for each in stated if each in wanted]
     if positions != sorted(positions) or any(each not in wanted for each in stated):
         raise internal(
-            f"The order in patch list:\n{_go_list(new)}\n doesn't match $setElementOrder list:\n"
-            f"{_go_list(order)}\n"
+            f"The order in patch list:\n{go_value(new)}\n doesn't match $setElementOrder list:\n"
+            f"{go_value(order)}\n"
         )
 
 
@@ -176,18 +177,3 @@ def _clean(value: Any) -> Any:
             if each is not None and not key.startswith("$")
         }
     return [_clean(each) for each in value] if isinstance(value, list) else value
-
-
-def _go_map(value: Any) -> str:
-    """A value as Go prints it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_go_map(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return _go_list(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
-def _go_list(values: list[Any]) -> str:
-    return f"[{' '.join(map(_go_map, values))}]"

@@ -5,7 +5,7 @@ from typing import Any, Final
 from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import BINDING, POD
 from stretto.web.api import failures
-from stretto.web.api.call import Call, write_options
+from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, internal, no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
@@ -30,7 +30,6 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
     """Bind a pod."""
     if call.verb != "create":
         raise no_method()
-    call.options = write_options(call.request, "create", {})
     wanted = read_typed(call, BINDING, struct("core/v1.Binding"))
     metadata = wanted.get("metadata") or {}
     name = call.route.name or metadata.get("name", "")

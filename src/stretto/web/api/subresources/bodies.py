@@ -1,11 +1,16 @@
 """Bodies of subresources that have the kind of their object."""
 
+from collections.abc import Callable
 from typing import Any
 
 from stretto.web.api.call import Call
+from stretto.web.api.objects.naming import named
 from stretto.web.api.objects.reading import parse_body, read_object
-from stretto.web.api.verbs.create import place_in
-from stretto.web.api.verbs.update import check_name
+from stretto.web.api.patching.configurations import read_config
+from stretto.web.api.patching.media import APPLY_PATCH, patch_type
+from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.apply import applied
+from stretto.web.api.verbs.patch import changed_item
 from stretto.web.api.writes import default_object
 
 Json = dict[str, Any]
@@ -17,14 +22,29 @@ def object_body(call: Call) -> Json:
     Raises:
         ApiError: it is malformed, or names another object.
     """
-    request, route = call.request, call.route
+    request = call.request
     value, repeated = parse_body(
         request.body, request.header("content-type"), call.resource.kind.kind
     )
     item, warnings = read_object(value, repeated, call.resource, call.options.validation)
     call.warnings += warnings
-    metadata = item.setdefault("metadata", {})
-    check_name(metadata.get("name", ""), route.name)
-    if call.resource.kind.namespaced:
-        place_in(metadata, route.namespace)
-    return default_object(call, item)
+    return default_object(call, named(call, item))
+
+
+ObjectChange = Callable[[Json], tuple[Json, bool]]
+"""From a stored object to the changed one, and whether the managers of its fields are set."""
+
+
+def requested_change(state: ApiState, call: Call) -> ObjectChange:
+    """The change of an object by a PUT or a PATCH of its subresource.
+
+    Raises:
+        ApiError: the body is malformed.
+    """
+    if call.verb == "update":
+        item = object_body(call)
+        return lambda _: (item, False)
+    media = patch_type(call)
+    if media == APPLY_PATCH:
+        return lambda old: (applied(state, call, read_config(call, call.resource.kind), old), True)
+    return lambda old: (changed_item(call, old, media), False)

@@ -7,7 +7,7 @@ import msgspec
 
 from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import Kind
-from stretto.web.api.call import Call, write_options
+from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request, no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
@@ -25,7 +25,6 @@ def eviction(state: ApiState, call: Call) -> ApiResponse:
     """Evict a pod."""
     if call.verb != "create":
         raise no_method()
-    call.options = write_options(call.request, "create", {})
     wanted = read_typed(call, _KIND, struct("policy/v1.Eviction"))
     name = (wanted.get("metadata") or {}).get("name", "")
     if name != call.route.name:

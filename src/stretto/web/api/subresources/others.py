@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from stretto.web.api.call import Call, write_options
+from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, no_method, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import check_version, restore
 from stretto.web.api.objects.ownership import own
+from stretto.web.api.patching.media import patch_type
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.subresources.bodies import object_body
 from stretto.web.api.verbs.answers import answer
-from stretto.web.api.verbs.patch import changed_item, patch_type
+from stretto.web.api.verbs.patch import changed_item
 from stretto.web.api.writes import store_changed
 
 Json = dict[str, Any]
@@ -48,7 +49,6 @@ def approval(state: ApiState, call: Call) -> ApiResponse:
     found = state.storage.get(call.resource, "", call.route.name)
     if call.verb == "get":
         return answer(state, call, found.item)
-    call.options = write_options(call.request, call.verb, {})
     item = (
         object_body(call)
         if call.verb == "update"
@@ -71,7 +71,6 @@ def part_of_pod(state: ApiState, call: Call) -> ApiResponse:
     found = state.storage.get(call.resource, call.route.namespace, call.route.name)
     if call.verb == "get":
         return answer(state, call, found.item)
-    call.options = write_options(call.request, call.verb, {})
     item = (
         object_body(call)
         if call.verb == "update"

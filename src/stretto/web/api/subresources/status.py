@@ -2,17 +2,15 @@
 
 from typing import Any, Final
 
-from stretto.web.api.call import Call, write_options
+from stretto.web.api.call import Call
 from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import check_version, restore, shape
 from stretto.web.api.objects.ownership import own
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
-from stretto.web.api.subresources.bodies import object_body
+from stretto.web.api.subresources.bodies import requested_change
 from stretto.web.api.verbs.answers import answer
-from stretto.web.api.verbs.apply import APPLY, applied, read_config
-from stretto.web.api.verbs.patch import changed_item, patch_type
 from stretto.web.api.writes import store_changed
 
 Json = dict[str, Any]
@@ -31,20 +29,9 @@ def status(state: ApiState, call: Call) -> ApiResponse:
     if call.verb == "get":
         found = state.storage.get(resource, route.namespace, route.name)
         return answer(state, call, shape(call, found.item))
-    call.options = write_options(call.request, call.verb, {})
-    if call.verb == "update":
-        item = object_body(call)
-        found = state.storage.get(resource, route.namespace, route.name)
-        owned = False
-    else:
-        media = patch_type(call)
-        found = state.storage.get(resource, route.namespace, route.name)
-        owned = media == APPLY
-        item = (
-            applied(state, call, read_config(call), found.item)
-            if owned
-            else changed_item(call, found.item, media)
-        )
+    change = requested_change(state, call)
+    found = state.storage.get(resource, route.namespace, route.name)
+    item, owned = change(found.item)
     return answer(state, call, _store(state, call, found, item, owned=owned))
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from stretto.web.api.call import Call
+from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import no_route
 from stretto.web.api.message import Answer
+from stretto.web.api.resources import WRITES
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.binding import binding
 from stretto.web.api.subresources.eviction import eviction
 from stretto.web.api.subresources.others import approval, finalize, kubelet, part_of_pod
-from stretto.web.api.subresources.scale import scale
+from stretto.web.api.subresources.scale.answers import scale
 from stretto.web.api.subresources.status import status
 from stretto.web.api.subresources.tokens import token
 
@@ -40,6 +41,8 @@ def subresource(state: ApiState, call: Call) -> Answer:
         ApiError: it is not served.
     """
     name = call.route.subresource
+    if call.verb in WRITES:
+        call.options = write_options(call.request, call.verb, {})
     if call.resource.key == ("", "Binding") and not name:
         return binding(state, call)
     handler = SUBRESOURCES.get(name)

@@ -6,7 +6,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.authn.accounts import ISSUER, TokenSubject
-from stretto.web.api.call import Call, write_options
+from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
@@ -30,7 +30,6 @@ def token(state: ApiState, call: Call) -> ApiResponse:
     """Issue a token."""
     if call.verb != "create":
         raise no_method()
-    call.options = write_options(call.request, "create", {})
     item = read_typed(call, _KIND, struct(_STRUCT))
     stated = (item.get("metadata") or {}).get("name", "")
     if stated not in ("", call.route.name):

@@ -6,25 +6,21 @@ from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import kind_versions
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
-from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request
-from stretto.web.api.objects.reading import parse_body
+from stretto.web.api.objects.reading import parse_body, strict_warnings
 
 Json = dict[str, Any]
 
 
-def read_typed(call: Call, kind: Kind, struct: StructType, value: Json | None = None) -> Json:
-    """The body of a request as an object of a kind; ``value`` if it is parsed already.
+def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
+    """The body of a request as an object of a kind.
 
     Raises:
         ApiError: it is malformed, or an object of another kind.
     """
     request = call.request
-    is_patch = value is not None
-    repeated: list[str] = []
-    if value is None:
-        value, repeated = parse_body(request.body, request.header("content-type"), kind.kind)
+    value, problems = parse_body(request.body, request.header("content-type"), kind.kind)
     stated, version = value.get("kind") or kind.kind, value.get("apiVersion") or kind.api_version
     last = version.rpartition("/")[2]
     prefix = f'{stated} in version "{last}" cannot be handled as a {kind.kind}: '
@@ -40,16 +36,12 @@ def read_typed(call: Call, kind: Kind, struct: StructType, value: Json | None = 
     try:
         item = decode(value, struct, found)
     except DecodeError as error:
-        if is_patch:
-            cause = ("FieldValueInvalid", f"Invalid value: {error}", "patch")
-            raise failures.invalid(Kind("", "", "", ""), "", [cause]) from error
         raise bad_request(prefix + str(error)) from error
-    problems = [f'duplicate field "{path}"' for path in repeated]
     problems += [f'unknown field "{path}"' for path in found.unknown]
     if problems and call.options.validation == "Strict":
         raise bad_request(f"{prefix}strict decoding error: {', '.join(problems)}")
     if call.options.validation == "Warn":
-        call.warnings += problems
+        call.warnings += strict_warnings(problems)
     return item
 
 

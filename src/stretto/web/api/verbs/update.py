@@ -1,14 +1,14 @@
 """PUT of an object."""
 
 from stretto.web.api.call import Call
-from stretto.web.api.failures import bad_request, conflict, not_found
+from stretto.web.api.failures import conflict, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import other_uid
+from stretto.web.api.objects.naming import named
 from stretto.web.api.objects.reading import parse_body, read_object
 from stretto.web.api.objects.strategies import strategy_of
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
-from stretto.web.api.verbs.create import place_in
 from stretto.web.api.writes import create_object, default_object, update_object
 
 
@@ -18,11 +18,8 @@ def update(state: ApiState, call: Call) -> ApiResponse:
     value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
     item, warnings = read_object(value, repeated, resource, call.options.validation)
     call.warnings += warnings
-    metadata = item.setdefault("metadata", {})
-    check_name(metadata.get("name", ""), route.name)
-    if resource.kind.namespaced:
-        place_in(metadata, route.namespace)
-    item = default_object(call, item)
+    item = default_object(call, named(call, item))
+    metadata = item["metadata"]
     old = state.storage.find(resource.stored, route.namespace, route.name)
     if old is not None:
         return answer(state, call, update_object(state, call, old, item))
@@ -34,13 +31,3 @@ def update(state: ApiState, call: Call) -> ApiResponse:
         raise not_found(resource.group, resource.resource, route.name)
     metadata.pop("resourceVersion", None)
     return answer(state, call, create_object(state, call, item), 201)
-
-
-def check_name(stated: str, name: str) -> None:
-    """Refuse an object with another name than that of the path."""
-    if not stated:
-        text = f"the name of the object ({name} based on URL) was undeterminable: "
-        raise bad_request(text + "name must be provided")
-    if stated != name:
-        text = f"the name of the object ({stated}) does not match the name on the URL ({name})"
-        raise bad_request(text)

@@ -5,8 +5,9 @@ import binascii
 from typing import Final
 
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required, too_long
-from stretto.api.checks.fields.texts import config_key, json_complaint
+from stretto.api.checks.fields.texts import config_key
 from stretto.api.checks.kinds.values import Json, unchanged
+from stretto.api.wire.syntax import json_fault
 
 _MAX_DATA: Final = 1 << 20
 _REDACTED: Final = "<secret contents redacted>"
@@ -84,5 +85,5 @@ def _docker(data: Json, name: str) -> Errors:
         content = base64.b64decode(data[name])
     except (binascii.Error, ValueError):
         content = b""
-    problem = json_complaint(content)
+    problem = json_fault(content)
     return [invalid(path, _REDACTED, problem)] if problem else []

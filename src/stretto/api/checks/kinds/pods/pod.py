@@ -78,13 +78,12 @@ def check_pod_spec(spec: Json, path: str, volumes: frozenset[str] = frozenset())
 
 
 def _spec(spec: Json, path: str, added: frozenset[str]) -> Iterator[Any]:
-    volumes = spec.get("volumes") or []
-    if volumes:
-        yield from check_volumes(volumes, f"{path}.volumes", spec)
+    volumes: set[str] = set()
+    yield from check_volumes(spec.get("volumes") or [], f"{path}.volumes", spec, volumes)
     claims = spec.get("resourceClaims") or []
     frame = PodFrame(
         spec,
-        added | frozenset(each.get("name", "") for each in volumes),
+        added | volumes,
         frozenset(each.get("name", "") for each in claims),
     )
     names: set[str] = set()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import duplicate, forbidden, invalid, required
+from stretto.api.checks.fields.errors import FieldError, duplicate, forbidden, invalid, required
 from stretto.api.checks.fields.shapes import choice, optional
 from stretto.api.checks.kinds.pods.containers import local_path
 from stretto.api.checks.kinds.values import Json, labelled
@@ -24,20 +24,26 @@ Source = Callable[[Json, str, Json], Iterator[Any]]
 """The refused fields of a source: value, path, and the spec of the pod."""
 
 
-def check_volumes(volumes: list[Json], path: str, spec: Json) -> Iterator[Any]:
-    """The volumes of a pod."""
-    seen: set[str] = set()
+def check_volumes(
+    volumes: list[Json], path: str, spec: Json, valid: set[str]
+) -> Iterator[FieldError]:
+    """The volumes of a pod; ``valid`` takes the names of those that containers can mount."""
     for index, volume in enumerate(volumes):
-        where, name = f"{path}[{index}]", volume.get("name", "")
-        yield from check_source(volume, where, spec)
-        if not name:
-            yield required(f"{where}.name")
-        else:
-            problems = labelled(name, f"{where}.name")
-            yield from problems
-            if not problems and name in seen:
-                yield duplicate(f"{where}.name", name)
-        seen.add(name)
+        name = volume.get("name", "")
+        errors = list(_volume(volume, f"{path}[{index}]", spec, valid))
+        yield from errors
+        if not errors:
+            valid.add(name)
+
+
+def _volume(volume: Json, where: str, spec: Json, known: set[str]) -> Iterator[FieldError]:
+    """One volume, given the names of those before it."""
+    yield from check_source(volume, where, spec)
+    name = volume.get("name", "")
+    problems = labelled(name, f"{where}.name") if name else [required(f"{where}.name")]
+    yield from problems
+    if not problems and name in known:
+        yield duplicate(f"{where}.name", name)
 
 
 def check_source(volume: Json, where: str, spec: Json) -> Iterator[Any]:

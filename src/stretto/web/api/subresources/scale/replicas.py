@@ -2,23 +2,36 @@
 
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import invalid
+from stretto.api.schema.decoding import Decoding, decode
+from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
-from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
-from stretto.web.api.objects.changes import check_version, restore
-from stretto.web.api.objects.ownership import own
-from stretto.web.api.state import AdmittedWrite, ApiState
-from stretto.web.api.storage import StoredItem
 from stretto.web.api.tables.values import selector_text
-from stretto.web.api.writes import prepared_change, store_changed
 
 Json = dict[str, Any]
 
 SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
 """The kind of a scale."""
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_struct() -> StructType:
+    """The struct of a scale."""
+    return struct("autoscaling/v1.Scale")
+
+
+def decoded_scale(value: Json) -> tuple[Json, list[str]]:
+    """A scale from a value, and what strict decoding says about unknown members.
+
+    Raises:
+        DecodeError: the value has members of the wrong type.
+    """
+    found = Decoding()
+    item = decode(value, scale_struct(), found)
+    unknown = [path for path in found.unknown if path not in ("kind", "apiVersion")]
+    return item, [f'unknown field "{path}"' for path in unknown]
 
 
 def scale_of(call: Call, item: Json) -> Json:
@@ -81,29 +94,6 @@ def with_value(item: Json, path: list[str], value: Any) -> Json:
     return {**item, path[0]: with_value(below, path[1:], value)}
 
 
-def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json) -> Json:
-    """Store an object with the replicas of a scale; returns it as stored.
-
-    Raises:
-        ApiError: it is refused.
-    """
-    replicas = (wanted.get("spec") or {}).get("replicas") or 0
-    if replicas < 0:
-        error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        cause = (error.reason, error.message, error.field)
-        raise failures.invalid(SCALE, old.record.name, [cause])
-    item = with_value(old.item, replica_paths(call)[0].strip(".").split("."), replicas)
-    item["metadata"] = dict(item["metadata"])
-    stated = wanted.get("metadata") or {}
-    for name in ("uid", "resourceVersion"):
-        item["metadata"].pop(name, None)
-        if stated.get(name):
-            item["metadata"][name] = stated[name]
-    check_version(call, item, old, needs=False)
-    restore(item, old.item)
-    own(state, call, old.item, item)
-    admission = AdmittedWrite(call, "UPDATE", item, old.item, "scale")
-    for admit in state.mutating:
-        admit(state, admission)
-    prepared_change(state, call, item, old.item)
-    return store_changed(state, admission, old)
+def parts_of(path: str) -> list[str]:
+    """The members on the way to a value."""
+    return path.strip(".").split(".")

@@ -1,0 +1,72 @@
+"""The annotation of client-side apply when kubectl goes over to server-side apply.
+
+Kubernetes keeps the annotation current after an apply by the manager ``kubectl``, and lets it take
+the fields that the annotation names with their present values.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.edit.apply import fieldset
+from stretto.api.edit.apply.compare import compare, owned_fields
+from stretto.api.edit.apply.fieldset import FieldSet
+from stretto.api.edit.apply.walking import ApplyError, check_typed
+from stretto.api.schema.types import ValueType
+
+Json = dict[str, Any]
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation."""
+MANAGER: Final = "kubectl"
+"""The manager whose applies count."""
+_MAX_ANNOTATIONS: Final = 256 << 10
+"""Bytes that all annotations of an object may have."""
+_ESCAPED: Final = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
+"""Characters that Go escapes in JSON."""
+
+
+def taken_over(live: Json, kind: ValueType) -> FieldSet:
+    """The fields of an object that its annotation names with the values that they have."""
+    text = _annotations(live).get(LAST_APPLIED, "")
+    try:
+        config = msgspec.json.decode(text)
+        if not isinstance(config, dict) or config.get("apiVersion") != live.get("apiVersion"):
+            return {}
+        check_typed(config, kind)
+    except (msgspec.DecodeError, ApplyError):
+        return {}
+    changed = compare(config, live, kind)
+    named = owned_fields(config, kind)
+    for each in (changed.modified, changed.added, changed.removed):
+        named = fieldset.difference(named, each)
+    return named
+
+
+def annotated(item: Json, config: Json) -> Json:
+    """An object whose annotation of client-side apply, if it has one, states a configuration."""
+    notes = _annotations(item)
+    if LAST_APPLIED not in notes:
+        return item
+    rest = {key: each for key, each in notes.items() if key != LAST_APPLIED}
+    text = _text(config)
+    if sum(len(part) for pair in rest.items() for part in pair) + len(text) <= _MAX_ANNOTATIONS:
+        rest[LAST_APPLIED] = text
+    return {**item, "metadata": {**item["metadata"], "annotations": rest}}
+
+
+def _annotations(item: Json) -> dict[str, str]:
+    return (item.get("metadata") or {}).get("annotations") or {}
+
+
+def _text(config: Json) -> str:
+    """A configuration as Go encodes it, without the annotation itself."""
+    metadata = dict(config.get("metadata") or {})
+    notes = {key: each for key, each in _annotations(config).items() if key != LAST_APPLIED}
+    if "annotations" in metadata:
+        metadata["annotations"] = notes
+    shown = {**config, "metadata": metadata} if metadata else config
+    text = msgspec.json.encode(shown, order="sorted").decode()
+    for character, escape in _ESCAPED:
+        text = text.replace(character, escape)
+    return f"{text}\n"

@@ -1,0 +1,48 @@
+"""The name and the namespace of the path in the object of a request."""
+
+from typing import Any
+
+from stretto.web.api.call import Call
+from stretto.web.api.failures import bad_request
+
+Json = dict[str, Any]
+
+
+def named(call: Call, item: Json) -> Json:
+    """An object with the name and the namespace of the path.
+
+    Raises:
+        ApiError: it has others.
+    """
+    place(call, item)
+    check_name(item["metadata"].get("name", ""), call.route.name)
+    return item
+
+
+def place(call: Call, item: Json) -> None:
+    """Set the namespace of the path, or none for a kind without namespaces.
+
+    Raises:
+        ApiError: the object states another one.
+    """
+    metadata = item.setdefault("metadata", {})
+    namespace = call.route.namespace if call.resource.kind.namespaced else ""
+    if not namespace:
+        metadata.pop("namespace", None)
+    elif not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    elif metadata["namespace"] != namespace:
+        text = (
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+        raise bad_request(text)
+
+
+def check_name(stated: str, name: str) -> None:
+    """Refuse an object with another name than that of the path."""
+    if not stated:
+        text = f"the name of the object ({name} based on URL) was undeterminable: "
+        raise bad_request(text + "name must be provided")
+    if stated != name:
+        text = f"the name of the object ({stated}) does not match the name on the URL ({name})"
+        raise bad_request(text)

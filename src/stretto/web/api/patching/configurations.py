@@ -1,0 +1,113 @@
+"""Configurations of server-side apply: from a body to the merged object and its managers."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.api.edit.apply.managers import (
+    ManagerKey,
+    Managers,
+    OwnershipError,
+    WriteFrame,
+    conflict_text,
+    decode_managers,
+    managed_apply,
+    managed_update,
+)
+from stretto.api.edit.apply.walking import ApplyError
+from stretto.api.schema.decoding import json_word
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.call import Call
+from stretto.web.api.failures import ApiError, bad_request, internal
+from stretto.web.api.objects.reading import YAML_CONVERSION, parse_body, strict_warnings
+from stretto.web.api.patching.media import APPLY_PATCH
+
+Json = dict[str, Any]
+
+_BEFORE: Final = "before-first-apply"
+"""The manager of what an object has before its first apply, if it has no managers."""
+
+
+@dataclass(frozen=True)
+class AppliedConfig:
+    """The body of an apply."""
+
+    #: The configuration.
+    item: Json
+    #: The kind of its object.
+    kind: Kind
+    #: What strict decoding says about its repeated keys.
+    problems: list[str]
+
+    @property
+    def place(self) -> str:
+        """Namespace and name in messages, as far as it states them."""
+        metadata = self.item.get("metadata") or {}
+        return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+
+
+def read_config(call: Call, kind: Kind) -> AppliedConfig:
+    """The applied configuration of an object of a kind.
+
+    Raises:
+        ApiError: it is malformed, or an object of another kind.
+    """
+    value, problems = parse_body(call.request.body, APPLY_PATCH, "")
+    value = {} if value is None else value
+    if not isinstance(value, dict):
+        raise bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {json_word(value)} into Go value of type map[string]interface {{}}"
+        )
+    stated, version = value.get("kind", ""), value.get("apiVersion", "")
+    if (stated, version) != (kind.kind, kind.api_version):
+        shown = version if "/" in version else f"/{version}"
+        raise bad_request(f"invalid object type: {shown}, Kind={stated}")
+    if (value.get("metadata") or {}).get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    return AppliedConfig(value, kind, problems)
+
+
+def heed_repeated(call: Call, config: AppliedConfig) -> None:
+    """Warn of repeated keys, or refuse them."""
+    problems = [f"{YAML_CONVERSION}{each}" for each in config.problems]
+    if problems and call.options.validation == "Strict":
+        raise bad_request(f"error strict decoding YAML: {problems[0]}")
+    if call.options.validation == "Warn":
+        call.warnings.extend(strict_warnings(problems))
+
+
+def merged(
+    call: Call, config: AppliedConfig, states: tuple[Json, Json], frame: WriteFrame
+) -> tuple[Json, Managers]:
+    """An object with an applied configuration, and its managers.
+
+    Args:
+        call: the request.
+        config: the configuration.
+        states: the empty object of the kind and the object itself.
+        frame: the write.
+
+    Raises:
+        ApiError: the configuration does not fit, or it conflicts with other managers.
+    """
+    empty, live = states
+    managers = decode_managers(live["metadata"].get("managedFields"))
+    if not managers and live["metadata"].get("uid"):
+        key = ManagerKey(_BEFORE, "Update", config.kind.api_version, call.route.subresource)
+        start = WriteFrame(frame.struct, key, frame.now, frame.reset)
+        managers = managed_update(empty, live, {}, start)
+    try:
+        force = bool(call.options.force)
+        return managed_apply(live, config.item, managers, frame, force=force)
+    except ApplyError as error:
+        raise _untyped(config, error) from error
+    except OwnershipError as error:
+        text, causes = conflict_text(error)
+        raise ApiError(409, "Conflict", text, {"causes": causes}) from error
+
+
+def _untyped(config: AppliedConfig, error: ApplyError) -> ApiError:
+    kind = config.kind
+    version = kind.api_version if kind.group else f"/{kind.version}"
+    text = f"failed to create typed patch object ({config.place}; {version}, Kind={kind.kind}): "
+    return internal(text + str(error))

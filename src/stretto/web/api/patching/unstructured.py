@@ -1,0 +1,90 @@
+"""Strategically merged values as structs of Go: what the conversion refuses, and its words."""
+
+from typing import Any, Final
+
+from stretto.api.schema.decoding import DecodeError, Decoding, decode, go_type
+from stretto.api.schema.types import FieldType, Form, StructType, ValueType
+
+_KINDS: Final = {
+    Form.STRING: "string",
+    Form.BOOL: "bool",
+    Form.INT32: "int32",
+    Form.INT64: "int64",
+    Form.DOUBLE: "float64",
+}
+"""Kinds of Go's reflection for scalars that have no decoder of their own."""
+_CONVERTIBLE: Final = frozenset({("int64", "string"), ("float64", "int32"), ("float64", "int64")})
+"""Pairs of kinds between which Go converts and the conversion of objects does not."""
+
+
+def conversion_fault(value: Any, kind: ValueType) -> str:
+    """Why a value does not fit its type; empty if it does."""
+    if value is None or kind.form is Form.ANY:
+        return ""
+    if kind.form is Form.STRUCT:
+        return _struct(value, kind)
+    if kind.form is Form.LIST:
+        items = value if isinstance(value, list) else None
+        return _items(value, items, "slice", kind)
+    if kind.form is Form.MAP:
+        members = list(value.values()) if isinstance(value, dict) else None
+        return _items(value, members, "map", kind)
+    return _scalar(value, kind)
+
+
+def _struct(value: Any, kind: ValueType) -> str:
+    if not isinstance(value, dict):
+        return f"cannot restore struct from: {_go_kind(value)}"
+    for name, field in kind.struct.fields.items():
+        fault = conversion_fault(value.get(name), field.type)
+        if fault:
+            return fault
+    return ""
+
+
+def _items(value: Any, items: list[Any] | None, word: str, kind: ValueType) -> str:
+    if items is None:
+        return f"cannot restore {word} from {_go_kind(value)}"
+    if kind.item is None:
+        return ""
+    return next((fault for each in items if (fault := conversion_fault(each, kind.item))), "")
+
+
+def _scalar(value: Any, kind: ValueType) -> str:
+    wanted, found = _KINDS.get(kind.form), _go_kind(value)
+    if wanted is None:
+        return _decoded(value, kind)
+    if found == wanted or (found, wanted) == ("int64", "int32"):
+        return ""
+    if found == "float64" and wanted != "string" and float(value).is_integer():
+        return ""
+    if (found, wanted) == ("int64", "float64"):
+        return ""
+    if (found, wanted) in _CONVERTIBLE:
+        return f"cannot convert {found} to {go_type(kind)}"
+    return f"unrecognized type: {wanted}"
+
+
+def _decoded(value: Any, kind: ValueType) -> str:
+    """The fault of a scalar that has a decoder of its own, such as a quantity or a time."""
+    if kind.form is Form.BYTES and not isinstance(value, str):
+        return f"cannot restore slice from {_go_kind(value)}"
+    alone = StructType("", {"value": FieldType("value", kind)})
+    try:
+        decode({"value": value}, alone, Decoding())
+    except DecodeError as error:
+        return str(error)
+    return ""
+
+
+def _go_kind(value: Any) -> str:
+    """The kind of a JSON value in Go's reflection."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, dict):
+        return "map"
+    if isinstance(value, list):
+        return "slice"
+    if isinstance(value, str):
+        return "string"
+    return "int64" if isinstance(value, int) else "float64"

@@ -1,0 +1,1 @@
+"""The scale of a workload: its replicas as an object of autoscaling/v1."""

@@ -1,0 +1,74 @@
+"""Owners of a scale, which are those of the replicas of its workload."""
+
+from typing import Any, Final
+
+from stretto.api.edit.apply import fieldset
+from stretto.api.edit.apply.fieldset import FieldSet
+from stretto.api.edit.apply.managers import (
+    ManagerKey,
+    Managers,
+    WriteFrame,
+    decode_managers,
+    encode_managers,
+    managed_update,
+)
+from stretto.api.edit.apply.scales import scale_managers, workload_managers
+from stretto.web.api.call import Call
+from stretto.web.api.state import ApiState
+from stretto.web.api.subresources.scale.replicas import (
+    SCALE,
+    parts_of,
+    replica_paths,
+    scale_of,
+    scale_struct,
+)
+
+Json = dict[str, Any]
+
+_STATED: Final = ("uid", "resourceVersion")
+"""Metadata of a scale that a change of it may name."""
+
+
+def owned_scale(call: Call, item: Json) -> Json:
+    """The scale of an object with the owners of its replicas."""
+    found = scale_of(call, item)
+    managers = decode_managers(item["metadata"].get("managedFields"))
+    owners = scale_managers(managers, _replicas_field(call))
+    if owners:
+        found["metadata"]["managedFields"] = encode_managers(owners)
+    return found
+
+
+def scale_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
+    """A write of a scale, ``Update`` or ``Apply``."""
+    key = ManagerKey(call.manager, operation, SCALE.api_version, "scale")
+    return WriteFrame(scale_struct(), key, state.now, {})
+
+
+def own_scale(state: ApiState, call: Call, old: Json, wanted: Json) -> Managers:
+    """The owners of a scale after an update; none if its replicas have none."""
+    managers = decode_managers(old["metadata"].get("managedFields"))
+    if not managers:
+        return {}
+    return managed_update(old, wanted, managers, scale_frame(state, call, "Update"))
+
+
+def _replicas_field(call: Call) -> FieldSet:
+    """The field of the workload that holds the wanted replicas."""
+    found: FieldSet = {}
+    for part in reversed(parts_of(replica_paths(call)[0])):
+        found = {fieldset.field(part): found}
+    return found
+
+
+def rescaled_metadata(call: Call, item: Json, wanted: Json, owners: Managers) -> Json:
+    """The metadata of an object after a change of its scale."""
+    metadata = {key: each for key, each in item["metadata"].items() if key not in _STATED}
+    stated = wanted.get("metadata") or {}
+    metadata |= {name: stated[name] for name in _STATED if stated.get(name)}
+    before = decode_managers(metadata.pop("managedFields", None))
+    version = call.resource.kind.api_version
+    managers = workload_managers(before, owners, _replicas_field(call), version)
+    if managers:
+        metadata["managedFields"] = encode_managers(managers)
+    return metadata

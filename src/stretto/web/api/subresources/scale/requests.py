@@ -1,0 +1,57 @@
+"""Requests that change a scale, as functions from the present scale to the wanted one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from stretto.api.edit.apply.managers import Managers
+from stretto.web.api.call import Call
+from stretto.web.api.objects.naming import check_name
+from stretto.web.api.patching.configurations import heed_repeated, merged, read_config
+from stretto.web.api.patching.media import APPLY_PATCH, patch_type
+from stretto.web.api.patching.patches import patched
+from stretto.web.api.patching.results import read_result
+from stretto.web.api.state import ApiState
+from stretto.web.api.subresources.scale.ownership import own_scale, scale_frame
+from stretto.web.api.subresources.scale.replicas import SCALE, decoded_scale, scale_struct
+from stretto.web.api.subresources.typed import read_typed
+
+Json = dict[str, Any]
+
+ScaleChange = Callable[[Json], tuple[Json, Managers]]
+"""From a scale with its owners to the wanted scale and the new owners."""
+
+
+def read_update(state: ApiState, call: Call) -> ScaleChange:
+    """The change of a PUT."""
+    wanted = read_typed(call, SCALE, scale_struct())
+    _check_name(call, wanted)
+    return lambda before: (wanted, own_scale(state, call, before, wanted))
+
+
+def read_patch(state: ApiState, call: Call) -> ScaleChange:
+    """The change of a PATCH."""
+    media = patch_type(call)
+    if media == APPLY_PATCH:
+        return lambda before: _applied(state, call, before)
+    return lambda before: _patched(state, call, before, media)
+
+
+def _patched(state: ApiState, call: Call, before: Json, media: str) -> tuple[Json, Managers]:
+    kind = scale_struct()
+    result = patched(before, call.request.body, media, kind)
+    wanted = read_result(call, result, kind, decoded_scale)
+    _check_name(call, wanted)
+    return wanted, own_scale(state, call, before, wanted)
+
+
+def _applied(state: ApiState, call: Call, before: Json) -> tuple[Json, Managers]:
+    config = read_config(call, SCALE)
+    states = decoded_scale({})[0], before
+    wanted, owners = merged(call, config, states, scale_frame(state, call, "Apply"))
+    heed_repeated(call, config)
+    _check_name(call, wanted)
+    return wanted, owners
+
+
+def _check_name(call: Call, wanted: Json) -> None:
+    check_name((wanted.get("metadata") or {}).get("name", ""), call.route.name)

@@ -1,0 +1,43 @@
+"""A changed scale on its way to the store: the replicas of the workload and their owners."""
+
+from typing import Any
+
+from stretto.api.checks.fields.errors import invalid
+from stretto.api.edit.apply.managers import Managers
+from stretto.web.api import failures
+from stretto.web.api.call import Call
+from stretto.web.api.objects.changes import check_version, restore
+from stretto.web.api.state import AdmittedWrite, ApiState
+from stretto.web.api.storage import StoredItem
+from stretto.web.api.subresources.scale.ownership import rescaled_metadata
+from stretto.web.api.subresources.scale.replicas import (
+    SCALE,
+    parts_of,
+    replica_paths,
+    with_value,
+)
+from stretto.web.api.writes import prepared_change, store_changed
+
+Json = dict[str, Any]
+
+
+def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners: Managers) -> Json:
+    """Store an object with the replicas of a scale and its owners; returns it as stored.
+
+    Raises:
+        ApiError: it is refused.
+    """
+    replicas = (wanted.get("spec") or {}).get("replicas") or 0
+    if replicas < 0:
+        error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        cause = (error.reason, error.message, error.field)
+        raise failures.invalid(SCALE, old.record.name, [cause])
+    item = with_value(old.item, parts_of(replica_paths(call)[0]), replicas)
+    item["metadata"] = rescaled_metadata(call, old.item, wanted, owners)
+    check_version(call, item, old, needs=False)
+    restore(item, old.item)
+    admission = AdmittedWrite(call, "UPDATE", item, old.item, "scale")
+    for admit in state.mutating:
+        admit(state, admission)
+    prepared_change(state, call, item, old.item)
+    return store_changed(state, admission, old)
