@@ -82,6 +82,8 @@ SHARE: Final = FiniteRange(0, 1)
 DEFAULT_SEED: Final = 0
 #: An input file: must exist and be no folder, otherwise exit 2.
 INPUT_FILE: Final = ExistingPath(exists=True, dir_okay=False, readable=True, path_type=Path)
+#: An input file or a folder: must exist, otherwise exit 2.
+INPUT_PATH: Final = ExistingPath(exists=True, readable=True, path_type=Path)
 #: Plugin files, for commands that take a profile.
 PLUGIN: Final = click.option(
     "--plugin",

@@ -18,7 +18,7 @@ from stretto.cli.commands.replaying import (
 )
 from stretto.cli.commands.trace_sides import compare_sides, has_times, opened, require_plots
 from stretto.cli.kernels.tier import tier_of
-from stretto.cli.options import INPUT_FILE, CommandContext
+from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
 from stretto.cli.views.study import plot_study
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ SHOWN_PCT: Final = 100
 class CompareOptions:
     """Options of ``compare``."""
 
-    #: FILE: a recording or a trace; ``None`` if it is not given.
+    #: FILE: a recording or a trace, or the folder of a trace; ``None`` if it is not given.
     recording: Path | None
     #: Format of the trace; ``None`` for a recording.
     format: str | None
@@ -118,7 +118,7 @@ class CompareOptions:
     """,
     out=True,
 )
-@click.argument("recording", type=INPUT_FILE, required=False, metavar="[FILE]")
+@click.argument("recording", type=INPUT_PATH, required=False, metavar="[FILE|FOLDER]")
 @click.option("--format", metavar="NAME", help="Format of the trace [by its content].")
 @click.option("--nodes", type=INPUT_FILE, help="The node list.")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods or jobs.")

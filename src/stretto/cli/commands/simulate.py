@@ -23,7 +23,7 @@ from stretto.cli.commands.traces import (
 )
 from stretto.cli.console import cell
 from stretto.cli.kernels.tier import tier_of
-from stretto.cli.options import INPUT_FILE, CommandContext
+from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.durations import short_duration
 
@@ -65,7 +65,7 @@ _LABELS: Final[Mapping[str, str]] = {
     """,
     out=True,
 )
-@click.argument("recording", type=INPUT_FILE, required=False, metavar="[FILE]")
+@click.argument("recording", type=INPUT_PATH, required=False, metavar="[FILE|FOLDER]")
 @click.option("--format", metavar="NAME", help="Format of the trace [by its content].")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")

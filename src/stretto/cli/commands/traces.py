@@ -24,7 +24,7 @@ OF_FORMATS: Final = (
 class SimulateOptions:
     """Options of ``simulate``; ``None`` if not given."""
 
-    #: FILE: a recording or a trace; ``None`` if it is not given.
+    #: FILE: a recording or a trace, or the folder of a trace; ``None`` if it is not given.
     recording: Path | None = None
     #: Format of the trace; ``None`` for a recording, or to recognise it by content.
     format: str | None = None
@@ -94,10 +94,12 @@ def opened_trace(opts: SimulateOptions) -> SimulateOptions:
     """The options with FILE and the format of the trace in their places.
 
     FILE is a trace unless its content is that of a recording. The content of a trace decides its
-    format where no option names one.
+    format where no option names one. In a folder, the list of work and the list of nodes are found.
 
     Raises:
-        InputError: the file cannot be read, or its content has no known format.
+        InputError: the file cannot be read, its content has no known format, or a folder has no
+            list of work or several.
+        UnknownNameError: the format does not exist.
     """
     from stretto.inputs.traces.recognition import recognised
     from stretto.sim.history.file_kinds import FileKind, kind_of_file
@@ -118,7 +120,29 @@ def opened_trace(opts: SimulateOptions) -> SimulateOptions:
     if opts.format is None and opts.pods is not None:
         mapped = opts.columns is not None
         opts = replace(opts, format="csv" if mapped else recognised(opts.pods, besides).format)
-    return opts
+    return _in_folder(opts) if opts.pods is not None and opts.pods.is_dir() else opts
+
+
+def _in_folder(opts: SimulateOptions) -> SimulateOptions:
+    """The options with the files of a folder; formats of several tables read the folder as it is.
+
+    Raises:
+        InputError: the folder has no list of work or several, or the format has no file names.
+        UnknownNameError: the format does not exist.
+    """
+    from stretto.inputs.traces.downloads import work_list
+    from stretto.inputs.traces.formats import TRACES
+
+    found = TRACES.get(opts.trace_format)
+    path, nodes = opts.trace, opts.trace if found.nodes is not None else None
+    if found.fleet is None:
+        if not found.layouts:
+            raise InputError(str(path), None, f"a file of the format {opts.format}")
+        path, nodes = work_list(path, found.layouts)
+    given = (opts.nodes, opts.nodes_like, opts.gpus)
+    if given != (None, None, None) or "nodes" not in found.options:
+        nodes = opts.nodes
+    return replace(opts, pods=path, nodes=nodes)
 
 
 def checked_format(opts: SimulateOptions) -> "TraceFormat":

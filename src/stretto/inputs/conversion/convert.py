@@ -16,8 +16,8 @@ from stretto.inputs.conversion.timeline import OnWritten, Timeline, write_timeli
 from stretto.inputs.neutral.bounds import EVERYTHING, TraceBounds
 from stretto.inputs.neutral.fleet import Fleet, FleetNode
 from stretto.inputs.neutral.shapes import nodes_like
-from stretto.inputs.traces.downloads import table_files
-from stretto.inputs.traces.formats import NODES, TRACES, TraceFormat
+from stretto.inputs.traces.downloads import work_list
+from stretto.inputs.traces.formats import TRACES, TraceFormat
 from stretto.inputs.traces.openb.reader import load_nodes
 
 
@@ -188,27 +188,12 @@ def _fleet_of_lists(
     """
     path = source
     if source.is_dir() and found.layouts:
-        path, lists = _work_list(source, found)
-        if not nodes and len(lists) == 1 and found.nodes is not None:
-            nodes = found.nodes(lists[0])
+        path, listed = work_list(source, found.layouts)
+        if not nodes and listed is not None and found.nodes is not None:
+            nodes = found.nodes(listed)
     if not nodes and found.own_nodes is not None:
         with suppress(InputError):  # a log may describe no nodes
             nodes = found.own_nodes(path)
     keys = found.keys_for(path, **settings.keys)
     pods = found.pods_for(found.items(path, None, keys), keys, nodes)
     return Fleet(nodes, settings.bounds.of(pods), path.name)
-
-
-def _work_list(folder: Path, found: TraceFormat) -> tuple[Path, list[Path]]:
-    """The only work list of a folder, and its node lists.
-
-    Raises:
-        InputError: the folder has several work lists.
-    """
-    lists = table_files(folder, found.layouts)
-    nodes = lists.pop(NODES, [])
-    work = [file for files in lists.values() for file in files]
-    if len(work) != 1:
-        names = ", ".join(file.name for file in work[:4]) or None
-        raise InputError(str(folder), names, "one work list", "name the file to convert")
-    return work[0], nodes

@@ -11,6 +11,8 @@ import msgspec
 
 from stretto.inputs.neutral.tables import CsvLayout
 
+NODE_LIST: Final = "node list"
+"""``FileLayout.what`` of a list of nodes."""
 _SHOWN: Final = 4
 """Maximum number of columns that a difference names."""
 _NAME_SCORE: Final = 0.3

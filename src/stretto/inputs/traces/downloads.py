@@ -3,10 +3,10 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.layouts import FileLayout, FileSample, compare_layout
+from stretto.inputs.neutral.layouts import NODE_LIST, FileLayout, FileSample, compare_layout
 from stretto.inputs.neutral.streams import read_start
 
 _NO_ROWS: Final = (".header", ".md", ".txt", ".png", ".py", ".sh", ".ipynb", ".pdf")
@@ -36,6 +36,30 @@ def table_files(path: Path, layouts: Sequence[FileLayout]) -> dict[str, list[Pat
         names = f" ({' or '.join(needed.names)})" if needed.names else ""
         raise InputError(str(path), None, f"the {needed.what}{names}", "fetch the file as well")
     return found
+
+
+class WorkList(NamedTuple):
+    """The files of a format that has one list of work."""
+
+    #: The list of pods, jobs or VMs.
+    path: Path
+    #: The only node list beside it; ``None`` where there is none, or several.
+    nodes: Path | None
+
+
+def work_list(folder: Path, layouts: Sequence[FileLayout]) -> WorkList:
+    """The only work list of a folder, and its node list.
+
+    Raises:
+        InputError: the folder has no work list or several, or a file cannot be read.
+    """
+    lists = table_files(folder, layouts)
+    nodes = lists.pop(NODE_LIST, [])
+    work = [file for files in lists.values() for file in files]
+    if len(work) != 1:
+        names = ", ".join(file.name for file in work[:4]) or None
+        raise InputError(str(folder), names, "one work list", "name the file")
+    return WorkList(work[0], nodes[0] if len(nodes) == 1 else None)
 
 
 def _files(path: Path) -> list[Path]:

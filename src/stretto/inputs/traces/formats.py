@@ -16,11 +16,11 @@ from stretto.base.errors import InputError
 from stretto.base.extensions import OpenRegistry
 from stretto.inputs.neutral.bounds import TraceBounds
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
-from stretto.inputs.neutral.layouts import FileLayout
+from stretto.inputs.neutral.layouts import NODE_LIST, FileLayout
 from stretto.inputs.traces.azure_vm import VM_LAYOUT, AzureVms, load_vms, vm_pods_of
 from stretto.inputs.traces.batch.pods import job_pods as batch_pods
 from stretto.inputs.traces.batch.pods import pods_on
-from stretto.inputs.traces.batch.sources import NODE_LIST, SOURCES, BatchSource
+from stretto.inputs.traces.batch.sources import SOURCES, BatchSource
 from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.reader import (
     NODE_LAYOUT,
@@ -36,8 +36,6 @@ from stretto.inputs.traces.published.sources import PublishedSource
 
 GROUP: Final = "stretto.trace_formats"
 """Entry-point group of installed formats; each entry is a ``TraceFormat``."""
-NODES: Final = NODE_LIST
-"""Name of the layout of a list that ``TraceFormat.nodes`` reads."""
 HOSTS: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
 """Options of ``simulate`` that describe the nodes."""
 RUNS_ON_HOSTS: Final = HOSTS | {"policy", "on_unschedulable"}
@@ -101,7 +99,7 @@ class TraceFormat:
         Raises:
             InputError: the file cannot be used.
         """
-        if what == NODES and self.nodes is not None and not path.is_dir():
+        if what == NODE_LIST and self.nodes is not None and not path.is_dir():
             self.nodes(path)
         else:
             self.read(path, None)
@@ -171,7 +169,7 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             file="pods",
             read=load_pods,
             pods=lambda pods, _: pods,
-            layouts=(FileLayout.of("pod list", POD_LAYOUT), FileLayout.of(NODES, NODE_LAYOUT)),
+            layouts=(FileLayout.of("pod list", POD_LAYOUT), FileLayout.of(NODE_LIST, NODE_LAYOUT)),
             driver="stretto.sim.traces.openb:prepare",
             nodes=load_nodes,
             node_keys=OpenbNodes,

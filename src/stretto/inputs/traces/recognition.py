@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.layouts import FileLayout, FileSample, LayoutMatch, compare_layout
+from stretto.inputs.neutral.layouts import (
+    NODE_LIST,
+    FileLayout,
+    FileSample,
+    LayoutMatch,
+    compare_layout,
+)
 from stretto.inputs.neutral.streams import read_start
 from stretto.inputs.traces.formats import TRACES
 
@@ -53,7 +59,7 @@ def recognise(path: Path) -> Recognition:
         sample = FileSample.of(str(file), read_start(file))
         for name, layout in _layouts():
             match = compare_layout(sample, layout)
-            if best is None or _rank(match) > _rank(best[0]):
+            if best is None or _rank(match, layout.what) > _rank(best[0], best[2]):
                 best = (match, name, layout.what)
     if best is None or best[0].score < _NEAR:
         return Recognition("", "", "", "")
@@ -108,9 +114,9 @@ def _layouts() -> Iterator[tuple[str, FileLayout]]:
             yield name, layout
 
 
-def _rank(match: LayoutMatch) -> tuple[bool, float]:
-    """A file without differences precedes all others."""
-    return not match.differs, match.score
+def _rank(match: LayoutMatch, what: str) -> tuple[bool, bool, float]:
+    """A file without differences precedes all others, then work precedes the nodes beside it."""
+    return not match.differs, what != NODE_LIST, match.score
 
 
 def _what(path: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from stretto.inputs.neutral.fleet import FleetNode
-from stretto.inputs.neutral.layouts import FileLayout, Syntax
+from stretto.inputs.neutral.layouts import NODE_LIST, FileLayout, Syntax
 from stretto.inputs.traces.batch.attempts import MACHINE_LAYOUT, load_attempts, machine_nodes
 from stretto.inputs.traces.batch.columns import load_mapped
 from stretto.inputs.traces.batch.helios import GPUS_LAYOUT, LOG_LAYOUT, helios_nodes, load_helios
@@ -21,8 +21,6 @@ from stretto.inputs.traces.batch.training import (
     load_tiresias,
 )
 
-NODE_LIST: Final = "node list"
-"""Name of the layout of a list that ``TraceFormat.nodes`` reads."""
 _NUMBER: Final = r"-?\d+(\.\d*)?"
 
 
@@ -99,7 +97,10 @@ SOURCES: Final[Mapping[str, BatchSource]] = {
     ),
     "elasticflow": BatchSource(
         read=load_elasticflow,
-        layouts=(FileLayout.of("job list", ELASTIC_LAYOUT),),
+        layouts=(
+            FileLayout.of("job list", ELASTIC_LAYOUT),
+            FileLayout.of(NODE_LIST, CLUSTER_LAYOUT),
+        ),
         nodes=cluster_nodes,
     ),
     "csv": BatchSource(
