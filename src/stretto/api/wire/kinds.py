@@ -55,6 +55,9 @@ REPLICA_SET: Final = Kind("apps", "v1", "ReplicaSet", "replicasets")
 STATEFUL_SET: Final = Kind("apps", "v1", "StatefulSet", "statefulsets")
 DAEMON_SET: Final = Kind("apps", "v1", "DaemonSet", "daemonsets")
 JOB: Final = Kind("batch", "v1", "Job", "jobs")
+HORIZONTAL_POD_AUTOSCALER: Final = Kind(
+    "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"
+)
 LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 POD_DISRUPTION_BUDGET: Final = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 PRIORITY_CLASS: Final = Kind(

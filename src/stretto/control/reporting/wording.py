@@ -1,6 +1,5 @@
 """Conditions and events of pods in the format of Kubernetes, as JSON."""
 
-import hashlib
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -8,6 +7,7 @@ import msgspec
 
 from stretto.api.wire.kinds import POD
 from stretto.base.clock import timestamp
+from stretto.reconcile.events import MOST, EventLevel, EventText, event_fields, event_name
 from stretto.state.work.evictions import EvictionCause, StartedEvictions
 from stretto.state.work.units import NO_GROUP, Unit
 from stretto.stores.store import Patch, Record
@@ -40,10 +40,6 @@ EVICTED: Final = {
 """Reasons of the events about evicted pods; controllers write those of the other causes."""
 NOT_VALID: Final = "NotAsItShouldBe"
 """Reason of the event about an invalid object."""
-EVERYWHERE: Final = "default"
-"""Namespace of events about cluster-scoped objects."""
-MOST: Final = 1024
-"""Maximum length of an event's message, as in Kubernetes."""
 
 
 class PodReport(msgspec.Struct, frozen=True, gc=False):
@@ -143,12 +139,6 @@ def eviction_reports(evictions: Iterable[StartedEvictions]) -> list[tuple[Record
     return found
 
 
-def event_name(record: Record, reason: str) -> str:
-    """The name of the event about a pod and a reason; a repetition updates the same object."""
-    digest = hashlib.blake2b(f"{record.uid}{reason}".encode(), digest_size=8).hexdigest()
-    return f"{record.name[:230]}.{digest}"
-
-
 def event_body(record: Record, word: PodReport, reporter: str, now: float) -> bytes:
     """The first event about a pod. ``now`` is wall-clock time."""
     about = word.event or (DONE if word.scheduled else FAILED), word.message
@@ -179,32 +169,9 @@ def node_event(record: Record, about: tuple[str, str], reporter: str, now: float
 def _event(record: Record, about: tuple[str, str], kind: str, source: tuple[str, float]) -> bytes:
     """An event with reason, message, type, reporter and time."""
     (reason, message), (reporter, now) = about, source
-    at = timestamp(now)
-    return msgspec.json.encode(
-        {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "name": event_name(record, reason if reason != NOT_VALID else message),
-                "namespace": record.namespace or EVERYWHERE,
-            },
-            "involvedObject": {
-                "apiVersion": record.kind.api_version,
-                "kind": record.kind.kind,
-                "namespace": record.namespace,
-                "name": record.name,
-                "uid": record.uid,
-            },
-            "reason": reason,
-            "message": message[:MOST],
-            "type": kind,
-            "source": {"component": reporter},
-            "reportingComponent": reporter,
-            "firstTimestamp": at,
-            "lastTimestamp": at,
-            "count": 1,
-        }
-    )
+    name = event_name(record, reason if reason != NOT_VALID else message)
+    text = EventText(EventLevel(kind), reason, message)
+    return msgspec.json.encode(event_fields(record, name, text, reporter, timestamp(now)))
 
 
 def event_again(record: Record, word: PodReport, count: int, now: float) -> Patch:

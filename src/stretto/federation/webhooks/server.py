@@ -13,8 +13,8 @@ from stretto.api.types.federation.objects import (
     SchedulerPluginWebhookConfiguration,
     WebhookConfigurationSpec,
 )
+from stretto.api.wire.durations import seconds_of
 from stretto.base.errors import InputError
-from stretto.federation.objects.rules.durations import seconds_of
 from stretto.federation.problems import SCHEDULED, ObjectCondition, ObjectProblemError
 from stretto.federation.scheduling.profiles import webhook_name
 from stretto.federation.webhooks.replies import (

@@ -18,6 +18,7 @@ from stretto.stores.store import (
 )
 from stretto.web.api.failures import MODIFIED, ApiError, already_exists, conflict, not_found
 from stretto.web.api.objects.rendering import rendered, stored_body
+from stretto.web.api.objects.versions import served_form, stored_form
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -71,13 +72,20 @@ class ObjectStorage:
         record = self.store.get(kind, namespace, name)
         return None if record is None else StoredItem(rendered(record), record)
 
+    def served(self, resource: ServedResource, namespace: str, name: str) -> StoredItem | None:
+        """An object in the version of a resource, or ``None``."""
+        found = self.find(resource.stored, namespace, name)
+        return (
+            None if found is None else StoredItem(served_form(resource, found.item), found.record)
+        )
+
     def get(self, resource: ServedResource, namespace: str, name: str) -> StoredItem:
         """An object.
 
         Raises:
             ApiError: there is none.
         """
-        found = self.find(resource.stored, namespace, name)
+        found = self.served(resource, namespace, name)
         if found is None:
             raise not_found(resource.group, resource.resource, name)
         return found
@@ -132,7 +140,7 @@ class ObjectStorage:
         Raises:
             ApiError: its name is taken, or the store refuses it.
         """
-        reply = self.store.create(resource.stored, [stored_body(item, resource.stored)])[0]
+        reply = self.store.create(resource.stored, [_body(resource, item)])[0]
         name = item["metadata"]["name"]
         if reply.code is StatusReason.ALREADY_EXISTS and reply.record and reply.record.deleting:
             error = already_exists(resource.group, resource.resource, name)
@@ -151,7 +159,7 @@ class ObjectStorage:
         update = Update(
             old.namespace,
             old.name,
-            stored_body(item, old.kind),
+            _body(resource, item),
             old.version,
             whole=True,
             deleting=deleting,
@@ -174,8 +182,14 @@ class ObjectStorage:
 
     def _stored(self, reply: Reply, resource: ServedResource, name: str) -> StoredItem:
         if reply.outcome is WriteOutcome.OK and reply.record is not None:
-            return StoredItem(rendered(reply.record), reply.record)
+            item = served_form(resource, rendered(reply.record))
+            return StoredItem(item, reply.record)
         raise _failure(reply, resource, name)
+
+
+def _body(resource: ServedResource, item: Json) -> bytes:
+    """The body that the store keeps of an object of a resource."""
+    return stored_body(stored_form(resource, item), resource.stored)
 
 
 _NO_KIND = Kind("stretto.dev", "v1", "Nothing", "nothings", namespaced=False)

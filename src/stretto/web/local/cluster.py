@@ -11,8 +11,8 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer
-from stretto.web.local.controllers import local_controllers
-from stretto.web.local.scaling import scaling_controllers
+from stretto.web.local.autoscaling.assembly import scaling_controllers
+from stretto.web.local.controllers.assembly import local_controllers
 from stretto.web.local.store import AdmittingStore
 from stretto.workloads.cluster import LocalCluster
 

@@ -9,8 +9,8 @@ its pods.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from stretto.api.types.capacity.metrics import ContainerMetrics, NodeMetrics, PodMetrics
 from stretto.api.types.cnr import CustomNodeResource
-from stretto.api.types.metrics import ContainerMetrics, NodeMetrics, PodMetrics
 from stretto.api.wire.kinds import (
     CUSTOM_NODE_RESOURCE,
     DEPLOYMENT,

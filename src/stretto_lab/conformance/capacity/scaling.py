@@ -19,18 +19,11 @@ from stretto.capacity.scaling.behavior import (
     ScalingStep,
     Select,
 )
+from stretto.capacity.scaling.readiness import MetricSample, ReadinessPeriods, ScaledPod
 from stretto.capacity.scaling.replicas import INT64_MAX, MetricPod, Overflow, Proposal, Tolerance
 
 Fields = dict[str, Any]
 """The members of an input or of a result."""
-
-
-class SampleInput(msgspec.Struct, frozen=True):
-    """A value of a pod."""
-
-    value: int
-    age_s: float = 0
-    window_s: float = 0
 
 
 class ScaledPodInput(msgspec.Struct, frozen=True):
@@ -60,25 +53,6 @@ class ScaledPodInput(msgspec.Struct, frozen=True):
         return sum(parts) if len(parts) == len(named) else None
 
 
-class Timing(msgspec.Struct, frozen=True):
-    """Periods in which a young pod does not count."""
-
-    cpu_init_s: float
-    readiness_delay_s: float
-
-    def unready(self, pod: ScaledPodInput, sample: SampleInput | None, resource: str) -> bool:
-        """Whether the value of a pod does not count."""
-        if pod.phase == "Pending":
-            return True
-        if resource != "cpu" or sample is None:
-            return False
-        if pod.ready is None or pod.started_ago_s is None:
-            return True
-        if self.cpu_init_s > pod.started_ago_s:
-            return not pod.ready or sample.age_s > pod.transition_ago_s - sample.window_s
-        return not pod.ready and self.readiness_delay_s > pod.started_ago_s - pod.transition_ago_s
-
-
 class ScalingMetricInput(msgspec.Struct, frozen=True):
     """One metric."""
 
@@ -86,7 +60,7 @@ class ScalingMetricInput(msgspec.Struct, frozen=True):
     target: int
     resource: str = ""
     container: str = ""
-    metrics: dict[str, SampleInput] = {}
+    metrics: dict[str, MetricSample] = {}
     values: tuple[int, ...] = ()
     metrics_error: bool = False
 
@@ -196,7 +170,7 @@ class StepsInput(msgspec.Struct, frozen=True):
 def replicas_of_metric(given: Fields) -> Fields:
     """``hpa_replicas``: what one metric asks for."""
     fields = msgspec.convert(given, ReplicasInput)
-    timing = Timing(fields.cpu_init_s, fields.readiness_delay_s)
+    timing = ReadinessPeriods(fields.cpu_init_s, fields.readiness_delay_s)
     tolerance = Tolerance(fields.tolerance_up, fields.tolerance_down, Overflow.WRAP)
     try:
         current = fields.current
@@ -210,7 +184,7 @@ def replicas_of_metric(given: Fields) -> Fields:
 def replicas_of_metrics(given: Fields) -> Fields:
     """``hpa_metrics``: the choice between metrics."""
     fields = msgspec.convert(given, MetricsInput)
-    timing = Timing(fields.cpu_init_s, fields.readiness_delay_s)
+    timing = ReadinessPeriods(fields.cpu_init_s, fields.readiness_delay_s)
     counts, tolerance = (fields.spec_replicas, fields.status_replicas), fields.tolerances()
     proposals: list[Proposal | None] = []
     errors: list[tuple[str, str]] = []
@@ -265,7 +239,7 @@ _KINDS = {
 def _propose(
     metric: ScalingMetricInput,
     pods: tuple[ScaledPodInput, ...],
-    timing: Timing,
+    timing: ReadinessPeriods,
     counts: tuple[int, int],
     tolerance: Tolerance,
 ) -> Proposal:
@@ -295,15 +269,13 @@ def _propose(
 
 
 def _state(
-    pod: ScaledPodInput, metric: ScalingMetricInput, timing: Timing, resource: str
+    pod: ScaledPodInput, metric: ScalingMetricInput, timing: ReadinessPeriods, resource: str
 ) -> MetricPod:
-    return MetricPod(
-        pod.name,
-        pod.deleted or pod.phase == "Failed",
-        timing.unready(pod, metric.metrics.get(pod.name), resource),
-        pod.phase == "Running" and bool(pod.ready),
-        pod.request(metric.container),
+    scaled = ScaledPod(
+        pod.name, pod.phase, pod.deleted, pod.ready, pod.started_ago_s, pod.transition_ago_s
     )
+    sample = metric.metrics.get(pod.name)
+    return timing.state(scaled, sample, resource, pod.request(metric.container))
 
 
 def _sum_until_full(values: tuple[int, ...]) -> int:

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from stretto.api.types.federation.objects import PathDefinition
+from stretto.api.wire.durations import seconds_of
 from stretto.api.wire.kinds import POD, REPLICA_SET
 from stretto.federation.objects.paths import field_at
-from stretto.federation.objects.rules.durations import seconds_of
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.pods import unschedulable_for
 

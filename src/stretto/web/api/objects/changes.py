@@ -9,11 +9,11 @@ from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.kinds.pods.security import PRIVILEGED
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
-from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.crds.objects import check_custom, shown_custom
+from stretto.web.api.crds.objects import check_custom
+from stretto.web.api.objects.versions import shown_form
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import StoredItem
@@ -23,15 +23,7 @@ Json = dict[str, Any]
 
 def shape(call: Call, item: Json) -> Json:
     """A stored object in the served version, with what Go would encode."""
-    resource = call.resource
-    kind = resource.kind
-    if resource.definition is not None:
-        item = shown_custom(item, resource)
-    elif resource.struct.fields:
-        inner = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-        item = decode(inner, resource.struct, Decoding())
-    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-    return {"kind": kind.kind, "apiVersion": kind.api_version, **rest}
+    return shown_form(call.resource, item)
 
 
 def is_canonical(resource: ServedResource) -> bool:

@@ -27,7 +27,7 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
     """Apply a configuration: merge it into the object and take the ownership of its fields."""
     resource, route = call.resource, call.route
     config = read_config(call, resource.kind)
-    old = state.storage.find(resource.stored, route.namespace, route.name)
+    old = state.storage.served(resource, route.namespace, route.name)
     if old is None:
         uid = (config.item.get("metadata") or {}).get("uid")
         if uid:

@@ -20,7 +20,7 @@ def update(state: ApiState, call: Call) -> ApiResponse:
     call.warnings += warnings
     item = default_object(call, named(call, item))
     metadata = item["metadata"]
-    old = state.storage.find(resource.stored, route.namespace, route.name)
+    old = state.storage.served(resource, route.namespace, route.name)
     if old is not None:
         return answer(state, call, update_object(state, call, old, item))
     if not strategy_of(resource).creates_on_update:

@@ -1,11 +1,15 @@
 """What scales the workloads of a local cluster, and the metrics by which it does."""
 
 from stretto.base.clock import Clock
+from stretto.capacity.autoscaling.controller import COMPONENT, AutoscalerController
+from stretto.capacity.autoscaling.scales import AutoscalerPorts
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
+from stretto.web.api.internal import ApiClient
 from stretto.web.api.state import ApiState
-from stretto.web.local.metrics import metrics_resources, simulated_use
+from stretto.web.local.autoscaling.metrics import metrics_resources, simulated_use
+from stretto.web.local.autoscaling.scales import ApiScales
 from stretto.workloads.cluster import LocalCluster
 
 
@@ -20,5 +24,7 @@ def scaling_controllers(
         clock: wall time.
         state: the API server that serves the metrics.
     """
-    state.resources.add_computed(metrics_resources(simulated_use(cluster)))
-    return [ScalingController(cache, clock)]
+    use = simulated_use(cluster)
+    state.resources.add_computed(metrics_resources(use))
+    ports = AutoscalerPorts(use, ApiScales(ApiClient(state, COMPONENT)))
+    return [ScalingController(cache, clock), AutoscalerController(cache, clock, ports)]

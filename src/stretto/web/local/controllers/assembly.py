@@ -3,9 +3,9 @@
 from stretto.reconcile.reconciler import Reconciler
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.state import ApiState
-from stretto.web.local.accounts import AccountController
-from stretto.web.local.endings import NamespaceEndController, PodEndController
-from stretto.web.local.nodes import NodeReadyController
+from stretto.web.local.controllers.accounts import AccountController
+from stretto.web.local.controllers.endings import NamespaceEndController, PodEndController
+from stretto.web.local.controllers.nodes import NodeReadyController
 from stretto.workloads.assembly import workload_controllers
 from stretto.workloads.cluster import LocalCluster
 

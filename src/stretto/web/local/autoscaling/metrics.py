@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.schema.kubernetes import ResourceFacts, struct_of_kind
-from stretto.api.types.metrics import NodeMetrics, PodMetrics
+from stretto.api.types.capacity.metrics import NodeMetrics, PodMetrics
 from stretto.api.wire.kinds import Kind
 from stretto.capacity.load.estimate import DEFAULT_FACTORS, estimate
 from stretto.web.api.resources import ServedResource

@@ -2,8 +2,8 @@
 
 import pytest
 
+from stretto.api.wire.durations import seconds_of
 from stretto.base.errors import InputError
-from stretto.federation.objects.rules.durations import seconds_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,149 @@
+"""What one metric of an autoscaler asks for, and how its status states that."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.api.types.capacity.autoscaling import (
+    AutoscalerMetric,
+    AutoscalerSpec,
+    NamedMetric,
+    ResourceMetric,
+)
+from stretto.api.types.capacity.metrics import PodMetrics
+from stretto.api.wire.quantity import format_milli, thousandths
+from stretto.api.wire.selectors import parse_labels
+from stretto.base.errors import InputError
+from stretto.capacity.autoscaling.limits import tolerance_of
+from stretto.capacity.autoscaling.pods import request_of, samples, scaled_pod
+from stretto.capacity.autoscaling.scales import WorkloadScale
+from stretto.capacity.scaling.readiness import ReadinessPeriods
+from stretto.capacity.scaling.replicas import Proposal, Tolerance, by_average, by_utilization
+from stretto.reconcile.cache import StoredObject
+
+Fields = dict[str, Any]
+
+PERIODS: Final = ReadinessPeriods()
+"""Periods in which a young pod does not count, as in Kubernetes."""
+
+
+@dataclass(frozen=True)
+class ScalingInputs:
+    """What all metrics of one evaluation share."""
+
+    #: The pods that the workload selects.
+    pods: Sequence[StoredObject]
+    #: The metrics of the pods of the namespace.
+    metrics: Sequence[PodMetrics]
+    #: Replicas of the workload.
+    replicas: int
+    #: Deviations that change nothing.
+    tolerance: Tolerance
+    #: Seconds since the epoch.
+    now: float
+
+
+@dataclass(frozen=True)
+class EvaluatedMetric:
+    """What a metric asks for."""
+
+    #: Its name in messages.
+    name: str
+    #: What it asks for; ``None`` if it could not be computed.
+    proposal: Proposal | None
+    #: Its entry in the status.
+    status: Fields
+    #: Why it could not be computed; empty if it was.
+    problem: str = ""
+    #: The reason of its failure, as a condition states it.
+    failure: str = ""
+
+
+def inputs_of(
+    spec: AutoscalerSpec,
+    scale: WorkloadScale,
+    pods: Iterable[StoredObject],
+    metrics: Sequence[PodMetrics],
+    now: float,
+) -> ScalingInputs:
+    """The inputs of an evaluation.
+
+    Args:
+        spec: what the autoscaler does.
+        scale: the scale of its workload.
+        pods: the pods of the namespace.
+        metrics: the metrics of the pods of the namespace.
+        now: seconds since the epoch.
+    """
+    selector = parse_labels(scale.selector)
+    selected = (pod for pod in pods if selector.matches(pod.labels))
+    ordered = sorted(selected, key=lambda each: each.name)
+    return ScalingInputs(ordered, metrics, scale.replicas, tolerance_of(spec), now)
+
+
+def evaluated(metric: AutoscalerMetric, inputs: ScalingInputs) -> EvaluatedMetric:
+    """What a metric asks for; a failure is a value."""
+    resource = metric.resource or metric.container_resource
+    failure = f"FailedGet{metric.type}Metric"
+    if resource is None:
+        other = metric.pods or metric.object or metric.external
+        name = _other_name(metric.type, other)
+        problem = f"failed to get {name}: no source of {metric.type} metrics is served"
+        return EvaluatedMetric(name, None, {"type": ""}, problem, failure)
+    by_percent = resource.target.average_utilization is not None
+    name = _resource_name(resource, by_percent=by_percent)
+    try:
+        found = _proposed(resource, inputs)
+    except InputError as error:
+        word = "utilization" if by_percent else "usage"
+        problem = f"failed to get {resource.name} {word}: {error}"
+        return EvaluatedMetric(name, None, {"type": ""}, problem, failure)
+    return EvaluatedMetric(name, found, _status(metric.type, resource, found))
+
+
+def _proposed(metric: ResourceMetric, inputs: ScalingInputs) -> Proposal:
+    """The replicas that bring a resource to its target.
+
+    Raises:
+        InputError: there are no values, or a container has no request.
+    """
+    found = samples(inputs.metrics, metric.name, metric.container, inputs.now)
+    percent = metric.target.average_utilization
+    states = [
+        PERIODS.state(
+            scaled_pod(pod, inputs.now),
+            found.get(pod.record.name),
+            metric.name,
+            None if percent is None else request_of(pod, metric.name, metric.container),
+        )
+        for pod in inputs.pods
+    ]
+    names = {pod.record.name for pod in inputs.pods}
+    values = {name: sample.value for name, sample in found.items() if name in names}
+    if percent is not None:
+        return by_utilization(states, values, percent, inputs.replicas, inputs.tolerance)
+    target = metric.target.average_value
+    if target is None:
+        raise InputError("target", metric.target.type, "averageUtilization or averageValue")
+    milli = thousandths(target, "target.averageValue")
+    return by_average(states, values, milli, inputs.replicas, inputs.tolerance)
+
+
+def _status(type_: str, metric: ResourceMetric, found: Proposal) -> Fields:
+    current: Fields = {"averageValue": format_milli(found.usage)}
+    if found.utilization is not None:
+        current["averageUtilization"] = found.utilization
+    entry: Fields = {"name": metric.name, "current": current}
+    if metric.container:
+        entry["container"] = metric.container
+    member = "containerResource" if metric.container else "resource"
+    return {"type": type_, member: entry}
+
+
+def _resource_name(metric: ResourceMetric, *, by_percent: bool) -> str:
+    word = f"{metric.name} container resource" if metric.container else f"{metric.name} resource"
+    return f"{word} utilization (percentage of request)" if by_percent else word
+
+
+def _other_name(type_: str, metric: NamedMetric | None) -> str:
+    return f"{type_.lower()} metric {metric.metric.name if metric else ''}"

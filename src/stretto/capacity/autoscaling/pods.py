@@ -1,0 +1,98 @@
+"""The pods of a workload and their metrics, as the calculation reads them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from stretto.api.types.capacity.metrics import ContainerMetrics, PodMetrics
+from stretto.api.wire.durations import seconds_of
+from stretto.api.wire.quantity import thousandths
+from stretto.base.clock import parse_timestamp
+from stretto.base.errors import InputError
+from stretto.capacity.scaling.readiness import MetricSample, ScaledPod
+from stretto.reconcile.cache import StoredObject
+
+Fields = Mapping[str, Any]
+
+
+class PodMetricsSource(Protocol):
+    """Measures pods."""
+
+    def pods(self, namespace: str) -> Sequence[PodMetrics]:
+        """The metrics of the running pods of a namespace."""
+        ...
+
+
+def samples(
+    metrics: Iterable[PodMetrics], resource: str, container: str, now: float
+) -> dict[str, MetricSample]:
+    """The use of a resource by pod, or that of one container of each; incomplete pods are left out.
+
+    Args:
+        metrics: the metrics of some pods.
+        resource: the resource.
+        container: the container; empty for whole pods.
+        now: seconds since the epoch.
+    """
+    found = {}
+    for each in metrics:
+        parts = [x for x in each.containers if not container or x.name == container]
+        values = [_use(part, resource) for part in parts]
+        amounts = [value for value in values if value is not None]
+        if amounts and len(amounts) == len(values):
+            age = now - parse_timestamp(each.timestamp)
+            window = seconds_of(each.window, f"metrics of {each.metadata.name}")
+            found[each.metadata.name] = MetricSample(sum(amounts), age, window)
+    return found
+
+
+def scaled_pod(pod: StoredObject, now: float) -> ScaledPod:
+    """What the status of a pod says at seconds since the epoch."""
+    conditions = pod.status.get("conditions") or ()
+    ready = next((each for each in conditions if each.get("type") == "Ready"), None)
+    started = pod.status.get("startTime")
+    changed = ready.get("lastTransitionTime") if ready is not None else None
+    return ScaledPod(
+        pod.record.name,
+        str(pod.status.get("phase") or ""),
+        pod.is_terminating,
+        None if ready is None else ready.get("status") == "True",
+        None if started is None else now - parse_timestamp(started),
+        0.0 if changed is None else now - parse_timestamp(changed),
+    )
+
+
+def request_of(pod: StoredObject, resource: str, container: str) -> int:
+    """The request of a pod, or of one container, in milli-units.
+
+    Raises:
+        InputError: a container has no request.
+    """
+    whole = (pod.spec.get("resources") or {}).get("requests") or {}
+    if not container and resource in whole:
+        return thousandths(whole[resource], f"pod {pod.record.name}: spec.resources")
+    return sum(
+        _request(pod, each, resource)
+        for each in _running(pod.spec)
+        if not container or each.get("name") == container
+    )
+
+
+def _running(spec: Fields) -> Iterator[Fields]:
+    """Containers and sidecars."""
+    yield from spec.get("containers") or ()
+    for each in spec.get("initContainers") or ():
+        if each.get("restartPolicy") == "Always":
+            yield each
+
+
+def _request(pod: StoredObject, container: Fields, resource: str) -> int:
+    requests = (container.get("resources") or {}).get("requests") or {}
+    where = f"container {container.get('name')} of pod {pod.record.name}"
+    if resource not in requests:
+        raise InputError(where, None, f"a request of {resource}", "state resources.requests")
+    return thousandths(requests[resource], where)
+
+
+def _use(part: ContainerMetrics, resource: str) -> int | None:
+    stated = part.usage.get(resource)
+    return None if stated is None else thousandths(stated, f"metrics of {part.name}")

@@ -1,0 +1,109 @@
+"""Events that controllers write about objects."""
+
+import hashlib
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import EVENT
+from stretto.base.clock import Clock, timestamp
+from stretto.reconcile.cache import StoredObject
+from stretto.stores.store import Patch, Record, Store
+
+EVERYWHERE: Final = "default"
+"""The namespace of events about objects without one."""
+MOST: Final = 1024
+"""Characters of a message, as the API limits them."""
+_PREFIX: Final = 230
+"""Characters of an object's name in the name of its event."""
+
+
+class EventLevel(StrEnum):
+    """Whether an event asks for attention."""
+
+    #: It does not.
+    NORMAL = "Normal"
+    #: It does.
+    WARNING = "Warning"
+
+
+class EventText(msgspec.Struct, frozen=True):
+    """What an event says."""
+
+    #: Whether it asks for attention.
+    level: EventLevel
+    #: A word that programs read.
+    reason: str
+    #: A sentence.
+    message: str
+
+
+class EventRecorder:
+    """Writes events of one component; a repetition is counted in the event that exists."""
+
+    def __init__(self, store: Store, clock: Clock, component: str) -> None:
+        """For a component.
+
+        Args:
+            store: where the events are written.
+            clock: wall time.
+            component: name of the reporter.
+        """
+        self._store = store
+        self._clock = clock
+        self._component = component
+
+    def record(self, item: StoredObject, text: EventText) -> None:
+        """Write an event about an object. It is lost if the store refuses it."""
+        record, at = item.record, timestamp(int(self._clock.now()))
+        name = event_name(record, text.reason + text.message)
+        namespace = record.namespace or EVERYWHERE
+        before = self._store.get(EVENT, namespace, name)
+        if before is None:
+            body = event_fields(record, name, text, self._component, at)
+            self._store.create(EVENT, [msgspec.json.encode(body)])
+            return
+        count = int(StoredObject(before).fields.get("count") or 1) + 1
+        change = {"count": count, "lastTimestamp": at}
+        self._store.patch(EVENT, [Patch(namespace, name, change)])
+
+
+def event_name(record: Record, words: str) -> str:
+    """The name of the event about an object and some words; a repetition has the same name."""
+    digest = hashlib.blake2b(f"{record.uid}{words}".encode(), digest_size=8).hexdigest()
+    return f"{record.name[:_PREFIX]}.{digest}"
+
+
+def event_fields(
+    record: Record, name: str, text: EventText, component: str, at: str
+) -> dict[str, Any]:
+    """A new event.
+
+    Args:
+        record: the object that it is about.
+        name: its name.
+        text: what it says.
+        component: name of the reporter.
+        at: RFC 3339 time.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": record.namespace or EVERYWHERE},
+        "involvedObject": {
+            "apiVersion": record.kind.api_version,
+            "kind": record.kind.kind,
+            "namespace": record.namespace,
+            "name": record.name,
+            "uid": record.uid,
+        },
+        "reason": text.reason,
+        "message": text.message[:MOST],
+        "type": text.level.value,
+        "source": {"component": component},
+        "reportingComponent": component,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }

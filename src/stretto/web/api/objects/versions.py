@@ -1,0 +1,138 @@
+"""The served and the stored form of objects, also of resources that share those of another version.
+
+What the first version of autoscalers has no field for is in annotations.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.admission.defaulting.walk import set_defaults
+from stretto.api.schema.decoding import Decoding, decode
+from stretto.api.schema.kubernetes import struct
+from stretto.web.api.crds.objects import shown_custom
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+_NOTES: Final = "autoscaling.alpha.kubernetes.io/"
+_SPEC: Final = ("metrics", "behavior")
+_STATUS: Final = {"currentMetrics": "current-metrics", "conditions": "conditions"}
+_PERCENT: Final = "targetCPUUtilizationPercentage"
+_CURRENT: Final = "currentCPUUtilizationPercentage"
+
+
+@dataclass(frozen=True)
+class VersionForms:
+    """How the objects of one version are stored in another."""
+
+    #: From the served to the stored form.
+    to_stored: Callable[[Json], Json]
+    #: From the stored to the served form.
+    to_served: Callable[[Json], Json]
+
+
+def shown_form(resource: ServedResource, item: Json) -> Json:
+    """A stored object in the served version, with what Go would encode."""
+    kind = resource.kind
+    if resource.definition is not None:
+        item = shown_custom(item, resource)
+    elif resource.struct.fields:
+        item = served_form(resource, item)
+        inner = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+        item = decode(inner, resource.struct, Decoding())
+    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **rest}
+
+
+def stored_form(resource: ServedResource, item: Json) -> Json:
+    """An object in the version that the store keeps."""
+    forms = _FORMS.get((resource.group, resource.kind.version, resource.resource))
+    return item if forms is None else forms.to_stored(item)
+
+
+def served_form(resource: ServedResource, item: Json) -> Json:
+    """An object in the version that is served; one that is in it already stays."""
+    forms = _FORMS.get((resource.group, resource.kind.version, resource.resource))
+    if forms is None or item.get("apiVersion") == resource.kind.api_version:
+        return item
+    return {**forms.to_served(item), "apiVersion": resource.kind.api_version}
+
+
+def _second(item: Json) -> Json:
+    """An autoscaler of the first version in the second one."""
+    notes = dict(item["metadata"].get("annotations") or {})
+    spec, status = dict(item.get("spec") or {}), dict(item.get("status") or {})
+    spec |= {key: found for key in _SPEC if (found := _taken(notes, key)) is not None}
+    status |= {
+        key: found for key, note in _STATUS.items() if (found := _taken(notes, note)) is not None
+    }
+    percent, current = spec.pop(_PERCENT, None), status.pop(_CURRENT, None)
+    if percent is not None:
+        target = {"type": "Utilization", "averageUtilization": percent}
+        spec["metrics"] = [_cpu("target", target), *(spec.get("metrics") or ())]
+    if current is not None:
+        measured = _cpu("current", {"averageUtilization": current, "averageValue": "0"})
+        status["currentMetrics"] = [measured, *(status.get("currentMetrics") or ())]
+    metadata = {key: each for key, each in item["metadata"].items() if key != "annotations"}
+    if notes:
+        metadata["annotations"] = notes
+    made = {**item, "metadata": metadata, "spec": spec, "status": status}
+    set_defaults(made, struct("autoscaling/v2.HorizontalPodAutoscaler"))
+    return made
+
+
+def _first(item: Json) -> Json:
+    """An autoscaler of the second version in the first one."""
+    notes = dict(item["metadata"].get("annotations") or {})
+    spec, status = dict(item.get("spec") or {}), dict(item.get("status") or {})
+    percent, others = _split(spec.pop("metrics", None), "target")
+    current, measured = _split(status.pop("currentMetrics", None), "current")
+    if percent is not None:
+        spec[_PERCENT] = percent
+    if current is not None:
+        status[_CURRENT] = current
+    rest = {
+        "metrics": others,
+        "behavior": spec.pop("behavior", None),
+        "current-metrics": measured,
+        "conditions": status.pop("conditions", None),
+    }
+    texts = {key: msgspec.json.encode(each).decode() for key, each in rest.items() if each}
+    notes |= {f"{_NOTES}{key}": text for key, text in texts.items()}
+    metadata = {**item["metadata"], **({"annotations": notes} if notes else {})}
+    return {**item, "metadata": metadata, "spec": spec, "status": status}
+
+
+def _cpu(member: str, value: Json) -> Json:
+    return {"type": "Resource", "resource": {"name": "cpu", member: value}}
+
+
+def _split(metrics: list[Json] | None, member: str) -> tuple[int | None, list[Json]]:
+    """The percentage of the first metric of CPU, and the other metrics."""
+    others, percent = [], None
+    for each in metrics or ():
+        resource = each.get("resource") or {}
+        found = (resource.get(member) or {}).get("averageUtilization")
+        if percent is None and resource.get("name") == "cpu" and found is not None:
+            percent = found
+        else:
+            others.append(each)
+    return percent, others
+
+
+def _taken(notes: dict[str, str], name: str) -> Any:
+    """The value of an annotation, which is removed; ``None`` if it is absent or no JSON."""
+    text = notes.pop(f"{_NOTES}{name}", None)
+    try:
+        return None if text is None else msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+
+
+_FORMS: Final[Mapping[tuple[str, str, str], VersionForms]] = {
+    ("autoscaling", "v1", "horizontalpodautoscalers"): VersionForms(_second, _first),
+}
+"""Forms by group, version and plural."""

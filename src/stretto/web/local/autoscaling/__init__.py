@@ -1,0 +1,1 @@
+"""Metrics of a local cluster, and what scales its workloads by them."""
