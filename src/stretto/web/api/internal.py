@@ -1,18 +1,16 @@
 """Writes of the server's own components, without HTTP."""
 
-from dataclasses import replace
 from typing import Any
 
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call, WriteOptions
-from stretto.web.api.failures import no_route, not_found
+from stretto.web.api.failures import not_found
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.objects.reading import read_object
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
-from stretto.web.api.subresources.replicas import rescaled, scale_of
 from stretto.web.api.verbs.removal import DeleteOptions, remove
 from stretto.web.api.writes import create_object, default_object
 
@@ -20,7 +18,7 @@ Json = dict[str, Any]
 
 
 class ApiClient:
-    """Creates, scales and deletes objects on behalf of a component."""
+    """Creates and deletes objects on behalf of a component."""
 
     def __init__(self, state: ApiState, manager: str) -> None:
         """For a component of the server.
@@ -37,31 +35,6 @@ class ApiClient:
         """Whether the API serves a kind."""
         return self._resource(kind) is not None
 
-    def kind(self, group: str, version: str, name: str) -> Kind | None:
-        """The served kind of a name; ``None`` if there is none."""
-        found = self._state.resources.of_kind(group, version, name)
-        return None if found is None else found.kind
-
-    def scale(self, kind: Kind, namespace: str, name: str) -> Json:
-        """The scale of an object.
-
-        Raises:
-            ApiError: there is none of the name, or its kind has no scale.
-        """
-        call = self._scale_call(kind, namespace, name)
-        found = self._state.storage.get(call.resource, namespace, name)
-        return scale_of(call, found.item)
-
-    def rescale(self, kind: Kind, namespace: str, name: str, replicas: int) -> None:
-        """Set the replicas of an object.
-
-        Raises:
-            ApiError: there is none of the name, its kind has no scale, or the change is refused.
-        """
-        call = self._scale_call(kind, namespace, name)
-        found = self._state.storage.get(call.resource, namespace, name)
-        rescaled(self._state, call, found, {"spec": {"replicas": replicas}})
-
     def create(self, kind: Kind, item: Json) -> Json:
         """Create an object; returns it as stored.
 
@@ -72,7 +45,7 @@ class ApiClient:
         namespace = (item.get("metadata") or {}).get("namespace", "")
         if kind.namespaced and not namespace:
             namespace = "default"
-        call = self._call(resource, "create", namespace, "")
+        call = self.call(resource, "create", namespace, "")
         read, _ = read_object(item, [], resource, "Ignore")
         if kind.namespaced:
             read["metadata"]["namespace"] = namespace
@@ -86,9 +59,16 @@ class ApiClient:
         """
         resource = self._served(kind)
         found = self._state.storage.get(resource, namespace, name)
-        call = self._call(resource, "delete", namespace, name)
+        call = self.call(resource, "delete", namespace, name)
         options = DeleteOptions(grace_period_seconds=grace, propagation_policy="Background")
         remove(self._state, call, found, options)
+
+    def call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:
+        """A request of the component about an object."""
+        kind = resource.kind
+        route = Route(kind.group, kind.version, kind.plural, namespace, name)
+        options = WriteOptions(manager=self._manager)
+        return Call(ApiRequest("", ""), route, resource, verb, self._user, options)
 
     def _resource(self, kind: Kind) -> ServedResource | None:
         return self._state.resources.find(kind.group, kind.version, kind.plural)
@@ -98,16 +78,3 @@ class ApiClient:
         if found is None:
             raise not_found(kind.group, kind.plural, "")
         return found
-
-    def _scale_call(self, kind: Kind, namespace: str, name: str) -> Call:
-        resource = self._served(kind)
-        if resource.subresource("scale") is None:
-            raise no_route()
-        call = self._call(resource, "update", namespace, name)
-        return replace(call, route=replace(call.route, subresource="scale"))
-
-    def _call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:
-        kind = resource.kind
-        route = Route(kind.group, kind.version, kind.plural, namespace, name)
-        options = WriteOptions(manager=self._manager)
-        return Call(ApiRequest("", ""), route, resource, verb, self._user, options)

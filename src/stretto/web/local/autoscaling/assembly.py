@@ -6,7 +6,6 @@ from stretto.capacity.autoscaling.scales import AutoscalerPorts
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
-from stretto.web.api.internal import ApiClient
 from stretto.web.api.state import ApiState
 from stretto.web.local.autoscaling.metrics import metrics_resources, simulated_use
 from stretto.web.local.autoscaling.scales import ApiScales
@@ -26,5 +25,5 @@ def scaling_controllers(
     """
     use = simulated_use(cluster)
     state.resources.add_computed(metrics_resources(use))
-    ports = AutoscalerPorts(use, ApiScales(ApiClient(state, COMPONENT)))
+    ports = AutoscalerPorts(use, ApiScales(state, COMPONENT))
     return [ScalingController(cache, clock), AutoscalerController(cache, clock, ports)]

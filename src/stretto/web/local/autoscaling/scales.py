@@ -1,18 +1,31 @@
 """Scales of workloads through the API: of every kind with the subresource, also of CRDs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
 from stretto.api.types.capacity.autoscaling import ScaleTargetRef
-from stretto.api.wire.kinds import Kind
 from stretto.capacity.autoscaling.scales import NoScaleError, WorkloadScale
+from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient
+from stretto.web.api.state import ApiState
+from stretto.web.api.subresources.scale.replicas import scale_of
+from stretto.web.api.subresources.scale.storing import with_replicas
 
 
 class ApiScales:
     """Reads and writes scales as a client of the API."""
 
-    def __init__(self, client: ApiClient) -> None:
-        """For the workloads of a server."""
-        self._client = client
+    def __init__(self, state: ApiState, component: str) -> None:
+        """For the workloads of a server.
+
+        Args:
+            state: the server.
+            component: manager of the replicas that are written.
+        """
+        self._state = state
+        self._client = ApiClient(state, component)
 
     def read(self, namespace: str, target: ScaleTargetRef) -> WorkloadScale:
         """The scale of a workload.
@@ -20,12 +33,11 @@ class ApiScales:
         Raises:
             NoScaleError: it does not exist, or its kind has no scale.
         """
-        try:
-            found = self._client.scale(self._kind(target), namespace, target.name)
-        except ApiError as error:
-            raise NoScaleError(error.message) from error
-        selector = found["status"].get("selector", "")
-        return WorkloadScale(found["spec"].get("replicas", 0), selector)
+        with _failures():
+            call = self._call(namespace, target)
+            stored = self._state.storage.get(call.resource, namespace, target.name)
+            found = scale_of(call, stored.item)
+        return WorkloadScale(found["spec"].get("replicas", 0), found["status"].get("selector", ""))
 
     def write(self, namespace: str, target: ScaleTargetRef, replicas: int) -> None:
         """Scale a workload.
@@ -33,14 +45,31 @@ class ApiScales:
         Raises:
             NoScaleError: the change is refused.
         """
-        try:
-            self._client.rescale(self._kind(target), namespace, target.name, replicas)
-        except ApiError as error:
-            raise NoScaleError(error.message) from error
+        with _failures():
+            call = self._call(namespace, target)
+            stored = self._state.storage.get(call.resource, namespace, target.name)
+            with_replicas(self._state, call, stored, replicas)
 
-    def _kind(self, target: ScaleTargetRef) -> Kind:
+    def _call(self, namespace: str, target: ScaleTargetRef) -> Call:
+        """A change of the scale of a workload.
+
+        Raises:
+            NoScaleError: its kind is not served, or has no scale.
+        """
         group, _, version = target.api_version.rpartition("/")
-        found = self._client.kind(group, version, target.kind)
-        if found is None:
+        resource = self._state.resources.of_kind(group, version, target.kind)
+        if resource is None:
             raise NoScaleError(f'no matches for kind "{target.kind}" in group "{group}"')
-        return found
+        if resource.subresource("scale") is None:
+            raise NoScaleError(f"{target.kind} has no subresource scale")
+        call = self._client.call(resource, "update", namespace, target.name)
+        return replace(call, route=replace(call.route, subresource="scale"))
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise failures of the API as those of a scale."""
+    try:
+        yield
+    except ApiError as error:
+        raise NoScaleError(error.message) from error

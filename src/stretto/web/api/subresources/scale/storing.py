@@ -9,7 +9,11 @@ from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import check_version, restore
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
-from stretto.web.api.subresources.scale.ownership import rescaled_metadata
+from stretto.web.api.subresources.scale.ownership import (
+    own_scale,
+    owned_scale,
+    rescaled_metadata,
+)
 from stretto.web.api.subresources.scale.replicas import (
     SCALE,
     parts_of,
@@ -19,6 +23,17 @@ from stretto.web.api.subresources.scale.replicas import (
 from stretto.web.api.writes import prepared_change, store_changed
 
 Json = dict[str, Any]
+
+
+def with_replicas(state: ApiState, call: Call, old: StoredItem, replicas: int) -> Json:
+    """Store an object with other replicas, owned by the manager of the call.
+
+    Raises:
+        ApiError: it is refused.
+    """
+    before = owned_scale(call, old.item)
+    wanted = {**before, "spec": {"replicas": replicas}}
+    return rescaled(state, call, old, wanted, own_scale(state, call, before, wanted))
 
 
 def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners: Managers) -> Json:
