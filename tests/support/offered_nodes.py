@@ -22,6 +22,7 @@ from stretto.testing import make_node
 from tests.support.mesos import Body, MesosBench, scalar
 
 SCHEDULER = "stretto"
+SETTINGS = PodSettings(scheduler=SCHEDULER)
 
 
 class PoolBench(MesosBench):
@@ -33,6 +34,7 @@ class PoolBench(MesosBench):
         allocation: AllocatorSettings = DEFAULTS,
         store: MemoryStore | None = None,
         clock: ManualClock | None = None,
+        pods: PodSettings = SETTINGS,
         **settings: Any,
     ) -> None:
         self.pool: OfferingPlane | None = None
@@ -42,9 +44,7 @@ class PoolBench(MesosBench):
         super().__init__(allocation, stored=stored, clock=clock, **settings)
         self.create(NODE, *nodes)
         config = PlaneConfig(profile=load_profile("default"), tier="numpy")
-        self.pool = OfferingPlane(
-            config, self.store, self.clock, self.master.state, PodSettings(scheduler=SCHEDULER)
-        )
+        self.pool = OfferingPlane(config, self.store, self.clock, self.master.state, pods)
         self.settle()
 
     def create(self, kind: Kind, *bodies: bytes) -> None:
@@ -123,6 +123,12 @@ class PoolBench(MesosBench):
                 body = {key: status[key] for key in ("agent_id", "task_id", "uuid")}
                 self.call(framework_id, "ACKNOWLEDGE", **body)
                 self.settle()
+
+    def resize(self, name: str, **amounts: str) -> None:
+        """A node has other amounts."""
+        status = {"status": {"allocatable": amounts}}
+        self.store.patch_status(NODE, [Patch("", name, status)])
+        self.settle()
 
     def delete(self, kind: Kind, name: str, namespace: str = "") -> None:
         self.store.delete(kind, [Deletion(namespace, name)])

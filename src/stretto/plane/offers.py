@@ -136,11 +136,9 @@ class OfferingPlane:
 
     def _nodes_with(self, plane: Plane, class_id: int) -> Iterator[str]:
         """Nodes that a class may use and where it fits together with what is offered."""
-        ledger, requests = plane.cluster.ledger, plane.cluster.classes[class_id].requests
-        for slot, offered in list(plane.cluster.offers):
-            free = ledger.alloc[slot] - ledger.used[slot]
-            fits = all(free[column] + offered.get(column, 0) >= n for column, n in requests)
-            if fits and plane.engine.is_eligible(class_id, slot):
+        offers, pod = plane.cluster.offers, plane.cluster.classes[class_id]
+        for slot in [slot for slot, _ in offers]:
+            if offers.fits_without(slot, pod) and plane.engine.is_eligible(class_id, slot):
                 yield plane.cluster.nodes.names[slot]
 
     def _reclaim(self, plane: Plane, work: StepWork) -> None:

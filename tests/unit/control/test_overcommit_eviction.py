@@ -10,6 +10,7 @@ from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.errors import StrettoError
 from stretto.daemons.scheduler import EVICT_OVER_COMMITTED_AFTER, plane_config
 from stretto.framework.profile.profile import load_profile
+from stretto.state.cluster.offers import OfferClaim
 from stretto.state.rows.resources import CPU
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
@@ -170,7 +171,7 @@ def test_neither_amounts_nor_the_pod_slot_of_an_offer_are_excess() -> None:
     at = over_committed(pods=2)
     put(at, "a", "b")
     (slot,) = at.plane.cluster.nodes.slots_named(["n"]).tolist()
-    at.plane.cluster.offers.replace(slot, {CPU: 1000})
+    at.plane.cluster.offers.replace(slot, OfferClaim({CPU: 1000}))
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b"}
 

@@ -83,3 +83,34 @@ def test_an_unknown_port_conflicts_with_nothing() -> None:
     table = ports_of(ONE)
     table.used[0] = np.uint64(1)
     assert table.free_on(0, [HostPort("10.0.0.1", "TCP", 9999)])
+
+
+def test_a_reserved_number_is_in_use_for_every_port_known_and_new() -> None:
+    table = ports_of(ONE)
+    table.reserve(0, [(80, 90)])
+    assert table.learn([OTHER, EVERY]) == [0]
+    assert not any(table.free_on(0, [each]) for each in (ONE, OTHER, EVERY))
+    table.reserve(0, [])
+    assert table.free_on(0, [EVERY])
+
+
+def test_a_reserved_number_that_a_pod_uses_is_contended() -> None:
+    table = ports_of(ONE)
+    table.reserve(0, [(80, 80)])
+    assert not table.is_contended(0)
+    table.take(0, [ONE])
+    assert table.is_contended(0)
+    assert not table.would_be_free(0, [EVERY])
+
+
+def test_only_reserved_numbers_are_in_the_way() -> None:
+    table = ports_of(ONE)
+    table.reserve(0, [(80, 80)])
+    assert table.would_be_free(0, [ONE])
+    assert not table.free_on(0, [ONE])
+
+
+def test_numbers_in_use_are_found_within_ranges() -> None:
+    table = ports_of(ONE, HostPort(ANY_ADDRESS, "UDP", 81))
+    table.take(0, [ONE])
+    assert table.numbers_on(0, [(80, 81)]) == {80}

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from stretto.offers.master.server.serve import ServerSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
+TASK_PORTS: Final = "20000-20999"
+"""Below the node ports of Services and the ephemeral ports of Linux."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,8 @@ class ClusterOptions:
     image: str
     #: PriorityClass of the pods of tasks.
     priority_class: str
+    #: Ranges of the host ports that every node offers; empty for none.
+    task_ports: str
     #: Scheduling profile of pods.
     profile: str
     #: ``schedulerName`` values that it handles; empty for the profile's.
@@ -77,6 +81,12 @@ def cluster_options(body: F) -> F:
             ),
             click.option(
                 "--priority-class", default="", metavar="NAME", help="PriorityClass of tasks."
+            ),
+            click.option(
+                "--task-ports",
+                default=TASK_PORTS,
+                metavar="RANGES",
+                help=f"Host ports that every node offers; '' for none [{TASK_PORTS}].",
             ),
             click.option(
                 "--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."
@@ -124,6 +134,7 @@ def serve_cluster(
     from stretto.daemons.master import ClusterMasterConfig, MasterDaemon
     from stretto.daemons.scheduler import REPORT, plane_config
     from stretto.framework.profile.profile import load_profile
+    from stretto.offers.nodes.amounts import read_ports
     from stretto.offers.nodes.pods import PodSettings
     from stretto.stores.lease import LeaderElector, LeaseConfig
 
@@ -136,7 +147,13 @@ def serve_cluster(
     tier = tier_of(opts.tier, log.info)
     plane = plane_config(profile, opts.scheduler_name, 1, tier, REPORT)
     scheduler = min(plane.cluster.scheduler_names)
-    pods = PodSettings(opts.namespace, opts.image, scheduler, opts.priority_class)
+    pods = PodSettings(
+        namespace=opts.namespace,
+        image=opts.image,
+        scheduler=scheduler,
+        priority_class=opts.priority_class,
+        ports=read_ports(opts.task_ports, "--task-ports"),
+    )
     config = ClusterMasterConfig(plane, master, allocation, server, pods)
     identity = f"{master.ip}:{master.port}_{os.getpid()}_{clock.now():.6f}"
     store = scheduler_store(opts.kubeconfig, opts.context, Rng(common.seed).child(identity))

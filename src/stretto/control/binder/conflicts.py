@@ -232,7 +232,7 @@ class PlanJudge:
         class_ids = self._cluster.pods.class_id[plan.rows[claims]].tolist()
         wants = {class_id: classes[class_id].ports for class_id in dict.fromkeys(class_ids)}
         for wanted in wants.values():
-            ports.learn(wanted)
+            self._cluster.ledger.learn_ports(wanted)
         slots = plan.slots[claims].tolist()
         for done, (slot, class_id) in enumerate(zip(slots, class_ids, strict=True)):
             if not ports.free_on(slot, wants[class_id]):

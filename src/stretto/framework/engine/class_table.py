@@ -116,7 +116,7 @@ class ClassCompiler:
     def _port_row(self, ports: tuple[HostPort, ...]) -> int:
         found = self._port_rows.get(ports)
         if found is None:
-            self._cluster.ledger.ports.learn(ports)
+            self._cluster.ledger.learn_ports(ports)
             self._port_rows[ports] = found = len(self._port_rows)
         return found
 

@@ -1,17 +1,25 @@
 """Amounts between Mesos and the ledger.
 
-Mesos counts CPUs, and megabytes (2^20 bytes) of memory and disk, in thousandths. The ledger counts
-thousandths of a CPU, and bytes.
+Mesos counts CPUs, GPUs, and megabytes (2^20 bytes) of memory and disk, in thousandths. The ledger
+counts thousandths of a CPU, bytes, and devices in thousandths, in columns of their own.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from stretto.offers.messages.schema import Message
-from stretto.state.rows.resources import ResourceColumns
+from stretto.base.errors import InputError
+from stretto.offers.allocator.values import ranges
+from stretto.offers.allocator.values.ranges import Ranges
+from stretto.state.classes.table import GPU
+from stretto.state.queries.pool import DEVICES
+from stretto.state.rows.ledger import Ledger
 
 MIB: Final = 1 << 20
 MILLI: Final = 1000
+PORTS: Final = "ports"
+"""Mesos' name of host ports."""
+LAST_PORT: Final = 65535
+_EXPECTED_PORTS: Final = f"ranges of ports from 1 to {LAST_PORT}, such as 20000-20999,25000"
 
 
 class Correspondence(NamedTuple):
@@ -21,7 +29,7 @@ class Correspondence(NamedTuple):
     offered: str
     #: Its name in Kubernetes.
     resource: str
-    #: Exact units of the ledger in one of Mesos' units.
+    #: Units of Kubernetes (thousandths of a CPU, bytes, devices) in one of Mesos' units.
     unit: int
 
 
@@ -29,47 +37,81 @@ RESOURCES: Final = (
     Correspondence("cpus", "cpu", MILLI),
     Correspondence("mem", "memory", MIB),
     Correspondence("disk", "ephemeral-storage", MIB),
+    Correspondence("gpus", GPU, 1),
 )
-"""What nodes offer. Other resources of a node are left to pods."""
+"""What nodes offer beside ports. Other resources of a node are left to pods."""
 _BY_OFFERED: Final = {each.offered: each for each in RESOURCES}
 _BY_RESOURCE: Final = {each.resource: each for each in RESOURCES}
 
 
 def to_exact(name: str, milli: int) -> tuple[str, int] | None:
-    """Resource and exact amount of an offered scalar, rounded down; ``None`` for others."""
+    """Resource and amount of an offered scalar, rounded down; ``None`` for others."""
     found = _BY_OFFERED.get(name)
     return None if found is None else (found.resource, milli * found.unit // MILLI)
 
 
 def to_milli(resource: str, exact: int) -> tuple[str, int]:
-    """Name and thousandths of an exact amount, rounded down; other resources keep their names."""
+    """Name and thousandths of an amount, rounded down; other resources keep their names."""
     found = _BY_RESOURCE.get(resource)
     return (
         (resource, exact * MILLI) if found is None else (found.offered, exact * MILLI // found.unit)
     )
 
 
-def columns_of(quantities: Iterable[tuple[str, int]], resources: ResourceColumns) -> dict[int, int]:
+def columns_of(quantities: Iterable[tuple[str, int]], ledger: Ledger) -> dict[int, int]:
     """Exact amounts by column of offered thousandths; what nodes do not offer is dropped."""
     found: dict[int, int] = {}
     for name, milli in quantities:
-        exact = to_exact(name, milli)
-        if exact is not None:
-            column = resources.column(exact[0])
-            found[column] = found.get(column, 0) + exact[1]
+        known = _BY_OFFERED.get(name)
+        if known is not None:
+            column, amount = _column(known, ledger), milli * _scale(known) // MILLI
+            found[column] = found.get(column, 0) + amount
     return found
 
 
-def milli_of(exact: Mapping[int, int], resources: ResourceColumns) -> dict[str, int]:
+def milli_of(exact: Mapping[int, int], ledger: Ledger) -> dict[str, int]:
     """Offered thousandths of exact amounts by column; what nodes do not offer is dropped."""
-    found: dict[str, int] = {}
-    for each in RESOURCES:
-        column = resources.known(each.resource)
-        if column is not None and column in exact:
-            found[each.offered] = exact[column] * MILLI // each.unit
+    return {
+        each.offered: exact[column] * MILLI // _scale(each)
+        for each in RESOURCES
+        if (column := _column(each, ledger)) in exact
+    }
+
+
+def ports_of(named: Iterable[tuple[str, object]]) -> Ranges:
+    """The port numbers among resources with their names and values."""
+    found: Ranges = ()
+    for name, value in named:
+        if name == PORTS and isinstance(value, tuple):
+            found = ranges.union(found, value)
     return found
 
 
-def scalar(name: str, milli: int) -> Message:
-    """A scalar resource as a message."""
-    return {"name": name, "type": "SCALAR", "scalar": {"value": milli / MILLI}}
+def read_ports(text: str, where: str) -> Ranges:
+    """Port ranges such as ``20000-20999,25000``; an empty text for none.
+
+    Raises:
+        InputError: the text is no list of ranges; ``where`` names its origin.
+    """
+    found = []
+    for part in filter(None, text.split(",")):
+        first, dash, last = part.partition("-")
+        pair = first, last if dash else first
+        if not all(each.isascii() and each.isdigit() for each in pair):
+            raise InputError(where, text, _EXPECTED_PORTS)
+        low, high = map(int, pair)
+        if not 1 <= low <= high <= LAST_PORT:
+            raise InputError(where, text, _EXPECTED_PORTS)
+        found.append((low, high))
+    return ranges.normalize(found)
+
+
+def _column(each: Correspondence, ledger: Ledger) -> int:
+    if each.resource == GPU:
+        return DEVICES + ledger.devices.kind_number(GPU)
+    return ledger.resources.column(each.resource)
+
+
+def _scale(each: Correspondence) -> int:
+    """Units of the ledger in one of Mesos' units: devices count in thousandths."""
+    return MILLI if each.resource == GPU else each.unit

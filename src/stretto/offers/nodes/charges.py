@@ -7,14 +7,20 @@ use counts for the quota of its role. Both sides are brought up to date in one s
 so no capacity is promised twice.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from stretto.offers.allocator.contract import OfferAllocator
-from stretto.offers.nodes.amounts import columns_of, milli_of
+from stretto.offers.allocator.values import ranges
+from stretto.offers.nodes.amounts import columns_of, milli_of, ports_of
+from stretto.offers.nodes.parts import EndedTasks, Reserved
 from stretto.offers.nodes.queues import queue_of
+from stretto.state.classes.table import GPU, PodClass
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.offers import NOTHING, OfferClaim
+from stretto.state.queries.pool import DEVICES
 from stretto.state.queues.usage import QueueUsage
+from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.resources import PODS
 
 Columns = dict[int, int]
@@ -37,9 +43,12 @@ class ClaimedNode(NamedTuple):
     slot: int
     #: Its agent.
     agent_id: str
-    #: What tasks whose pods have ended hold until the framework knows it, in thousandths by role:
-    #: the capacity is free.
-    ended: Mapping[str, Mapping[str, int]] = {}
+    #: The pods of tasks that the ledger charges there.
+    tasks: Sequence[TaskRow] = ()
+    #: Tasks whose pods have ended.
+    ended: EndedTasks = EndedTasks()
+    #: Reservations.
+    reserved: Reserved = Reserved()
 
 
 class NodeBalance(NamedTuple):
@@ -48,6 +57,8 @@ class NodeBalance(NamedTuple):
     #: What they hold and what is free beside it, in thousandths by offered name, without what is
     #: reserved and not held.
     total: Mapping[str, int]
+    #: The same of port numbers.
+    ports: ranges.Ranges
     #: Whether pods and frameworks together have more than the node has.
     is_over: bool
 
@@ -60,6 +71,7 @@ class SharedLedger:
         cluster: Cluster,
         allocator: OfferAllocator,
         usage: Callable[[], QueueUsage | None],
+        ports: ranges.Ranges = (),
     ) -> None:
         """Join a cluster and an allocator.
 
@@ -67,12 +79,14 @@ class SharedLedger:
             cluster: the ledger of pods.
             allocator: the ledger of offers and tasks.
             usage: the usage of queues; ``None`` while no queue needs it.
+            ports: numbers of the host ports that every node offers.
         """
         #: The role of each queue, by name.
         self.roles: Mapping[str, str] = {}
         self._cluster = cluster
         self._allocator = allocator
         self._usage = usage
+        self._ports = ports
         self._by_slot: dict[int, dict[str, Columns]] = {}
         self._tasks: dict[int, dict[str, Columns]] = {}
         self._outside: dict[str, Mapping[str, int]] = {}
@@ -87,40 +101,44 @@ class SharedLedger:
 
     # ------------------------------------------------------------ frameworks to pods
 
-    def claim(
-        self, node: ClaimedNode, tasks: Iterable[TaskRow], reserved: Mapping[str, int]
-    ) -> bool:
-        """Claim what frameworks hold on a node; whether the claim shrank.
-
-        Args:
-            node: the node.
-            tasks: the pods of tasks that the ledger charges there.
-            reserved: thousandths that are reserved for roles and held by no framework.
-        """
-        resources, slot = self._cluster.ledger.resources, node.slot
+    def claim(self, node: ClaimedNode) -> bool:
+        """Claim what frameworks hold on a node, and what is reserved; whether the claim shrank."""
+        ledger, slot = self._cluster.ledger, node.slot
         held: dict[str, Columns] = {}
+        ports = node.reserved.ports
         for holding, kept in self._allocator.holdings(node.agent_id).items():
             queue = self.queue_of(holding.role)
-            _add(held.setdefault(queue, {}), columns_of(kept.quantities, resources))
+            _add(held.setdefault(queue, {}), columns_of(kept.quantities, ledger))
+            ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in kept))
         charged: dict[str, Columns] = {}
-        for each in tasks:
-            _add(charged.setdefault(each.queue, {}), self._requests(each.row))
+        for each in node.tasks:
+            task = self._class_of(each.row)
+            _add(charged.setdefault(each.queue, {}), self._requests(task))
+            used = ranges.normalize((port.port, port.port) for port in task.ports)
+            ports = ranges.difference(ports, used)
         self._tasks[slot] = charged
         rest = {queue: _minus(held[queue], charged.get(queue, {})) for queue in held}
-        for role, milli in node.ended.items():
+        for role, milli in node.ended.scalars.items():
             queue = self.queue_of(role)
-            rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), resources))
+            rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), ledger))
         self._by_slot[slot] = {queue: amounts for queue, amounts in rest.items() if amounts}
-        total = columns_of(reserved.items(), resources)
+        total = columns_of(node.reserved.scalars.items(), ledger)
         for amounts in rest.values():
             _add(total, amounts)
-        return self._cluster.offers.replace(slot, total)
+        claim = self._claim_of(total, ranges.difference(ports, node.ended.ports))
+        return self._cluster.offers.replace(slot, claim)
 
     def release(self, slot: int) -> None:
         """Release the claim of a node whose agent has gone."""
         self._by_slot.pop(slot, None)
         self._tasks.pop(slot, None)
-        self._cluster.offers.replace(slot, {})
+        self._cluster.offers.replace(slot, NOTHING)
+
+    def _claim_of(self, total: Columns, ports: ranges.Ranges) -> OfferClaim:
+        """A claim on a node; a part of a device counts as a whole one."""
+        gpus = total.pop(DEVICES + self._cluster.ledger.devices.kind_number(GPU), 0)
+        amounts = {column: amount for column, amount in total.items() if amount > 0}
+        return OfferClaim(amounts, {GPU: -(-gpus // WHOLE)} if gpus > 0 else {}, ports)
 
     def charge_queues(self) -> None:
         """Count the claims of all nodes for their queues."""
@@ -138,32 +156,54 @@ class SharedLedger:
 
     # ------------------------------------------------------------ pods to frameworks
 
-    def balance(self, node: ClaimedNode, is_offered: bool) -> NodeBalance:
+    def balance(self, agent_id: str, slot: int, *, is_offered: bool) -> NodeBalance:
         """What frameworks have of a node after its claim.
 
         Args:
-            node: the node.
+            agent_id: its agent.
+            slot: its slot.
             is_offered: whether free capacity of the node may be offered.
         """
-        ledger, slot = self._cluster.ledger, node.slot
+        ledger = self._cluster.ledger
         ledger.widen()
-        free = (ledger.alloc[slot] - ledger.used[slot]).tolist()
-        has_pod_slot = free[PODS] > 0 or bool(self._cluster.offers.of(slot))
+        free = dict(enumerate((ledger.alloc[slot] - ledger.used[slot]).tolist()))
+        free[DEVICES + ledger.devices.kind_number(GPU)] = self._free_gpus(slot)
+        usable = is_offered and (free[PODS] > 0 or bool(self._cluster.offers.of(slot)))
         held: dict[str, int] = {}
-        for amounts in self._allocator.holdings(node.agent_id).values():
-            for name, milli in amounts.quantities:
+        ports: ranges.Ranges = ()
+        for resources in self._allocator.holdings(agent_id).values():
+            for name, milli in resources.quantities:
                 held[name] = held.get(name, 0) + milli
-        more = milli_of(dict(enumerate(free)), ledger.resources)
-        usable = is_offered and has_pod_slot
+            ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in resources))
+        more = milli_of(free, ledger)
         total = {
             name: held.get(name, 0) + (max(amount, 0) if usable else 0)
             for name, amount in more.items()
         }
-        return NodeBalance(total, any(amount < 0 for amount in more.values()))
+        if usable:
+            ports = ranges.union(ports, self._free_ports(slot))
+        is_over = (
+            any(n < 0 for n in more.values())
+            or self._cluster.offers.is_short(slot)
+            or ledger.ports.is_contended(slot)
+        )
+        return NodeBalance(total, ports, is_over)
+
+    def _free_gpus(self, slot: int) -> int:
+        """Thousandths of the GPUs that nothing uses; negative if one is used twice."""
+        devices = self._cluster.ledger.devices
+        free = devices.free[slot][devices.kind[slot] == devices.kind_number(GPU)]
+        return int(free.min()) if (free < 0).any() else WHOLE * int((free == WHOLE).sum())
+
+    def _free_ports(self, slot: int) -> ranges.Ranges:
+        """The offered numbers that nothing uses."""
+        used = self._cluster.ledger.ports.numbers_on(slot, self._ports)
+        taken = ranges.normalize((number, number) for number in used)
+        return ranges.difference(self._ports, taken)
 
     def count_pods(self) -> None:
         """Count what the pods of queues use for the quota of their roles."""
-        usage, resources = self._usage(), self._cluster.ledger.resources
+        usage, ledger = self._usage(), self._cluster.ledger
         if usage is None:
             return
         tasks: dict[str, Columns] = {}
@@ -173,16 +213,21 @@ class SharedLedger:
         for queue, role in self.roles.items():
             used = dict(usage.claims.usage(queue))
             _add(used, usage.promises.usage(queue))
-            rest = milli_of(_minus(used, tasks.get(queue, {})), resources)
+            rest = milli_of(_minus(used, tasks.get(queue, {})), ledger)
             before = self._outside.get(role, {})
             change = {name: rest.get(name, 0) - before.get(name, 0) for name in {*rest, *before}}
             if any(change.values()):
                 self._allocator.add_outside(role, change)
                 self._outside[role] = rest
 
-    def _requests(self, row: int) -> Columns:
-        class_id = int(self._cluster.pods.class_id[row])
-        return dict(self._cluster.classes[class_id].requests)
+    def _class_of(self, row: int) -> PodClass:
+        return self._cluster.classes[int(self._cluster.pods.class_id[row])]
+
+    def _requests(self, task: PodClass) -> Columns:
+        """Amounts by column, those of devices in thousandths."""
+        number = self._cluster.ledger.devices.kind_number
+        devices = {DEVICES + number(each.kind): each.count * each.milli for each in task.devices}
+        return {**dict(task.requests), **devices}
 
 
 def _add(total: Columns, more: Mapping[int, int]) -> None:

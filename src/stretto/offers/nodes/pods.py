@@ -12,10 +12,12 @@ from typing import Any, Final
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.offers.allocator.values.ranges import Ranges
 from stretto.offers.master.resources import formats
 from stretto.offers.master.state.tasks import task_message
 from stretto.offers.messages.schema import Message
-from stretto.offers.nodes.amounts import to_exact
+from stretto.offers.nodes.amounts import PORTS, ports_of, to_exact
+from stretto.state.classes.table import GPU
 
 FRAMEWORK: Final = "stretto.dev/framework"
 """Label of the pods of tasks: the id of the framework."""
@@ -46,6 +48,8 @@ class PodSettings(msgspec.Struct, frozen=True):
     priority_class: str = ""
     #: Priority of the pods: offers are rescinded for pods of a higher one.
     priority: int = 0
+    #: Numbers of the host ports that every node offers, as inclusive ranges.
+    ports: Ranges = ()
 
 
 class TaskLaunch(msgspec.Struct, frozen=True):
@@ -129,7 +133,8 @@ def _container(name: str, task: Message, settings: PodSettings) -> dict[str, Any
         "env": _environment(command),
         **_process(command),
     }
-    probe = _probe(task.get("health_check"))
+    ports, probe = _ports(task), _probe(task.get("health_check"))
+    container |= {"ports": ports} if ports else {}
     return container | ({"livenessProbe": probe} if probe else {})
 
 
@@ -158,19 +163,52 @@ def _environment(command: Message) -> list[dict[str, str]]:
     return [{"name": each["name"], "value": each.get("value", "")} for each in variables]
 
 
+def _ports(task: Message) -> list[dict[str, Any]]:
+    """The host ports of a task, each of which a port mapping may lead to another one inside.
+
+    Raises:
+        InputError: a port mapping names a port that is not among the resources of the task.
+    """
+    task_id = task["task_id"]["value"]
+    listed = formats.read(task.get("resources", ()))
+    numbers = [
+        number
+        for first, last in ports_of((item.kind.name, item.value) for item in listed)
+        for number in range(first, last + 1)
+    ]
+    mapped = {
+        each["host_port"]: each
+        for each in task.get("container", {}).get("docker", {}).get("port_mappings", ())
+    }
+    strange = sorted(set(mapped) - set(numbers))
+    if strange:
+        expected = "host ports that are resources of the task"
+        raise InputError(f"task {task_id}: port_mappings", strange[0], expected, "accept the port")
+    return [
+        {
+            "containerPort": mapped.get(number, {}).get("container_port", number),
+            "hostPort": number,
+            "protocol": mapped.get(number, {}).get("protocol", "tcp").upper(),
+        }
+        for number in numbers
+    ]
+
+
 def _resources(task_id: str, listed: Sequence[Message]) -> dict[str, Any]:
-    """Requests, and a limit of memory, of the resources of a task."""
+    """Requests of the resources of a task, and limits of memory and GPUs."""
     requests: dict[str, int] = {}
     for item in formats.read(listed):
+        if item.kind.name == PORTS:
+            continue
         exact = to_exact(item.kind.name, item.value) if isinstance(item.value, int) else None
         if exact is None or item.kind.disk:
-            expected = "cpus, mem and disk without volumes"
+            expected = "cpus, gpus, mem, ports, and disk without volumes"
             raise _unsupported(task_id, f"resources {item.kind.name}", expected)
         requests[exact[0]] = requests.get(exact[0], 0) + exact[1]
     texts = {
         name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in requests.items()
     }
-    limits = {"memory": texts["memory"]} if requests.get("memory") else {}
+    limits = {name: texts[name] for name in ("memory", GPU) if requests.get(name)}
     return {"requests": texts} | ({"limits": limits} if limits else {})
 
 

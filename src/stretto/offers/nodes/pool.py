@@ -50,7 +50,7 @@ class OfferedNodes:
         self._master = master
         self._cluster = cluster
         self._roles = QueueRoles(master)
-        self._shared = SharedLedger(cluster, master.allocator, usage)
+        self._shared = SharedLedger(cluster, master.allocator, usage, tasks.settings.ports)
         self._totals = NodeTotals(self.nodes, tasks, self._shared, cluster)
         self._commands = NodeCommands(tasks, self._shared.queue_of, self._totals.refusal)
         self._inbox: list[AgentMessage] = []

@@ -61,7 +61,8 @@ class TaskPods:
         self.cache.add_index(BY_TASK, _task_keys)
         self._store = store
         self._master = master
-        self._settings = settings
+        #: How tasks become pods.
+        self.settings = settings
         self._streams = UpdateStreams(rng)
         self._changes: list[Change] = []
         self._creations: dict[str, _Creation] = {}
@@ -80,7 +81,7 @@ class TaskPods:
             self._report_all(launch, TaskReport("TASK_KILLED", "Killed before the launch"))
             return
         try:
-            body = pods.pod_body(launch, self._settings)
+            body = pods.pod_body(launch, self.settings)
         except InputError as error:
             self._report_all(launch, TaskReport("TASK_FAILED", str(error), _LAUNCH_FAILED))
             return
@@ -101,7 +102,7 @@ class TaskPods:
             return
         for name, launch in self._launched.items():
             if key[0] == launch.framework_id and key[1] in launch.task_ids:
-                pod = _PodName(self._settings.namespace, name)
+                pod = _PodName(self.settings.namespace, name)
                 self._deletions[pod.namespace, name] = pod
                 self._deletions_at = now
 

@@ -5,10 +5,10 @@ from math import inf
 from typing import Final
 
 from stretto.offers.master.core import offering, subjects
-from stretto.offers.master.resources.items import Item, ItemKind, ResourceList, total
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.nodes import agents, states
 from stretto.offers.nodes.charges import ClaimedNode, NodeBalance, SharedLedger, TaskRow
+from stretto.offers.nodes.parts import ended_tasks, total_of, unheld_reservations
 from stretto.offers.nodes.registration import NodeAgents
 from stretto.offers.nodes.tasks import TaskPods
 from stretto.state.cluster.cluster import Cluster
@@ -123,50 +123,21 @@ class NodeTotals:
 
         Offers of a node that has less than pods and frameworks hold are rescinded.
         """
-        node = ClaimedNode(slot, agent.id, self._ended(agent))
-        balance = self._claim(agent, node, tasks, is_offered=is_offered)
+        balance = self._claim(agent, slot, tasks, is_offered=is_offered)
         if balance.is_over and self._master.offers.of_agent(agent.id):
             offering.rescind_all(self._master, self._master.offers.of_agent(agent.id))
-            balance = self._claim(agent, node, tasks, is_offered=is_offered)
-        reserved = agent.total.where(lambda kind: bool(kind.reservations))
-        kept = self._reserved_held(agent.id)
-        rest = ResourceList(
-            tuple(
-                Item(ItemKind(name), amount)
-                for name, milli in balance.total.items()
-                if (amount := milli - kept.get(name, 0)) > 0
-            )
-        )
-        whole = total((rest, reserved))
+            balance = self._claim(agent, slot, tasks, is_offered=is_offered)
+        held = self._master.allocator.holdings(agent.id)
+        whole = total_of(agent, held, (balance.total, balance.ports))
         if not whole.same(agent.total):
             agent.resize(whole)
             self._master.allocator.update_agent(subjects.agent_info(agent))
 
     def _claim(
-        self, agent: Agent, node: ClaimedNode, tasks: list[TaskRow], *, is_offered: bool
+        self, agent: Agent, slot: int, tasks: list[TaskRow], *, is_offered: bool
     ) -> NodeBalance:
-        reserved = agent.total.where(lambda kind: bool(kind.reservations)).scalars()
-        kept = self._reserved_held(agent.id)
-        unheld = {name: milli - kept.get(name, 0) for name, milli in reserved.items()}
-        if self._shared.claim(node, tasks, unheld):
+        held = self._master.allocator.holdings(agent.id)
+        ended, unheld = ended_tasks(agent, self._tasks.has_ended), unheld_reservations(agent, held)
+        if self._shared.claim(ClaimedNode(slot, agent.id, tasks, ended, unheld)):
             self._cluster.changes.add_cures(Cure.POD_LEFT)
-        return self._shared.balance(node, is_offered)
-
-    def _ended(self, agent: Agent) -> dict[str, dict[str, int]]:
-        """What tasks whose pods have ended still hold, in thousandths by role."""
-        found: dict[str, dict[str, int]] = {}
-        for tasks in agent.tasks.values():
-            for task in tasks.values():
-                if task.is_active and self._tasks.has_ended((task.framework_id, task.id)):
-                    mine = found.setdefault(task.role, {})
-                    for name, milli in task.resources.scalars().items():
-                        mine[name] = mine.get(name, 0) + milli
-        return found
-
-    def _reserved_held(self, agent_id: str) -> dict[str, int]:
-        """Thousandths of reserved scalars that frameworks hold on an agent."""
-        found: dict[str, int] = {}
-        for resources in self._master.allocator.holdings(agent_id).values():
-            for name, milli in resources.reserved.quantities:
-                found[name] = found.get(name, 0) + milli
-        return found
+        return self._shared.balance(agent.id, slot, is_offered=is_offered)

@@ -78,7 +78,7 @@ class PodCharges:
         for request in pod.devices:
             self._ledger.devices.take(slot, mask, request)
         if pod.ports:
-            self._ledger.ports.learn(pod.ports)
+            self._ledger.learn_ports(pod.ports)
             self._ledger.ports.take(slot, pod.ports)
         self._ledger.charge(slot, pod.requests)
         self._hold(row, slot, pod)

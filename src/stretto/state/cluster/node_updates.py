@@ -184,6 +184,7 @@ class NodeUpdates:
         for row in rows.tolist():
             for request in self._classes[int(self._pods.class_id[row])].devices:
                 table.take(slot, int(self._pods.devices[row]), request)
+        self._charges.offers.take_again(slot)
         return True
 
     def _must_move(self, slot: int, zone: str, lane: int) -> bool:

@@ -195,7 +195,7 @@ class PlaceReservations:
             else:
                 self._topology.give_back(place.number)
         if pod.ports and sign > 0:
-            self._ledger.ports.learn(pod.ports)
+            self._ledger.learn_ports(pod.ports)
             self._ledger.ports.take(slot, pod.ports)
         elif pod.ports:
             self._ledger.ports.release(slot, pod.ports)

@@ -121,8 +121,8 @@ def _ports_fit(
 ) -> bool:
     table, pods = cluster.ledger.ports, cluster.pods
     for pod in wanted:
-        table.learn(pod.ports)
-    taken = np.zeros(table.words, np.uint64)
+        cluster.ledger.learn_ports(pod.ports)
+    taken = table.own_mask(table.reserved_on(slot))
     for row in pods.on_slot(slot).tolist():
         if row not in going:
             taken |= table.own_mask(cluster.classes[int(pods.class_id[row])].ports)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.cluster.offers import add_offered
+from stretto.state.cluster.offers import add_offered, add_offered_devices
 from stretto.state.cluster.reservations import add_reserved
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.lifecycle import PodState
@@ -80,6 +80,7 @@ def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
         for request in place.pod.devices:
             for d in range(MAX_DEVICES):
                 taken[place.slot, d] += request.milli * (place.mask >> d & 1)
+    add_offered_devices(cluster.offers, taken)
     wrong = np.argwhere((table.kind > 0) & (table.free + taken != 1000))
     return [
         InvariantBreach(
@@ -92,7 +93,7 @@ def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Host ports in use on a node are those of its pods."""
+    """Host ports in use on a node are those of its pods, and those of frameworks."""
     table, pods = cluster.ledger.ports, cluster.pods
     expected = np.zeros_like(table.used)
     rows = _placed_rows(cluster)
@@ -102,6 +103,8 @@ def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     for place in cluster.reservations.places.values():
         if place.pod.ports:
             expected[place.slot] |= table.own_mask(place.pod.ports)
+    for slot, _ in cluster.offers:
+        expected[slot] |= table.own_mask(table.reserved_on(slot))
     wrong = np.flatnonzero((expected != table.used).any(axis=1))
     return [
         InvariantBreach(

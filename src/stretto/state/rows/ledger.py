@@ -6,12 +6,13 @@ from their last position, so the cost of synchronizing is proportional to the ch
 may be negative: a node may shrink below its usage, and then nothing more fits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.types.effective_requests import HostPort
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ports import HostPorts
 from stretto.state.rows.promises import NodeRatio, PromisedAmounts
@@ -175,6 +176,10 @@ class Ledger:
             row[column] += sign * amount
         row[PODS] += sign
         self.touch([slot])
+
+    def learn_ports(self, ports: Iterable[HostPort]) -> None:
+        """Know host ports that a pod requests; slots that reserve their numbers change."""
+        self.touch(self.ports.learn(ports))
 
     def fits(
         self, slot: int, amounts: Sequence[tuple[int, int]], *, exclusive: bool = False
