@@ -33,6 +33,7 @@ FOLDER_FILES = 15
 IMPORTS = 12
 #: Modules that join parts: their imports are their purpose.
 COMPOSITION_ROOTS = {
+    "stretto.agent.tasks.parts",
     "stretto.cli.commands.master",
     "stretto.cli.commands.offering",
     "stretto.cli.commands.prepared",

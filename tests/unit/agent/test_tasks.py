@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from stretto.agent.tasks import amounts, health
+from stretto.agent.tasks.containers.container import ContainerTools
+from stretto.agent.tasks.containers.fetcher import Fetcher
 from stretto.agent.tasks.records import TaskFiles, TaskRecord
-from stretto.agent.tasks.runs import RunStatus, TaskRun
+from stretto.agent.tasks.runs import RunTools, TaskRun
+from stretto.agent.tasks.status import RunStatus
 from stretto.agent.tasks.updates import UpdateStream, UpdateWriter
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
@@ -22,13 +25,17 @@ def record(command: str, **fields: Any) -> TaskRecord:
     return TaskRecord("f", framework, task | {"command": {"value": command}} | fields)
 
 
+def tools(tmp_path: Path) -> RunTools:
+    return RunTools(TaskFiles(tmp_path), ContainerTools(Fetcher()))
+
+
 def run(
     tmp_path: Path, made: TaskRecord, act: Callable[[TaskRun], None] = lambda _: None
 ) -> list[RunStatus]:
     seen: list[RunStatus] = []
 
     async def main() -> None:
-        running = TaskRun(made, TaskFiles(tmp_path), lambda _, status: seen.append(status))
+        running = TaskRun(made, tools(tmp_path), lambda _, status: seen.append(status))
         job = asyncio.get_running_loop().create_task(running.run())
         await asyncio.sleep(0.1)
         act(running)
@@ -74,7 +81,7 @@ def test_a_restarted_agent_learns_how_a_task_ended_in_between(tmp_path: Path) ->
 
     async def start_only() -> None:
         job = asyncio.get_running_loop().create_task(
-            TaskRun(made, TaskFiles(tmp_path), lambda *_: None).run()
+            TaskRun(made, tools(tmp_path), lambda *_: None).run()
         )
         await asyncio.sleep(0.1)
         job.cancel()
@@ -104,7 +111,7 @@ def test_a_tcp_check_of_a_closed_port_fails() -> None:
 
 def test_updates_are_sent_in_order_until_each_is_acknowledged(tmp_path: Path) -> None:
     made, files, sent = record("true"), TaskFiles(tmp_path), []
-    writer = UpdateWriter(ManualClock(), Rng(1))
+    writer = UpdateWriter(ManualClock().now, Rng(1))
 
     async def main() -> None:
         async def post(name: str, message: dict[str, Any]) -> None:
@@ -113,7 +120,7 @@ def test_updates_are_sent_in_order_until_each_is_acknowledged(tmp_path: Path) ->
 
         stream = UpdateStream(made, files, post)
         for state in ("TASK_RUNNING", "TASK_FINISHED"):
-            stream.add(writer.update(made, "a", RunStatus(state)))
+            stream.add(writer.update(made, writer.status(made, RunStatus(state))))
         await asyncio.wait_for(stream.run(), 5)
 
     asyncio.run(main())

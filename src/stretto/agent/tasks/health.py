@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.agent.tasks import processes
+from stretto.agent.tasks.containers import processes
 from stretto.offers.messages.schema import Message
 
 _LIMIT: Final = 10.0

@@ -1,17 +1,19 @@
 """What the agent stores: its id, and each task with its process and its unacknowledged updates."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
+from stretto.offers.master.state.tasks import TERMINAL
 from stretto.offers.messages.schema import Message
 
-TERMINAL: Final = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED"})
-"""States in which a task has ended."""
+Key: TypeAlias = tuple[str, str]
+"""Ids of a framework and of one of its tasks or executors."""
+REMEMBERED: Final = 32
+"""Updates of a task by whose ids a repeated one is recognized."""
 STATE: Final = "task.json"
 """File of a task's state in its sandbox's parent."""
 
@@ -25,8 +27,10 @@ class TaskRecord(msgspec.Struct):
     framework: Message
     #: TaskInfo.
     task: Message
-    #: Id of the group; empty for a single task.
-    group: str = ""
+    #: Ids of all tasks of its group; empty for a single task.
+    group: tuple[str, ...] = ()
+    #: Whether its executor was sent the task.
+    delivered: bool = False
     #: Process id of the task's first process; 0 before it starts.
     pid: int = 0
     #: Start time of that process in clock ticks after boot: a later process may have the same id.
@@ -35,15 +39,22 @@ class TaskRecord(msgspec.Struct):
     state: str = "TASK_STAGING"
     #: Status updates that the framework has not acknowledged, oldest first.
     updates: list[Message] = []
+    #: Ids of the latest updates, also of acknowledged ones.
+    known: tuple[str, ...] = ()
 
     def run_as(self, pid: int, started: int) -> None:
         """The process of the task has started."""
         self.pid, self.started = pid, started
 
+    def deliver(self) -> None:
+        """The task is sent to its executor."""
+        self.delivered = True
+
     def queue(self, update: Message) -> None:
         """Add a status update; it is kept until it is acknowledged."""
         self.state = update["status"]["state"]
         self.updates = [*self.updates, update]
+        self.known = (*self.known[1 - REMEMBERED :], update["uuid"])
 
     def acknowledge(self, uuid: str) -> bool:
         """The framework has the first update; whether it was that one."""
@@ -58,10 +69,43 @@ class TaskRecord(msgspec.Struct):
         return self.state in TERMINAL and not self.updates
 
     @property
+    def is_active(self) -> bool:
+        """Whether the task has not ended."""
+        return self.state not in TERMINAL
+
+    @property
     def task_id(self) -> str:
         """Id of the task."""
         value: str = self.task["task_id"]["value"]
         return value
+
+    @property
+    def key(self) -> Key:
+        """Ids of the framework and the task."""
+        return self.framework_id, self.task_id
+
+    @property
+    def agent_id(self) -> str:
+        """Id of the agent for which the task was launched."""
+        value: str = self.task["agent_id"]["value"]
+        return value
+
+    @property
+    def executor_id(self) -> str:
+        """Id of the executor; empty for a command."""
+        value: str = self.task.get("executor", {}).get("executor_id", {}).get("value", "")
+        return value
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether an executor of the framework runs the task, and not the agent itself."""
+        executor = self.task.get("executor")
+        return executor is not None and executor.get("type") != "DEFAULT"
+
+    def has(self, capability: str) -> bool:
+        """Whether the framework has a capability."""
+        given = self.framework.get("capabilities", ())
+        return any(each.get("type") == capability for each in given)
 
 
 class TaskFiles:
@@ -78,7 +122,7 @@ class TaskFiles:
 
     def save_agent_id(self, agent_id: str) -> None:
         """Store the id of this agent."""
-        _write(self._directory / "agent_id", agent_id.encode())
+        write_file(self._directory / "agent_id", agent_id.encode())
 
     def forget_agent(self) -> None:
         """The master does not know this agent any more."""
@@ -86,11 +130,11 @@ class TaskFiles:
 
     def sandbox(self, record: TaskRecord) -> Path:
         """The directory in which a task runs."""
-        return self._place(record) / "sandbox"
+        return self.place(record) / "sandbox"
 
     def exit_file(self, record: TaskRecord) -> Path:
         """Where the status of a task's process is written when it ends."""
-        return self._place(record) / "exit"
+        return self.place(record) / "exit"
 
     def resources(self) -> list[Message]:
         """Reservations and volumes that the master has told the agent to store."""
@@ -100,32 +144,32 @@ class TaskFiles:
 
     def save_resources(self, resources: list[Message]) -> None:
         """Store reservations and volumes."""
-        _write(self._directory / "resources.json", msgspec.json.encode(resources))
+        write_file(self._directory / "resources.json", msgspec.json.encode(resources))
+
+    def prepare(self, record: TaskRecord) -> None:
+        """Store a new task; an earlier one with its id leaves no exit status."""
+        self.exit_file(record).unlink(missing_ok=True)
+        self.save(record)
 
     def save(self, record: TaskRecord) -> None:
         """Store a task."""
-        _write(self._place(record) / STATE, msgspec.json.encode(record))
+        write_file(self.place(record) / STATE, msgspec.json.encode(record))
 
     def forget(self, record: TaskRecord) -> None:
         """Forget a task whose last update was acknowledged; its sandbox stays."""
-        (self._place(record) / STATE).unlink(missing_ok=True)
-
-    def remove_sandboxes(self) -> None:
-        """Remove all sandboxes of ended tasks."""
-        for place in self._directory.glob("tasks/*/*"):
-            if not (place / STATE).exists():
-                shutil.rmtree(place, ignore_errors=True)
+        (self.place(record) / STATE).unlink(missing_ok=True)
 
     def tasks(self) -> Iterator[TaskRecord]:
         """Stored tasks."""
         for path in sorted(self._directory.glob(f"tasks/*/*/{STATE}")):
             yield msgspec.json.decode(path.read_bytes(), type=TaskRecord)
 
-    def _place(self, record: TaskRecord) -> Path:
+    def place(self, record: TaskRecord) -> Path:
+        """The directory of a task."""
         return self._directory / "tasks" / record.framework_id / record.task_id
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """Replace a file as a whole, durably."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")

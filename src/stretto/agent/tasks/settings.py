@@ -6,6 +6,10 @@ from typing import Final
 
 import msgspec
 
+from stretto.agent.tasks.containers.cgroups import Cgroups
+from stretto.agent.tasks.containers.fetcher import Fetcher
+from stretto.agent.tasks.executors.environment import AgentAddress, ExecutorTimes
+from stretto.offers.master.server.limits import RequestLimits
 from stretto.offers.messages.schema import Message
 
 CAPABILITIES: Final = (
@@ -29,9 +33,9 @@ class TaskAgentSettings(msgspec.Struct, frozen=True):
     work_dir: Path
     #: Host name that offers show.
     hostname: str
-    #: Address that the agent announces; it does not listen there.
+    #: Address that the agent announces, and on which it serves executors.
     ip: str = "127.0.0.1"
-    #: Port that the agent announces: agents of one machine need different ones.
+    #: Port of that address: agents of one machine need different ones.
     port: int = 5051
     #: Resource messages of everything that it offers.
     resources: tuple[Message, ...] = ()
@@ -41,6 +45,19 @@ class TaskAgentSettings(msgspec.Struct, frozen=True):
     authorization: str = ""
     #: How the master's certificate is verified; None for plain HTTP.
     trust: ssl.SSLContext | None = None
+    #: Fetches the URIs of tasks and executors.
+    fetcher: Fetcher = Fetcher()
+    #: Limits of tasks; None for no limits.
+    cgroups: Cgroups | None = None
+    #: Seconds that executors have.
+    executors: ExecutorTimes = ExecutorTimes()
+    #: Limits of the requests of executors.
+    limits: RequestLimits = RequestLimits()
+
+    @property
+    def address(self) -> AgentAddress:
+        """How executors reach the agent."""
+        return AgentAddress(self.pid, f"{self.ip}:{self.port}")
 
     @property
     def pid(self) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from stretto.agent.tasks.amounts import scalar
 from stretto.agent.tasks.client import MasterError
 from stretto.agent.tasks.records import TaskFiles, TaskRecord
-from stretto.agent.tasks.runs import RunStatus
-from stretto.base.clock import Clock
+from stretto.agent.tasks.status import RunStatus
 from stretto.base.rng import Rng
 from stretto.offers.messages.schema import Message
 
@@ -36,13 +36,13 @@ class UpdateStream:
     def add(self, update: Message) -> None:
         """Store an update and send it after the earlier ones."""
         self._record.queue(update)
-        self._files.save(self._record)
+        self._save()
         self._changed.set()
 
     def acknowledge(self, identity: str) -> None:
         """The framework has received an update."""
         if self._record.acknowledge(identity):
-            self._files.save(self._record)
+            self._save()
             self._changed.set()
 
     def resend(self) -> None:
@@ -66,26 +66,30 @@ class UpdateStream:
                 delay = min(2 * delay, LONGEST_RETRY)
         self._files.forget(self._record)
 
+    def _save(self) -> None:
+        """Store the record; on a full disk the update is sent all the same, from memory."""
+        with suppress(OSError):
+            self._files.save(self._record)
+
 
 class UpdateWriter:
     """Writes StatusUpdate messages."""
 
-    def __init__(self, clock: Clock, rng: Rng) -> None:
-        """Take times and ids of updates from these sources."""
-        self._clock = clock
+    def __init__(self, now: Callable[[], float], rng: Rng) -> None:
+        """Take times, in seconds since 1970, and ids of updates from these sources."""
+        self._now = now
         self._rng = rng
 
-    def update(self, record: TaskRecord, agent_id: str, status: RunStatus) -> Message:
-        """The update of a state that a task has reached."""
-        identity = base64.b64encode(uuid.UUID(self._rng.uid()).bytes).decode()
-        now = self._clock.now()
+    def status(self, record: TaskRecord, status: RunStatus) -> Message:
+        """The TaskStatus of a state that the agent has decided."""
         body: Message = {
             "task_id": record.task["task_id"],
             "state": status.state,
-            "source": "SOURCE_EXECUTOR",
-            "agent_id": {"value": agent_id},
-            "timestamp": now,
-            "uuid": identity,
+            "source": status.source.value,
+            "agent_id": {"value": record.agent_id},
+            "executor_id": {"value": record.executor_id or record.task_id},
+            "timestamp": self._now(),
+            "uuid": base64.b64encode(uuid.UUID(self._rng.uid()).bytes).decode(),
         }
         if status.message:
             body["message"] = status.message
@@ -93,11 +97,19 @@ class UpdateWriter:
             body["reason"] = status.reason
         if status.healthy is not None:
             body["healthy"] = status.healthy
+        if status.exceeded:
+            named = [scalar(name, value) for name, value in status.exceeded]
+            body["limitation"] = {"resources": named}
+        return body
+
+    def update(self, record: TaskRecord, status: Message) -> Message:
+        """The StatusUpdate with a complete TaskStatus."""
         return {
             "framework_id": {"value": record.framework_id},
-            "slave_id": {"value": agent_id},
-            "status": body,
-            "timestamp": now,
-            "uuid": identity,
-            "latest_state": status.state,
+            "executor_id": status["executor_id"],
+            "slave_id": status["agent_id"],
+            "status": status,
+            "timestamp": self._now(),
+            "uuid": status["uuid"],
+            "latest_state": status["state"],
         }

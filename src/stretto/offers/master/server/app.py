@@ -1,6 +1,5 @@
 """The ASGI application of a master."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Final
@@ -10,6 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest
+from stretto.offers.master.server.bodies import plain_response, read_body
 from stretto.offers.master.server.credentials import CHALLENGE, Authenticator
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.server.limits import RateLimiter, RequestLimits
@@ -53,11 +53,11 @@ class MasterApp:
         principal = self._authenticator.principal(request.headers.get("authorization"))
         path = request.url.path
         if self._authenticator.required and principal is None and path not in _OPEN:
-            return _plain(401, "401 Unauthorized.", {"WWW-Authenticate": CHALLENGE})
+            return plain_response(401, "401 Unauthorized.", {"WWW-Authenticate": CHALLENGE})
         if not self._rates.admits(principal or ""):
             text = "Too many requests: wait, or raise --rate-limit"
-            return _plain(429, text, {"Retry-After": "1"})
-        body = await self._body(request)
+            return plain_response(429, text, {"Retry-After": "1"})
+        body = await read_body(request, self._limits)
         if isinstance(body, Response):
             return body
         if path == LINK:
@@ -77,21 +77,6 @@ class MasterApp:
         )
         return self._response(answer)
 
-    async def _body(self, request: Request) -> bytes | Response:
-        """The body within its limits, or the answer to a larger or slower one."""
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                async for part in request.stream():
-                    size += len(part)
-                    if size > self._limits.body:
-                        return _plain(413, f"The body is larger than {self._limits.body:,} bytes")
-                    parts.append(part)
-        except TimeoutError:
-            return _plain(408, f"The body is not complete after {self._limits.seconds:g} s")
-        return b"".join(parts)
-
     def _response(self, answer: HttpAnswer) -> Response:
         headers = dict(answer.headers)
         if answer.content_type:
@@ -107,16 +92,18 @@ class MasterApp:
             opened = parse(body)
             name, message = opened["name"], opened["message"]
         except (MessageError, KeyError, TypeError):
-            return _plain(400, 'Expecting {"name": ..., "message": ...} with a registration')
+            return plain_response(
+                400, 'Expecting {"name": ..., "message": ...} with a registration'
+            )
         queue = self._host.links.open(pid)
         try:
             known = self._host.receive(pid, name, message)
         except MessageError as error:
             self._host.links.closed(pid, queue)
-            return _plain(400, f"Failed to read {name}: {error}")
+            return plain_response(400, f"Failed to read {name}: {error}")
         if not known:
             self._host.links.closed(pid, queue)
-            return _plain(400, f"{name} is no message of an agent")
+            return plain_response(400, f"{name} is no message of an agent")
 
         async def records() -> AsyncIterator[bytes]:
             try:
@@ -136,9 +123,5 @@ class MasterApp:
         except KeyError:
             known = False
         except MessageError as error:
-            return _plain(400, f"Failed to read {name}: {error}")
-        return Response(b"", 202) if known else _plain(404, "404 Not Found.")
-
-
-def _plain(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
-    return Response(text, status, headers, "text/plain; charset=utf-8")
+            return plain_response(400, f"Failed to read {name}: {error}")
+        return Response(b"", 202) if known else plain_response(404, "404 Not Found.")

@@ -16,6 +16,8 @@ class EventKind(Enum):
     SCHEDULER = "scheduler.Event"
     #: Events of an operator.
     OPERATOR = "operator.Event"
+    #: Events of an executor.
+    EXECUTOR = "executor.Event"
 
 
 class ClientStream(msgspec.Struct, frozen=True):

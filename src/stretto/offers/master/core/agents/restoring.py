@@ -92,7 +92,7 @@ def _count(
 
 
 def compare(master: MasterState, agent: Agent, message: Message) -> None:
-    """End tasks that the agent no longer has; they never started or were lost with it."""
+    """End tasks and executors that the agent no longer has: they never started, or have ended."""
     reported = {
         (each["framework_id"]["value"], each["task_id"]["value"])
         for each in message.get("tasks", ())
@@ -109,3 +109,11 @@ def compare(master: MasterState, agent: Agent, message: Message) -> None:
             updates.forget(master, task)
             if framework is not None:
                 updates.forward(master, framework, status)
+    running = {
+        (each.get("framework_id", {}).get("value", ""), each["executor_id"]["value"])
+        for each in message.get("executor_infos", ())
+    }
+    for framework_id, executors in list(agent.executors.items()):
+        for executor_id in list(executors):
+            if (framework_id, executor_id) not in running:
+                updates.remove_executor(master, agent, framework_id, executor_id)

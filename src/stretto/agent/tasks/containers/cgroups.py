@@ -1,0 +1,157 @@
+"""Limits of containers by cgroup v2: memory, weight of CPU, and CPU time per period.
+
+Each container has a cgroup of its own below ``stretto``. Its CPUs become ``cpu.weight`` as runc
+computes it from Mesos' shares, its memory ``memory.max``.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.agent.files import read_fields, read_number, read_text
+from stretto.base.errors import NotAllowedError
+from stretto.offers.messages.schema import Message
+
+MOUNT: Final = "sys/fs/cgroup"
+"""Where cgroup v2 is mounted, below the root of the file system."""
+TREE: Final = "stretto"
+"""The cgroup above those of containers."""
+PERIOD: Final = 100_000
+"""Microseconds of the period of ``cpu.max``."""
+LEAST_MEMORY: Final = 32
+"""Megabytes of the smallest memory limit, as in Mesos."""
+_CONTROLLERS: Final = frozenset({"cpu", "memory"})
+_MEGA: Final = 1 << 20
+
+
+class Limiting(Enum):
+    """How the resources of containers are limited."""
+
+    #: Memory by a limit, CPU by a weight.
+    SHARE = "share"
+    #: Memory and CPU by a limit.
+    CAP = "cap"
+
+
+class MemoryKill(msgspec.Struct, frozen=True):
+    """A container that exceeded its memory."""
+
+    #: Bytes of its limit; None for none.
+    limit: int | None
+    #: Most bytes that it used; None if the kernel does not say.
+    peak: int | None
+
+    @property
+    def text(self) -> str:
+        """The event for people, as Mesos writes it."""
+        wanted = "unlimited" if self.limit is None else f"{self.limit >> 20}MB"
+        used = "unknown" if self.peak is None else f"{self.peak >> 20}MB"
+        return f"Memory limit exceeded: Requested: {wanted} Maximum Used: {used}"
+
+
+class Cgroups:
+    """The cgroups of one agent."""
+
+    def __init__(self, root: Path, limiting: Limiting) -> None:
+        """Prepare the tree.
+
+        Args:
+            root: root of the file system.
+            limiting: whether CPU has a limit beside its weight.
+
+        Raises:
+            NotAllowedError: this machine has no cgroup v2 with both controllers, or the agent may
+                not write to it; the text says what.
+        """
+        self._limiting = limiting
+        base = root / MOUNT
+        self._tree = base / TREE
+        present = read_text(base / "cgroup.controllers")
+        missing = sorted(_CONTROLLERS - set((present or "").split()))
+        if present is None:
+            raise _refused(f"{base} is no cgroup v2 hierarchy")
+        if missing:
+            raise _refused(f"{base} has no controller {' and '.join(missing)}")
+        try:
+            for folder in (base, self._tree):
+                folder.mkdir(exist_ok=True)
+                _write(folder / "cgroup.subtree_control", "+cpu +memory")
+        except OSError as error:
+            raise _refused(f"{error.filename or base}: {error.strerror}") from error
+
+    def create(self, name: str, resources: Iterable[Message], limits: Mapping[str, float]) -> Path:
+        """The cgroup of a container with its limits.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        cgroup = self._tree / name
+        cgroup.mkdir(exist_ok=True)
+        for file, value in self.values(resources, limits).items():
+            _write(cgroup / file, value)
+        return cgroup
+
+    def values(
+        self, resources: Iterable[Message], limits: Mapping[str, float]
+    ) -> Mapping[str, str]:
+        """Contents of the files of a cgroup.
+
+        Args:
+            resources: resource messages; those of one name are added.
+            limits: limits by resource that replace the resources; infinite for none.
+        """
+        amounts: dict[str, float] = {}
+        for each in resources:
+            value = each.get("scalar", {}).get("value", 0.0)
+            amounts[each["name"]] = amounts.get(each["name"], 0.0) + value
+        found = {}
+        if "cpus" in amounts:
+            found["cpu.weight"] = str(weight(amounts["cpus"]))
+        cpus = limits.get("cpus", amounts.get("cpus") if self._limiting is Limiting.CAP else None)
+        if cpus is not None:
+            quota = "max" if math.isinf(cpus) else str(max(1_000, round(cpus * PERIOD)))
+            found["cpu.max"] = f"{quota} {PERIOD}"
+        memory = limits.get("mem", amounts.get("mem"))
+        if memory is not None:
+            size = math.inf if math.isinf(memory) else max(LEAST_MEMORY, memory) * _MEGA
+            found["memory.max"] = "max" if math.isinf(size) else str(int(size))
+        return found
+
+    def memory_kill(self, name: str) -> MemoryKill | None:
+        """Whether a container exceeded its memory."""
+        cgroup = self._tree / name
+        if not read_fields(cgroup / "memory.events").get("oom_kill", 0):
+            return None
+        return MemoryKill(read_number(cgroup / "memory.max"), read_number(cgroup / "memory.peak"))
+
+    def remove(self, name: str) -> bool:
+        """Kill what is left in a cgroup and remove it; whether it is gone."""
+        cgroup = self._tree / name
+        if not cgroup.exists():
+            return True
+        try:
+            _write(cgroup / "cgroup.kill", "1")
+            cgroup.rmdir()
+        except OSError:
+            return False
+        return True
+
+
+def weight(cpus: float) -> int:
+    """``cpu.weight`` (1 to 10,000) of CPUs, by Mesos' 1,024 shares per CPU (2 to 262,144)."""
+    shares = min(262_144, max(2, int(1024 * cpus)))
+    return 1 + (shares - 2) * 9999 // 262_142
+
+
+def _refused(why: str) -> NotAllowedError:
+    hint = "start the agent with --limits none, or on a machine with cgroup v2 as root"
+    return NotAllowedError("limiting tasks", why, hint)
+
+
+def _write(path: Path, value: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(value)

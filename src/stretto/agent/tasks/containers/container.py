@@ -1,0 +1,217 @@
+"""A command in its sandbox: files are fetched, limits set, the process started and followed."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.agent.tasks.containers import processes
+from stretto.agent.tasks.containers.cgroups import Cgroups, MemoryKill
+from stretto.agent.tasks.containers.fetcher import Fetcher, FetchError
+from stretto.offers.messages.schema import Message
+
+LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
+"""Reason of a task whose container was not started."""
+
+
+KILLED: Final = 128 + signal.SIGKILL
+"""Exit status of a container that was killed."""
+ATTEMPTS: Final = 20
+"""Looks at what is left of a container: the kernel needs a moment to end processes."""
+
+
+class LaunchError(Exception):
+    """A container that was not started; its text says why."""
+
+
+class ContainerSpec(msgspec.Struct, frozen=True):
+    """What runs, and where."""
+
+    #: Unique name on this machine.
+    name: str
+    #: Directory of the sandbox and of the exit status.
+    place: Path
+    #: CommandInfo.
+    command: Message
+    #: Variables of the agent.
+    variables: Mapping[str, str]
+    #: Resource messages that the container may use.
+    resources: tuple[Message, ...] = ()
+    #: Upper limits by resource, which exceed the resources; infinite for none.
+    limits: Mapping[str, float] = {}
+
+    @property
+    def sandbox(self) -> Path:
+        """The directory in which it runs."""
+        return self.place / "sandbox"
+
+    @property
+    def exit_file(self) -> Path:
+        """Where its exit status is written."""
+        return self.place / "exit"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """All variables of the process."""
+        return processes.environment(self.command, self.variables)
+
+
+class ContainerTools(msgspec.Struct, frozen=True):
+    """What containers share."""
+
+    #: Fetches URIs.
+    fetcher: Fetcher
+    #: Limits of containers; None where nothing is limited.
+    cgroups: Cgroups | None = None
+
+
+class ContainerProcess(msgspec.Struct, frozen=True):
+    """The first process of a container."""
+
+    #: Process id.
+    pid: int
+    #: Start in clock ticks after boot.
+    started: int
+
+
+class ContainerEnd(msgspec.Struct, frozen=True):
+    """How a container has ended."""
+
+    #: Exit status as a shell writes it: above 128 a signal; None if it was not written.
+    code: int | None
+    #: The memory limit that it has exceeded; None if it has not.
+    memory: MemoryKill | None = None
+
+    @property
+    def text(self) -> str:
+        """The end for people."""
+        if self.memory is not None:
+            return self.memory.text
+        if self.code is None:
+            return "ended without a status"
+        return f"exited with status {self.code}"
+
+    @property
+    def wait_status(self) -> int:
+        """The status as ``wait`` returns it; -1 if it is unknown."""
+        if self.code is None:
+            return -1
+        return self.code - 128 if self.code > 128 else self.code << 8
+
+
+class TaskContainer:
+    """One container."""
+
+    def __init__(
+        self, spec: ContainerSpec, tools: ContainerTools, process: ContainerProcess | None = None
+    ) -> None:
+        """Prepare a container, or follow the process of an earlier run of the agent."""
+        self._spec = spec
+        self._tools = tools
+        self._process = process
+        self._stopped = threading.Event()
+        self._escalation: asyncio.TimerHandle | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process was started."""
+        return self._process is not None
+
+    async def launch(self) -> ContainerProcess:
+        """Fetch its files and start its process; a process that was started before is followed.
+
+        Raises:
+            LaunchError: it cannot be started, or was stopped meanwhile.
+        """
+        spec = self._spec
+        try:
+            pid = processes.find(spec.exit_file)
+            if not pid:
+                spec.sandbox.mkdir(parents=True, exist_ok=True)
+                await asyncio.to_thread(self._fetch)
+                if self._stopped.is_set():
+                    raise LaunchError("stopped before its start")
+                pid = processes.start(
+                    processes.command_line(spec.command),
+                    spec.environment,
+                    processes.Places(spec.sandbox, spec.exit_file, self._cgroup()),
+                )
+        except (OSError, FetchError) as error:
+            raise LaunchError(str(error)) from error
+        self._process = ContainerProcess(pid, processes.start_time(pid))
+        return self._process
+
+    async def ended(self) -> ContainerEnd:
+        """Wait for the end; nothing of the container is left then."""
+        process = self._process
+        if process is not None:
+            await processes.ended(process.pid, process.started)
+            if self._escalation is not None:
+                self._escalation.cancel()
+            await self._kill_rest(process.pid)
+        memory = await self._leave_cgroup()
+        code = processes.exit_status(self._spec.exit_file)
+        if code is None and self._stopped.is_set():
+            code = KILLED
+        return ContainerEnd(code, memory)
+
+    def resize(self, resources: tuple[Message, ...]) -> None:
+        """Change what the container may use.
+
+        Raises:
+            OSError: its limits cannot be written.
+        """
+        if self._tools.cgroups is not None and self._process is not None:
+            self._tools.cgroups.create(self._spec.name, resources, self._spec.limits)
+
+    def stop(self, grace: float) -> None:
+        """SIGTERM, and SIGKILL after some seconds; before its start, it does not start."""
+        self._stopped.set()
+        if self._process is None:
+            return
+        if grace > 0:
+            processes.send(self._process.pid, signal.SIGTERM)
+        self.kill_after(grace)
+
+    def kill_after(self, grace: float) -> None:
+        """SIGKILL after some seconds, without another signal before."""
+        self._stopped.set()
+        if self._process is not None:
+            loop = asyncio.get_running_loop()
+            send = processes.send
+            self._escalation = loop.call_later(grace, send, self._process.pid, signal.SIGKILL)
+
+    def _fetch(self) -> None:
+        uris = self._spec.command.get("uris", ())
+        self._tools.fetcher.fetch(uris, self._spec.sandbox, self._stopped)
+
+    async def _kill_rest(self, pid: int) -> None:
+        """Kill what the first process has left, and what that starts meanwhile."""
+        processes.send(pid, signal.SIGKILL)
+        for _ in range(ATTEMPTS):
+            if not processes.kill_marked(self._spec.exit_file):
+                break
+            await asyncio.sleep(processes.POLL)
+
+    async def _leave_cgroup(self) -> MemoryKill | None:
+        """Remove the cgroup as soon as its processes are gone."""
+        cgroups, name = self._tools.cgroups, self._spec.name
+        if cgroups is None:
+            return None
+        killed = cgroups.memory_kill(name)
+        for _ in range(ATTEMPTS):
+            if cgroups.remove(name):
+                break
+            await asyncio.sleep(processes.POLL)
+        return killed
+
+    def _cgroup(self) -> Path | None:
+        """The cgroup with the limits of the container."""
+        if self._tools.cgroups is None:
+            return None
+        spec = self._spec
+        return self._tools.cgroups.create(spec.name, spec.resources, spec.limits)

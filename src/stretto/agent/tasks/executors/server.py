@@ -1,0 +1,54 @@
+"""The ASGI application of an agent: its executors, on the loopback address."""
+
+import re
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from stretto.agent.tasks.executors.api import ExecutorApi
+from stretto.offers.master.api.http import MasterRequest
+from stretto.offers.master.server.bodies import plain_response, read_body
+from stretto.offers.master.server.limits import RequestLimits
+
+_EXECUTOR: Final = re.compile(r"^(/slave\(\d+\))?/api/v1/executor/?$")
+_HEALTH: Final = re.compile(r"^(/slave\(\d+\))?/health/?$")
+
+
+class AgentApp:
+    """Reads requests within their limits, and writes answers and streams."""
+
+    def __init__(self, api: ExecutorApi, limits: RequestLimits) -> None:
+        """Serve executors."""
+        self._api = api
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection of the ASGI protocol."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except ClientDisconnect:
+            return
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        path = request.url.path
+        if _HEALTH.match(path):
+            return Response(status_code=200)
+        if not _EXECUTOR.match(path):
+            return plain_response(404, "404 Not Found.")
+        body = await read_body(request, self._limits)
+        if isinstance(body, Response):
+            return body
+        headers = {key.lower(): value for key, value in request.headers.items()}
+        answer = self._api.answer(MasterRequest(request.method, path, headers, body))
+        sent = dict(answer.headers)
+        if answer.content_type:
+            sent["Content-Type"] = answer.content_type
+        if answer.stream is None:
+            return Response(answer.body, answer.status, sent)
+        return StreamingResponse(self._api.records(answer.stream), answer.status, sent)

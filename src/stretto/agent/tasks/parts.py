@@ -1,0 +1,54 @@
+"""The parts of an agent, joined."""
+
+from typing import Any, NamedTuple, Protocol
+
+from stretto.agent.tasks.commands import CommandTasks
+from stretto.agent.tasks.containers.container import ContainerTools
+from stretto.agent.tasks.executors.api import AgentSide, ExecutorApi
+from stretto.agent.tasks.executors.records import ExecutorFiles
+from stretto.agent.tasks.executors.table import Executors, ExecutorTools
+from stretto.agent.tasks.jobs import Jobs
+from stretto.agent.tasks.ledger import TaskLedger
+from stretto.agent.tasks.records import Key, TaskFiles
+from stretto.agent.tasks.runs import RunTools
+from stretto.agent.tasks.settings import TaskAgentSettings
+from stretto.agent.tasks.updates import UpdateWriter
+from stretto.agent.tasks.work import AgentWork
+from stretto.base.rng import Rng
+
+
+class Sender(AgentSide, Protocol):
+    """The agent as its parts see it."""
+
+    async def post(self, name: str, message: dict[str, Any]) -> None:
+        """Send a message to the master; it may be lost."""
+        ...
+
+    async def executor_ended(self, executor: Key, status: int) -> None:
+        """Report an executor that has ended."""
+        ...
+
+
+class AgentParts(NamedTuple):
+    """What an agent uses itself."""
+
+    #: The work directory.
+    files: TaskFiles
+    #: Tasks and executors.
+    work: AgentWork
+    #: The API of executors.
+    api: ExecutorApi
+
+
+def assemble(settings: TaskAgentSettings, agent: Sender, rng: Rng, jobs: Jobs) -> AgentParts:
+    """Join the parts of an agent."""
+    files = TaskFiles(settings.work_dir)
+    containers = ContainerTools(settings.fetcher, settings.cgroups)
+    ledger = TaskLedger(files, UpdateWriter(agent.now, rng), agent.post, jobs)
+    commands = CommandTasks(ledger, RunTools(files, containers), jobs, agent.executor_ended)
+    tools = ExecutorTools(
+        ExecutorFiles(settings.work_dir), containers, settings.executors, settings.address, rng
+    )
+    executors = Executors(ledger, tools, jobs, agent.executor_ended)
+    work = AgentWork(files, ledger, commands, executors)
+    return AgentParts(files, work, ExecutorApi(executors, ledger, agent, jobs, rng))

@@ -1,0 +1,194 @@
+"""The half of ``stretto agent`` that runs the tasks of Mesos frameworks."""
+
+import asyncio
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from stretto.cli import options
+from stretto.cli.commands.addressing import MasterAccess, address, authorization, trust
+from stretto.cli.options import CommandContext
+
+if TYPE_CHECKING:
+    from stretto.agent.tasks.containers.cgroups import Cgroups
+    from stretto.agent.tasks.settings import TaskAgentSettings
+    from stretto.offers.messages.schema import Message
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions(MasterAccess):
+    """Options of an agent that runs tasks."""
+
+    #: Directory of sandboxes and state.
+    work_dir: Path
+    #: Host name in offers.
+    hostname: str | None
+    #: Port of the executor API.
+    port: int
+    #: Offered resources.
+    resources: str | None
+    #: Attributes.
+    attributes: str
+    #: How tasks are limited: ``auto``, ``none``, ``share`` or ``cap``.
+    limits: str
+    #: Whether URIs are downloaded.
+    fetch_http: bool
+    #: Directory of relative URIs.
+    frameworks_home: Path | None
+    #: Seconds until an executor must have subscribed.
+    executor_registration_timeout: float
+    #: The same after a restart of the agent.
+    executor_reregistration_timeout: float
+    #: Seconds between SHUTDOWN and SIGKILL.
+    executor_shutdown_grace_period: float
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--work-dir",
+        default=Path("stretto-agent"),
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Keep sandboxes and state here [stretto-agent].",
+    ),
+    click.option("--hostname", metavar="NAME", help="Host name in offers [this machine's]."),
+    click.option(
+        "--port",
+        default=5051,
+        type=options.WholeRange(1, 65535),
+        metavar="PORT",
+        help="Serve executors on this port of 127.0.0.1; each agent has its own [5051].",
+    ),
+    click.option(
+        "--resources",
+        metavar="LIST",
+        help="What is offered, such as 'cpus:4;mem:8192' [all of the machine].",
+    ),
+    click.option("--attributes", default="", metavar="LIST", help="Attributes, such as 'rack:k1'."),
+    click.option(
+        "--limits",
+        type=click.Choice(["auto", "none", "share", "cap"]),
+        default="auto",
+        show_default=True,
+        help="Limit memory of tasks, and CPU by a weight (share) or a limit (cap). auto: share,"
+        " if this machine permits it.",
+    ),
+    click.option("--fetch-http", is_flag=True, help="Download URIs with http and https."),
+    click.option(
+        "--frameworks-home",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Directory of relative URIs [they are refused].",
+    ),
+    click.option(
+        "--executor-registration-timeout",
+        type=options.FiniteRange(min=0.1),
+        default=60.0,
+        metavar="SECONDS",
+        help="An executor must subscribe in this time [60].",
+    ),
+    click.option(
+        "--executor-reregistration-timeout",
+        type=options.FiniteRange(min=0.1),
+        default=30.0,
+        metavar="SECONDS",
+        help="The same after a restart of the agent [30].",
+    ),
+    click.option(
+        "--executor-shutdown-grace-period",
+        type=options.FiniteRange(min=0.0),
+        default=5.0,
+        metavar="SECONDS",
+        help="An executor must end in this time after SHUTDOWN [5].",
+    ),
+)
+
+
+def task_options(command: F) -> F:
+    """Add the options of an agent that runs tasks."""
+    for each in reversed(_OPTIONS):
+        command = each(command)
+    return command
+
+
+def run_tasks(common: CommandContext, opts: TaskOptions) -> None:
+    """Run tasks until the process is stopped.
+
+    Raises:
+        InputError: an option cannot be used.
+        NotAllowedError: this machine does not permit the limits.
+    """
+    from stretto.agent.tasks.agent import TaskAgent
+    from stretto.base.clock import WallClock
+    from stretto.base.rng import Rng
+
+    clock = WallClock()
+    rng = Rng(common.seed).child(f"{clock.now():.6f}")
+    made = TaskAgent(_settings(common, opts), clock, rng, common.console.note)
+    asyncio.run(made.serve())
+
+
+def _settings(common: CommandContext, opts: TaskOptions) -> "TaskAgentSettings":
+    from stretto.agent.tasks.amounts import attributes, resources
+    from stretto.agent.tasks.containers.fetcher import Fetcher
+    from stretto.agent.tasks.executors.environment import ExecutorTimes
+    from stretto.agent.tasks.settings import TaskAgentSettings
+
+    url = address(opts)
+    listed = resources(opts.resources) if opts.resources is not None else _machine(opts.work_dir)
+    return TaskAgentSettings(
+        master_host=url.hostname or "",
+        master_port=url.port or 5050,
+        work_dir=opts.work_dir.absolute(),
+        hostname=opts.hostname or socket.gethostname(),
+        port=opts.port,
+        resources=tuple(listed),
+        attributes=tuple(attributes(opts.attributes)),
+        authorization=authorization(opts),
+        trust=trust(opts),
+        fetcher=Fetcher(opts.fetch_http, opts.frameworks_home),
+        cgroups=_cgroups(common, opts.limits),
+        executors=ExecutorTimes(
+            opts.executor_registration_timeout,
+            opts.executor_reregistration_timeout,
+            opts.executor_shutdown_grace_period,
+        ),
+    )
+
+
+def _cgroups(common: CommandContext, limits: str) -> "Cgroups | None":
+    """The limits of tasks; ``auto`` without permission is a note, not an error."""
+    from stretto.agent.tasks.containers.cgroups import Cgroups, Limiting
+    from stretto.base.errors import NotAllowedError
+
+    if limits == "none":
+        return None
+    try:
+        return Cgroups(Path("/"), Limiting("share" if limits == "auto" else limits))
+    except NotAllowedError as error:
+        if limits != "auto":
+            raise
+        common.console.note(f"tasks are not limited: {error.reason}")
+        return None
+
+
+def _machine(directory: Path) -> "list[Message]":
+    """CPUs, memory and disk of this machine; 1 GB of memory and 5 GB of disk are left to it."""
+    from stretto.agent.tasks.amounts import scalar
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
+    disk = shutil.disk_usage(existing).free >> 20
+    return [
+        scalar("cpus", float(os.cpu_count() or 1)),
+        scalar("mem", float(max(memory // 2, memory - 1024))),
+        scalar("disk", float(max(disk // 2, disk - 5120))),
+    ]
