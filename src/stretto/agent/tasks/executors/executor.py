@@ -20,7 +20,7 @@ class ExecutorPhase(Enum):
     REGISTERING = "registering"
     #: It has subscribed.
     RUNNING = "running"
-    #: It was told to end.
+    #: It has received SHUTDOWN.
     TERMINATING = "terminating"
 
 
