@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from stretto_lab.conformance.apiserver import cases
+from stretto_lab.conformance.apiserver.deviations import deviation_of
 from stretto_lab.conformance.apiserver.matching import Bindings, differences
+from stretto_lab.conformance.apiserver.sessions import RecordedLine, RecordedRequest
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -50,3 +52,11 @@ def test_a_session_is_replayed_against_a_fresh_server(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, lines)))
     agreed = [not cases.compare(case).disagreed for case in cases.read(path)]
     assert agreed == [True, False]
+
+
+def test_a_remembered_token_is_a_named_deviation() -> None:
+    headers = {"Authorization": "Bearer ${JWT1}"}
+    request = RecordedRequest("GET", "/api", headers)
+    line = RecordedLine(session="tokens.x", n=1, request=request, status=200)
+    assert deviation_of(line, "status", 200, "401 Unauthorized") == "ended-tokens"
+    assert deviation_of(line, "status", 404, "401 Unauthorized") is None

@@ -16,6 +16,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
+from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
 
@@ -33,13 +34,16 @@ _STATUS_RESETS: Final[dict[tuple[str, str], dict[str, Any]]] = {
 
 def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
     """Set the managers of an object's fields after an update."""
-    metadata = item["metadata"]
-    if metadata.get("managedFields") == [{}] and not call.route.subresource:
+    metadata, subresource = item["metadata"], call.route.subresource
+    if _is_untracked(call.resource, item):
+        metadata.pop("managedFields", None)
+        return
+    if metadata.get("managedFields") == [{}] and not subresource:
         del metadata["managedFields"]
         if old["metadata"].get("uid"):
             return
     try:
-        managers = decode_managers(metadata.get("managedFields"))
+        managers = {} if subresource else decode_managers(metadata.get("managedFields"))
     except ApplyError:
         managers = {}
     if not managers:
@@ -47,12 +51,22 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
     metadata.pop("managedFields", None)
     if not managers and old["metadata"].get("uid"):
         return
-    subresource = call.route.subresource
     key = ManagerKey(call.manager, "Update", call.resource.kind.api_version, subresource)
     frame = WriteFrame(call.resource.struct, key, state.now, reset_fields(call))
     managers = managed_update(old, item, managers, frame)
     if managers:
         metadata["managedFields"] = encode_managers(managers)
+
+
+def _is_untracked(resource: ServedResource, item: Json) -> bool:
+    """Whether the fields of an object have no owners.
+
+    The OpenAPI document of Kubernetes declares some texts of bytes as lists, and owners of fields
+    are lost where such a text is not empty.
+    """
+    if resource.key == ("apiregistration.k8s.io", "APIService"):
+        return bool((item.get("spec") or {}).get("caBundle"))
+    return resource.key == SIGNING_REQUEST
 
 
 def own_new(state: ApiState, call: Call, item: Json) -> None:
@@ -83,6 +97,8 @@ def owned_elsewhere(state: ApiState, call: Call, kind: Kind, item: Json) -> list
 def reset_fields(call: Call) -> dict[str, Any]:
     """The sub-trees that a write does not change."""
     if call.route.subresource == "status":
+        if call.resource.key in STATUS_ONLY:
+            return {"f:spec": {}, "f:metadata": {}}
         return _STATUS_RESETS.get(call.resource.key, {"f:spec": {}})
     if call.resource.has_status:
         return {"f:status": {}}

@@ -10,6 +10,8 @@ from stretto.api.wire.kinds import SERVICE
 from stretto.web.api.call import Call
 from stretto.web.api.failures import invalid
 from stretto.web.api.objects import addresses
+from stretto.web.api.objects.signing import state_requester
+from stretto.web.api.objects.strategies import SIGNING_REQUEST
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -22,6 +24,8 @@ def prepare_new(state: ApiState, call: Call, item: Json) -> None:
     found = _NEW.get(call.resource.key)
     if found is not None:
         found(state, item)
+    elif call.resource.key == SIGNING_REQUEST:
+        state_requester(item, call.user)
 
 
 def prepare_changed(state: ApiState, call: Call, item: Json, old: Json) -> None:
@@ -149,12 +153,13 @@ _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
 }
 
 
-def _changed_namespace(_state: ApiState, item: Json, old: Json) -> None:
+def _keep_spec(_state: ApiState, item: Json, old: Json) -> None:
     item["spec"] = old.get("spec", {})
 
 
 _CHANGED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]]] = {
-    ("", "Namespace"): _changed_namespace,
+    ("", "Namespace"): _keep_spec,
+    SIGNING_REQUEST: _keep_spec,
     ("", "Service"): _changed_service,
     ("apps", "DaemonSet"): _changed_daemon_set,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _changed_definition,

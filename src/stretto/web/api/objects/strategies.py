@@ -79,6 +79,17 @@ _WHOLE: Final = (
     "preemptionPolicy",
 )
 """Parts that count in kinds without a spec."""
+STATUS_ONLY: Final = frozenset(
+    {
+        ("apiregistration.k8s.io", "APIService"), ("resource.k8s.io", "ResourceClaim"),
+        ("storage.k8s.io", "VolumeAttachment"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    }
+)  # fmt: skip
+"""Kinds whose metadata a write of the status does not change."""
+SIGNING_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
 _RBAC: Final = "rbac.authorization.k8s.io"
 _STORAGE: Final = "storage.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -116,7 +127,6 @@ _SPECIAL: Final[Mapping[tuple[str, str], dict[str, Any]]] = {
     (_RBAC, "ClusterRole"): {"name_rule": path_segment, "creates_on_update": True},
     (_RBAC, "RoleBinding"): {"name_rule": path_segment, "creates_on_update": True},
     (_RBAC, "ClusterRoleBinding"): {"name_rule": path_segment, "creates_on_update": True},
-    ("certificates.k8s.io", "CertificateSigningRequest"): {},
 }
 
 

@@ -1,4 +1,4 @@
-"""Disruption budgets that evictions consume."""
+"""What an eviction leaves behind: a condition of the pod and a charge on its budget."""
 
 from typing import Any, Final
 
@@ -6,6 +6,7 @@ from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, internal
+from stretto.web.api.objects.ownership import own_status
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.tables.values import condition, matches_selector
@@ -14,6 +15,8 @@ Json = dict[str, Any]
 
 _TEXT: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _RETRY: Final = 10
+_ALLOWED: Final = "DisruptionAllowed"
+"""The condition of a budget."""
 
 
 def is_free(item: Json) -> bool:
@@ -21,6 +24,24 @@ def is_free(item: Json) -> bool:
     phase = (item.get("status") or {}).get("phase")
     deleting = bool(item["metadata"].get("deletionTimestamp"))
     return deleting or phase in ("Succeeded", "Failed", "Pending")
+
+
+def targeted(state: ApiState, call: Call, found: StoredItem) -> StoredItem:
+    """A pod with the condition that states why it ends; a dry run leaves it as it is."""
+    if call.options.dry_run:
+        return found
+    status = found.item.get("status") or {}
+    condition: Json = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": state.now,
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    others = [each for each in status.get("conditions") or () if each["type"] != condition["type"]]
+    item = {**found.item, "status": {**status, "conditions": [*others, condition]}}
+    return state.storage.replace(call.resource, found.record, item)
 
 
 def charge(state: ApiState, call: Call, found: StoredItem) -> None:
@@ -68,9 +89,7 @@ def _decrement(state: ApiState, call: Call, budget: Json, pod: str) -> None:
             "policy", "poddisruptionbudgets", name, "pdb disruptions allowed is negative"
         )
     if allowed == 0:
-        desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-        text = f"The disruption budget {name} needs {desired} healthy pods and has {current} "
-        raise _refused(text + "currently", 0)
+        raise _refused(f"The disruption budget {name} {_why_none(status)}", 0)
     if call.options.dry_run:
         return
     resource = state.resources.find("policy", "v1", "poddisruptionbudgets")
@@ -79,7 +98,44 @@ def _decrement(state: ApiState, call: Call, budget: Json, pod: str) -> None:
         return
     disrupted = {**(status.get("disruptedPods") or {}), pod: state.now}
     changed = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
-    state.storage.replace(resource, stored.record, {**stored.item, "status": changed})
+    if allowed == 1:
+        changed["conditions"] = _exhausted(state, status)
+    item = {**stored.item, "status": changed}
+    own_status(state, resource, stored.item, item)
+    state.storage.replace(resource, stored.record, item)
+
+
+def _why_none(status: Json) -> str:
+    """Why a budget allows no disruption."""
+    conditions = status.get("conditions") or ()
+    failed: Json = next((each for each in conditions if each.get("type") == _ALLOWED), {})
+    if failed.get("status") == "False" and failed.get("reason") == "SyncFailed":
+        why = failed.get("message", "")
+        return f"does not allow evicting pods currently because it failed sync: {why}"
+    desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    if current <= desired:
+        return f"needs {desired} healthy pods and has {current} currently"
+    return "does not allow evicting pods currently"
+
+
+def _exhausted(state: ApiState, status: Json) -> list[Json]:
+    """The conditions of a budget whose last disruption is taken."""
+    conditions = list(status.get("conditions") or ())
+    taken: Json = {
+        "type": _ALLOWED,
+        "status": "False",
+        "observedGeneration": status.get("observedGeneration", 0),
+        "lastTransitionTime": state.now,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    for index, each in enumerate(conditions):
+        if each.get("type") == _ALLOWED:
+            if each.get("status") == "False":
+                taken["lastTransitionTime"] = each.get("lastTransitionTime")
+            conditions[index] = taken
+            return conditions
+    return [*conditions, taken]
 
 
 def _refused(text: str, seconds: int) -> ApiError:

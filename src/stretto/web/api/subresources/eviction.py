@@ -13,10 +13,10 @@ from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.binding import SUCCESS
-from stretto.web.api.subresources.budgets import charge, is_free
+from stretto.web.api.subresources.budgets import charge, is_free, targeted
 from stretto.web.api.subresources.typed import read_typed
 from stretto.web.api.verbs.answers import accept
-from stretto.web.api.verbs.removal import DeleteOptions, remove
+from stretto.web.api.verbs.removal import DeleteOptions, check_preconditions, remove
 
 _KIND: Final = Kind("policy", "v1", "Eviction", "evictions")
 
@@ -25,6 +25,7 @@ def eviction(state: ApiState, call: Call) -> ApiResponse:
     """Evict a pod."""
     if call.verb != "create":
         raise no_method()
+    accepted = accept(call, ())
     wanted = read_typed(call, _KIND, struct("policy/v1.Eviction"))
     name = (wanted.get("metadata") or {}).get("name", "")
     if name != call.route.name:
@@ -35,5 +36,12 @@ def eviction(state: ApiState, call: Call) -> ApiResponse:
     found = state.storage.get(call.resource, call.route.namespace, name)
     if not is_free(found.item):
         charge(state, call, found)
-    remove(state, call, found, options)
-    return encoded(SUCCESS, accept(call, ()), 201, call.warnings)
+    check_preconditions(call, found, options)
+    remove(state, call, targeted(state, call, found), _after_condition(options))
+    return encoded(SUCCESS, accepted, 201, call.warnings)
+
+
+def _after_condition(options: DeleteOptions) -> DeleteOptions:
+    """The options of the deletion, whose precondition holds for the pod with its condition."""
+    kept = {key: each for key, each in (options.preconditions or {}).items() if key == "uid"}
+    return msgspec.structs.replace(options, preconditions=kept or None)

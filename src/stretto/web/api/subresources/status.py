@@ -1,5 +1,6 @@
 """The status of an object: GET, PUT, PATCH."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from stretto.web.api.call import Call
@@ -7,18 +8,22 @@ from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import check_version, restore, shape
 from stretto.web.api.objects.ownership import own
+from stretto.web.api.objects.signing import stamp_conditions
+from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY, strategy_of
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.subresources.bodies import requested_change
-from stretto.web.api.verbs.answers import answer
+from stretto.web.api.verbs.answers import accept, answer
 from stretto.web.api.writes import store_changed
 
 Json = dict[str, Any]
 
-_KEPT_LABELS: Final = frozenset({("apps", "Deployment")})
-"""Kinds whose labels a status cannot change."""
-_KEPT_OWNERS: Final = frozenset({("", "Pod")})
-"""Kinds whose owners a status cannot change."""
+_WITHOUT_TABLE: Final = frozenset(
+    {("apiregistration.k8s.io", "APIService"), ("resource.k8s.io", "ResourceClaim")}
+)
+"""Kinds whose status is not served as a table."""
+_KEPT: Final = {("apps", "Deployment"): ("labels",), ("", "Pod"): ("ownerReferences",)}
+"""Metadata that a write of the status does not change, by kind."""
 
 
 def status(state: ApiState, call: Call) -> ApiResponse:
@@ -26,6 +31,8 @@ def status(state: ApiState, call: Call) -> ApiResponse:
     resource, route = call.resource, call.route
     if call.verb not in ("get", "update", "patch"):
         raise no_method()
+    if resource.key in _WITHOUT_TABLE:
+        accept(call, ("PartialObjectMetadata",))
     if call.verb == "get":
         found = state.storage.get(resource, route.namespace, route.name)
         return answer(state, call, shape(call, found.item))
@@ -36,9 +43,12 @@ def status(state: ApiState, call: Call) -> ApiResponse:
 
 
 def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: bool) -> Json:
-    check_version(call, item, old, needs=call.resource.definition is not None)
+    check_version(call, item, old, needs=strategy_of(call.resource).needs_version)
     restore(item, old.item)
     _keep_all_else(call, item, old.item)
+    prepare = _PREPARED.get(call.resource.key)
+    if prepare is not None:
+        prepare(state, item, old.item)
     if not owned:
         own(state, call, old.item, item)
     admission = AdmittedWrite(call, "UPDATE", item, old.item, "status")
@@ -55,23 +65,42 @@ def _keep_all_else(call: Call, item: Json, old: Json) -> None:
         item.pop(name, None)
         if name in old:
             item[name] = old[name]
-    if call.resource.key == ("", "Pod"):
-        quality = (old.get("status") or {}).get("qosClass")
-        if quality:
-            item["status"] = {"qosClass": quality, **(item.get("status") or {})}
     metadata, before = item["metadata"], old["metadata"]
-    if call.resource.definition is not None:
+    if call.resource.definition is not None or call.resource.key in STATUS_ONLY:
         managed = metadata.get("managedFields")
         item["metadata"] = dict(before)
         if managed is not None:
             item["metadata"]["managedFields"] = managed
         return
-    kept = []
-    if call.resource.key in _KEPT_LABELS:
-        kept.append("labels")
-    if call.resource.key in _KEPT_OWNERS:
-        kept.append("ownerReferences")
-    for name in kept:
+    for name in _KEPT.get(call.resource.key, ()):
         metadata.pop(name, None)
         if name in before:
             metadata[name] = before[name]
+
+
+def _pod(_state: ApiState, item: Json, old: Json) -> None:
+    """A pod keeps its quality of service."""
+    quality = (old.get("status") or {}).get("qosClass")
+    if quality:
+        item["status"] = {"qosClass": quality, **(item.get("status") or {})}
+
+
+def _volume(state: ApiState, item: Json, old: Json) -> None:
+    """The time of the last change of the phase of a PersistentVolume."""
+    field = "lastPhaseTransitionTime"
+    status, before = item.get("status") or {}, old.get("status") or {}
+    since, known = status.get(field), before.get(field)
+    if status.get("phase") == before.get("phase"):
+        since = since or known
+    elif since in (None, known):
+        since = state.now
+    if since:
+        item["status"] = {**status, field: since}
+
+
+_PREPARED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]]] = {
+    ("", "Pod"): _pod,
+    ("", "PersistentVolume"): _volume,
+    SIGNING_REQUEST: stamp_conditions,
+}
+"""What the server decides about a status, by kind: called with the new and the stored object."""

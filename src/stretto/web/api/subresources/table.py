@@ -10,7 +10,8 @@ from stretto.web.api.resources import WRITES
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.binding import binding
 from stretto.web.api.subresources.eviction import eviction
-from stretto.web.api.subresources.others import approval, finalize, kubelet, part_of_pod
+from stretto.web.api.subresources.kubelet import kubelet
+from stretto.web.api.subresources.parts import approval, finalize, part_of_pod
 from stretto.web.api.subresources.scale.answers import scale
 from stretto.web.api.subresources.status import status
 from stretto.web.api.subresources.tokens import token

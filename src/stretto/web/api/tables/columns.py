@@ -1,7 +1,7 @@
 """Columns and cells of the kinds, in one table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -127,9 +127,10 @@ def format_of(key: tuple[str, str]) -> TableFormat:
     """How objects of a kind of Kubernetes are printed."""
     layout = LAYOUTS.get(key, "Created At:date")
     columns = tuple(_column(text.strip()) for text in layout.split(","))
+    name = NAME if key != ("autoscaling", "Scale") else replace(NAME, format="")
     cells = _CELLS.get(key, cluster.created)
     return TableFormat(
-        (NAME, *columns) if columns[0].name != "Last Seen" else columns,
+        (name, *columns) if columns[0].name != "Last Seen" else columns,
         _named(cells) if columns[0].name != "Last Seen" else cells,
     )
 
@@ -137,7 +138,8 @@ def format_of(key: tuple[str, str]) -> TableFormat:
 def _column(text: str) -> TableColumn:
     text, plus, priority = text.partition("+")
     name, _, kind = text.partition(":")
-    form = "name" if name == "Name" else ""
+    form = "name" if "Name" in (name, kind) else ""
+    kind = "" if kind == "Name" else kind
     return TableColumn(name, kind or "string", form, int(priority) if plus else 0)
 
 

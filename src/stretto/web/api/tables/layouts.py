@@ -1,7 +1,7 @@
 """The columns of every kind of Kubernetes, as compact text.
 
 A column is ``Name``, ``Name:type``, or ``Name+1`` for the wide view; all but ``Name`` are separated
-by commas.
+by commas. The type ``Name`` is a string that names an object.
 """
 
 from typing import Final
@@ -91,7 +91,7 @@ _OTHERS: Final = {
     ("storage.k8s.io", "StorageClass"): (
         "Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age"
     ),
-    ("storage.k8s.io", "VolumeAttachment"): "Attacher, PV, Node, Attached:boolean, Age",
+    ("storage.k8s.io", "VolumeAttachment"): "Attacher:Name, PV, Node, Attached:boolean, Age",
     ("storage.k8s.io", "VolumeAttributesClass"): "DriverName, Age",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): (
         "Mutations:integer, ParamKind, Age"

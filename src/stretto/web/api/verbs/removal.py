@@ -47,7 +47,7 @@ def remove(
         ApiError: a precondition does not hold, or admission refuses it.
     """
     resource = call.resource
-    _check_preconditions(call, found, options)
+    check_preconditions(call, found, options)
     admission = AdmittedWrite(call, "DELETE", None, found.item)
     for admit in (*state.mutating, *state.validating):
         admit(state, admission)
@@ -56,7 +56,7 @@ def remove(
         return found.item, False
     is_graceful = resource.key == ("", "Pod")
     held = bool(item["metadata"].get("finalizers")) or grace > 0
-    held = held or _is_namespace_with_content(resource.key, item) or resource.stored == DEFINITION
+    held = held or _is_held_namespace(found.item, item) or resource.stored == DEFINITION
     if call.options.dry_run:
         return (item if held or is_graceful else found.item), not held
     stored = found
@@ -104,7 +104,8 @@ def _after(state: ApiState, call: Call, old: Json) -> None:
         after(state, AdmittedWrite(call, "DELETE", None, old))
 
 
-def _check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -> None:
+def check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -> None:
+    """Refuse the deletion of another object or version than the options require."""
     wanted = options.preconditions or {}
     resource, name = call.resource, found.record.name
     kind = resource.kind
@@ -168,6 +169,9 @@ def _grace(key: tuple[str, str], item: Json, options: DeleteOptions) -> int:
     return max(1, grace) if grace < 0 else grace
 
 
-def _is_namespace_with_content(key: tuple[str, str], item: Json) -> bool:
-    """Whether a namespace still has its own finalizers."""
-    return key == ("", "Namespace") and bool((item.get("spec") or {}).get("finalizers"))
+def _is_held_namespace(old: Json, item: Json) -> bool:
+    """Whether a namespace stays: it has its own finalizers, or its end only begins."""
+    if item.get("kind") != "Namespace" or item.get("apiVersion") != "v1":
+        return False
+    is_first = "deletionTimestamp" not in old["metadata"]
+    return is_first or bool((item.get("spec") or {}).get("finalizers"))
