@@ -5,12 +5,12 @@ from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.cron import CronJobController
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
-from stretto.workloads.endpoints import EndpointController
 from stretto.workloads.garbage import GarbageController
 from stretto.workloads.jobs import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
 from stretto.workloads.policies.budgets import BudgetController
 from stretto.workloads.replicas import ReplicaSetController
+from stretto.workloads.services.slices import EndpointSliceController
 from stretto.workloads.stateful import StatefulSetController
 
 
@@ -30,7 +30,7 @@ def workload_controllers(
         DaemonSetController(cluster),
         JobController(cluster),
         CronJobController(cluster),
-        EndpointController(cluster),
+        EndpointSliceController(cluster),
         BudgetController(cluster),
         GarbageController(cluster),
         KubeletController(cluster, course),

@@ -1,6 +1,7 @@
 """One cluster as the controllers of its workloads read and write it."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -18,14 +19,26 @@ from stretto.api.wire.kinds import (
 from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, Name, ObjectCache, StoreCache, StoredObject
+from stretto.reconcile.events import EventRecorder, EventText
 from stretto.reconcile.reconciler import accepted
-from stretto.stores.store import Deletion
+from stretto.stores.store import Deletion, Store
 
 OWNER: Final = "owner"
 """Index of objects by the uid of the controller that owns them."""
+DEPLOYMENTS: Final = "deployment-controller"
+"""Reporter of events about Deployments."""
+REPLICA_SETS: Final = "replicaset-controller"
+"""Reporter of events about ReplicaSets."""
+NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
+"""Controllers that write no events."""
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of a pod that has ended."""
 _KINDS: Final = (NODE, POD, REPLICA_SET, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB)
+
+
+def event_recorders(store: Store, clock: Clock) -> Mapping[str, EventRecorder]:
+    """Writers of the events of all controllers that write some."""
+    return {name: EventRecorder(store, clock, name) for name in (DEPLOYMENTS, REPLICA_SETS)}
 
 
 def owner_of(item: StoredObject) -> Fields | None:
@@ -42,17 +55,24 @@ def _owner_uid(item: StoredObject) -> Iterable[str]:
 class LocalCluster:
     """Caches and writes of one cluster."""
 
-    def __init__(self, cache: StoreCache, clock: Clock) -> None:
+    def __init__(
+        self,
+        cache: StoreCache,
+        clock: Clock,
+        recorders: Mapping[str, EventRecorder] = NO_RECORDERS,
+    ) -> None:
         """Follow the kinds of workloads.
 
         Args:
             cache: caches of the cluster's store.
             clock: wall time of statuses.
+            recorders: writers of events by controller; controllers without one write none.
         """
         #: Name of the cluster in changes.
         self.name = cache.name
         self._cache = cache
         self._clock = clock
+        self._recorders = recorders
         for kind in _KINDS:
             cache.follow(kind).add_index(OWNER, _owner_uid)
 
@@ -115,6 +135,12 @@ class LocalCluster:
         changed = {key: value for key, value in status.items() if item.status.get(key) != value}
         if changed:
             writes.patch_status(self._cache.store, item, changed)
+
+    def note(self, controller: str, item: StoredObject, text: EventText) -> None:
+        """Write an event of a controller about an object."""
+        recorder = self._recorders.get(controller)
+        if recorder is not None:
+            recorder.record(item, text)
 
     def delete(self, items: Iterable[StoredObject]) -> None:
         """Delete objects; those that are gone already count as deleted."""

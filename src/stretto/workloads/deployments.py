@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from stretto.api.wire.generated_names import hash_label
 from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.workloads.cluster import LocalCluster, owned_metadata
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.workloads.cluster import DEPLOYMENTS, LocalCluster, owned_metadata, owner_of
 from stretto.workloads.rollouts import Rollout, conditions
 
 _HASH = "pod-template-hash"
@@ -87,7 +88,7 @@ class DeploymentController:
         given = template.get("metadata") or {}
         labels = {**(given.get("labels") or {}), _HASH: digest}
         revision = 1 + max((_revision(each) for each in sets), default=0)
-        fields = {
+        fields: Fields = {
             "metadata": owned_metadata(
                 item,
                 name=name,
@@ -102,6 +103,8 @@ class DeploymentController:
             },
         }
         self._cluster.create(REPLICA_SET, fields)
+        if fields["spec"]["replicas"]:
+            self._note_size(item, name, 0, fields["spec"]["replicas"])
 
     def _resize(self, item: StoredObject, current: StoredObject, old: list[StoredObject]) -> None:
         """Change the sizes of ReplicaSets within the bounds of the update."""
@@ -153,8 +156,21 @@ class DeploymentController:
             self._scale(each, _size(each) - removed)
 
     def _scale(self, item: StoredObject, replicas: int) -> None:
+        """Change the size of a ReplicaSet."""
         if _size(item) != replicas:
             self._cluster.patch(item, {"spec": {"replicas": replicas}})
+            owner = owner_of(item)
+            name = item.record.namespace, owner["name"] if owner else ""
+            deployment = self._cluster.objects(DEPLOYMENT).get(*name)
+            if deployment is not None:
+                self._note_size(deployment, item.record.name, _size(item), replicas)
+
+    def _note_size(self, item: StoredObject, name: str, before: int, after: int) -> None:
+        """Write the event about a ReplicaSet of another size."""
+        word = "up" if after > before else "down"
+        text = f"Scaled {word} replica set {name} from {before} to {after}"
+        event = EventText(EventLevel.NORMAL, "ScalingReplicaSet", text)
+        self._cluster.note(DEPLOYMENTS, item, event)
 
     # ---------------------------------------------------------------- status
 

@@ -4,7 +4,9 @@ from collections.abc import Hashable, Iterable
 
 from stretto.api.wire.kinds import POD, REPLICA_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.workloads.cluster import LocalCluster, available, is_active, ready_since
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.reconciler import RetryError
+from stretto.workloads.cluster import REPLICA_SETS, LocalCluster, available, is_active, ready_since
 from stretto.workloads.pods import pod_of, removed_first
 
 
@@ -31,10 +33,23 @@ class ReplicaSetController:
         missing = int(item.spec.get("replicas", 1)) - len(pods)
         for _ in range(missing):
             made = pod_of(item, item.spec["template"], generateName=f"{item.record.name}-")
-            self._cluster.create(POD, made)
+            self._create(item, made)
         if missing < 0:
             self._cluster.delete(removed_first(self._cluster, pods, -missing))
         return self._count(item, pods)
+
+    def _create(self, item: StoredObject, pod: Fields) -> None:
+        """Create a pod; a refusal is an event.
+
+        Raises:
+            RetryError: it was refused.
+        """
+        try:
+            self._cluster.create(POD, pod)
+        except RetryError as error:
+            text = EventText(EventLevel.WARNING, "FailedCreate", f"Error creating: {error}")
+            self._cluster.note(REPLICA_SETS, item, text)
+            raise
 
     def _count(self, item: StoredObject, pods: list[StoredObject]) -> float | None:
         """Write the status; seconds until a ready pod becomes available."""

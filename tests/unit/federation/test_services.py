@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from stretto.api.kinds.federation import PROPAGATION_POLICY, SCHEDULING_PROFILE
-from stretto.api.wire.kinds import DEPLOYMENT, Kind
+from stretto.api.wire.kinds import DEPLOYMENT, SERVICE, Kind
 from stretto.federation import names
 from stretto.sim.fleet.server.kinds import DEFINITION
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Store
-from stretto.workloads.endpoints import ENDPOINT_SLICE, SERVICE
+from stretto.workloads.services.slices import ENDPOINT_SLICE
 from tests.support.federation_world import FederationWorld
 
 EXPORT = Kind("multicluster.x-k8s.io", "v1alpha1", "ServiceExport", "serviceexports")

@@ -1,6 +1,6 @@
 """ResourceQuotas: usage of pods and other objects, and the refusal of what exceeds a quota."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from stretto.api.admission.request import (
@@ -91,14 +91,34 @@ def with_usage(quota: JsonObject, used: Mapping[str, int]) -> JsonObject:
     return {**quota, "status": {"hard": hard, "used": texts}}
 
 
-def used_by(quota: JsonObject, view: ObjectView) -> dict[str, int]:
-    """The usage of a quota in thousandths: that of its status, else counted from the objects."""
+def counted_by(quota: JsonObject) -> set[tuple[str, str]]:
+    """Groups and plurals of the kinds whose objects a quota counts one by one."""
+    found = set()
+    for name in (quota.get("spec") or {}).get("hard") or {}:
+        plural, _, group = name.removeprefix("count/").partition(".")
+        if name.startswith("count/"):
+            found.add((group, plural))
+        elif plural in _COUNTED:
+            found.add(("", plural))
+    return found
+
+
+def used_by(
+    quota: JsonObject, view: ObjectView, kinds: Sequence[Kind] = (POD, PERSISTENT_VOLUME_CLAIM)
+) -> dict[str, int]:
+    """The usage of a quota in thousandths: that of its status, else counted from the objects.
+
+    Args:
+        quota: the quota.
+        view: the objects.
+        kinds: kinds whose objects are counted.
+    """
     hard, status = _hard(quota), quota.get("status") or {}
     reported = status.get("used") or {}
     if hard.keys() <= reported.keys() and status.get("hard") == quota["spec"].get("hard"):
         return {name: thousandths(reported[name], f"status.used.{name}") for name in hard}
     total = dict.fromkeys(hard, 0)
-    for kind in (POD, PERSISTENT_VOLUME_CLAIM):
+    for kind in kinds:
         for item in view.list(kind, quota["metadata"]["namespace"]):
             if _matches(quota, kind, item):
                 for name, amount in usage(kind, item).items():

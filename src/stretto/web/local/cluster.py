@@ -14,7 +14,7 @@ from stretto.web.api.server import ApiServer
 from stretto.web.local.autoscaling.assembly import scaling_controllers
 from stretto.web.local.controllers.assembly import local_controllers
 from stretto.web.local.store import AdmittingStore
-from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.cluster import LocalCluster, event_recorders
 
 _NAME = "local"
 _STEPS = 64
@@ -58,7 +58,7 @@ class LocalClusterProcess:
     def _add_controllers(self, store: Store, client: ApiClient, authority: bytes) -> None:
         cache = self._loop.add_store(_NAME, store)
         cache.follow(NAMESPACE)
-        cluster = LocalCluster(cache, self._clock)
+        cluster = LocalCluster(cache, self._clock, event_recorders(store, self._clock))
         state = self._server.state
         self._loop.add_controllers(local_controllers(cluster, state, client, authority))
         self._loop.add_controllers(scaling_controllers(cache, cluster, self._clock, state))

@@ -6,16 +6,20 @@ from stretto.web.api.state import ApiState
 from stretto.web.local.controllers.accounts import AccountController
 from stretto.web.local.controllers.endings import NamespaceEndController, PodEndController
 from stretto.web.local.controllers.nodes import NodeReadyController
+from stretto.web.local.controllers.quotas import QuotaController
 from stretto.workloads.assembly import workload_controllers
 from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.services.endpoints import EndpointsController
 
 
 def local_controllers(
     cluster: LocalCluster, state: ApiState, client: ApiClient, authority: bytes
 ) -> list[Reconciler]:
-    """Controllers of workloads, of nodes, of namespaces, and of what is being deleted."""
+    """Controllers of workloads, nodes, namespaces, quotas, and of what is being deleted."""
     return [
         *workload_controllers(cluster),
+        EndpointsController(cluster),
+        QuotaController(cluster, state),
         AccountController(cluster, client, authority),
         NodeReadyController(cluster, state),
         PodEndController(cluster, client),

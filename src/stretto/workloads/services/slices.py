@@ -1,13 +1,19 @@
-"""The endpoints of Services: one EndpointSlice with the ready pods that a Service selects."""
+"""EndpointSlices: one EndpointSlice with the ready pods that a Service selects."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
-from stretto.api.wire.kinds import POD, Kind
+from stretto.api.wire.kinds import SERVICE, Kind
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.workloads.cluster import ENDED, LocalCluster
+from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.services.selection import (
+    is_ready,
+    ports_of,
+    selected_pods,
+    services_of,
+    target_of,
+)
 
-SERVICE: Final = Kind("", "v1", "Service", "services")
 ENDPOINT_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 MANAGER: Final = "endpointslice-controller.k8s.io"
 """Value of the label that names the controller of an EndpointSlice."""
@@ -15,26 +21,20 @@ _SUFFIX: Final = 5
 """Characters of the uid of a Service that its EndpointSlice's name ends with."""
 
 
-class EndpointController:
+class EndpointSliceController:
     """From Services and pods to EndpointSlices."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         """For the Services of a cluster."""
         #: Name in logs and messages.
-        self.name = f"{cluster.name}/endpoints"
+        self.name = f"{cluster.name}/endpoint-slices"
         self._cluster = cluster
         self._services = cluster.objects(SERVICE)
         self._slices = cluster.objects(ENDPOINT_SLICE)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The Service, or those that may select a pod."""
-        if change.source != self._cluster.name:
-            return
-        if change.kind == SERVICE:
-            yield change.object.name
-        elif change.kind == POD:
-            for each in self._services.in_namespace(change.object.record.namespace):
-                yield each.name
+        return services_of(self._cluster, change)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Bring the EndpointSlice of one Service up to date."""
@@ -45,22 +45,13 @@ class EndpointController:
         if service is None or service.is_terminating or not service.spec.get("selector"):
             self._cluster.delete(owned)
             return None
-        content = _content(service, self._selected(service))
+        content = _content(service, list(selected_pods(self._cluster, service)))
         for each in owned:
             if any(each.fields.get(field) != value for field, value in content.items()):
                 self._cluster.patch(each, content)
         if not owned:
             self._cluster.create(ENDPOINT_SLICE, {**_head(service), **content})
         return None
-
-    def _selected(self, service: StoredObject) -> Iterator[StoredObject]:
-        """The pods that a Service selects, by name."""
-        wanted = dict(service.spec["selector"]).items()
-        pods = self._cluster.objects(POD).in_namespace(service.record.namespace)
-        for pod in sorted(pods, key=lambda each: each.record.name):
-            ends = pod.is_terminating or pod.status.get("phase") in ENDED
-            if wanted <= dict(pod.labels).items() and not ends and pod.record.node:
-                yield pod
 
 
 def _is_of(endpoints: StoredObject, service: str) -> bool:
@@ -98,30 +89,16 @@ def _head(service: StoredObject) -> Fields:
     }
 
 
-def _content(service: StoredObject, pods: Iterable[StoredObject]) -> dict[str, Any]:
+def _content(service: StoredObject, pods: list[StoredObject]) -> dict[str, Any]:
     """Endpoints and ports; pods have no addresses before they run."""
-    ports = [
-        {
-            "name": port.get("name", ""),
-            "protocol": port.get("protocol", "TCP"),
-            "port": port.get("targetPort") or port["port"],
-        }
-        for port in service.spec.get("ports") or ()
-    ]
-    return {"endpoints": [_endpoint(pod) for pod in pods], "ports": ports}
+    return {"endpoints": [_endpoint(pod) for pod in pods], "ports": ports_of(service, pods)}
 
 
 def _endpoint(pod: StoredObject) -> Fields:
-    conditions = pod.status.get("conditions") or ()
-    ready = any(x["type"] == "Ready" and x["status"] == "True" for x in conditions)
+    ready = is_ready(pod)
     return {
         "addresses": [pod.status["podIP"]] if pod.status.get("podIP") else [],
         "conditions": {"ready": ready, "serving": ready, "terminating": False},
         "nodeName": pod.record.node,
-        "targetRef": {
-            "kind": "Pod",
-            "namespace": pod.record.namespace,
-            "name": pod.record.name,
-            "uid": pod.record.uid,
-        },
+        "targetRef": target_of(pod),
     }

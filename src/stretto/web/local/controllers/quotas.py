@@ -1,0 +1,86 @@
+"""The status of ResourceQuotas: what the objects of a namespace use, also after deletions."""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, Final
+
+from stretto.api.admission.quota import counted_by, used_by, with_usage
+from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, Kind
+from stretto.reconcile.cache import Change
+from stretto.web.api.admission.view import StorageView
+from stretto.web.api.objects.ownership import own_status
+from stretto.web.api.state import ApiState
+from stretto.workloads.cluster import LocalCluster
+
+Json = dict[str, Any]
+
+_SUMMED: Final = (POD, PERSISTENT_VOLUME_CLAIM)
+"""Kinds whose amounts quotas limit; others are followed once a quota counts them."""
+
+
+class QuotaController:
+    """Counts what each quota limits."""
+
+    def __init__(self, cluster: LocalCluster, state: ApiState) -> None:
+        """For the quotas of a cluster.
+
+        Args:
+            cluster: tells which objects have changed.
+            state: the server that holds them.
+        """
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/quotas"
+        self._cluster = cluster
+        self._state = state
+        self._quotas = cluster.objects(RESOURCE_QUOTA)
+        for kind in _SUMMED:
+            cluster.objects(kind)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The quota, or those of the namespace of an object that is new, gone or has ended."""
+        if change.source != self._cluster.name:
+            return
+        if change.kind == RESOURCE_QUOTA:
+            yield change.object.name
+        old, new = change.old, change.new
+        phases = [each.status.get("phase") for each in (old, new) if each is not None]
+        if old is None or new is None or phases[0] != phases[1]:
+            for each in self._quotas.in_namespace(change.object.record.namespace):
+                yield each.name
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Count one quota and write its status.
+
+        Raises:
+            ApiError: it has changed meanwhile.
+        """
+        assert isinstance(key, tuple)
+        storage = self._state.storage
+        stored = storage.find(RESOURCE_QUOTA, *key)
+        resource = self._state.resources.find("", "v1", RESOURCE_QUOTA.plural)
+        if stored is None or resource is None or stored.record.deleting:
+            return None
+        item = stored.item
+        kinds = tuple(self._kinds(item))
+        uncounted = {name: each for name, each in item.items() if name != "status"}
+        counted = with_usage(uncounted, used_by(uncounted, StorageView(storage), kinds))
+        if item.get("status") != counted["status"]:
+            changed = {**item, "status": counted["status"]}
+            own_status(self._state, resource, item, changed)
+            storage.replace(resource, stored.record, changed)
+        return None
+
+    def _kinds(self, quota: Json) -> Iterator[Kind]:
+        """The kinds that a quota counts, which are followed from now on."""
+        yield from _SUMMED
+        for group, plural in sorted(counted_by(quota)):
+            found = next(
+                (
+                    each.stored
+                    for each in self._state.resources.all()
+                    if (each.group, each.resource) == (group, plural)
+                ),
+                None,
+            )
+            if found is not None and found.namespaced and found not in _SUMMED:
+                self._cluster.objects(found)
+                yield found

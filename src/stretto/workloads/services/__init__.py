@@ -1,0 +1,1 @@
+"""Services: which pods they select, and the objects that list them."""

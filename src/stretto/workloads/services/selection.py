@@ -1,0 +1,73 @@
+"""The pods that a Service selects, and the ports on which they listen."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from stretto.api.wire.kinds import POD, SERVICE
+from stretto.reconcile.cache import Change, Name, StoredObject
+from stretto.workloads.cluster import ENDED, LocalCluster
+
+Fields = dict[str, Any]
+
+_PROTOCOL: Final = "TCP"
+
+
+def services_of(cluster: LocalCluster, change: Change) -> Iterable[Name]:
+    """The Service that changed, or those that may select the pod that did."""
+    if change.source != cluster.name:
+        return
+    if change.kind == SERVICE:
+        yield change.object.name
+    elif change.kind == POD:
+        for each in cluster.objects(SERVICE).in_namespace(change.object.record.namespace):
+            yield each.name
+
+
+def selected_pods(cluster: LocalCluster, service: StoredObject) -> Iterator[StoredObject]:
+    """The bound pods that a Service selects, by name; those that end are left out."""
+    wanted = dict(service.spec["selector"]).items()
+    pods = cluster.objects(POD).in_namespace(service.record.namespace)
+    for pod in sorted(pods, key=lambda each: each.record.name):
+        ends = pod.is_terminating or pod.status.get("phase") in ENDED
+        if wanted <= dict(pod.labels).items() and not ends and pod.record.node:
+            yield pod
+
+
+def is_ready(pod: StoredObject) -> bool:
+    """Whether the conditions of a pod say that it is ready."""
+    conditions = pod.status.get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def target_of(pod: StoredObject) -> Fields:
+    """The reference to a pod in a list of endpoints."""
+    record = pod.record
+    return {"kind": "Pod", "namespace": record.namespace, "name": record.name, "uid": record.uid}
+
+
+def ports_of(service: StoredObject, pods: Iterable[StoredObject]) -> list[Fields]:
+    """The ports on which the pods of a Service listen.
+
+    A target port that is a name is the port of that name of the first pod that has one; without
+    such a pod it is left out.
+    """
+    known = list(pods)
+    found = []
+    for port in service.spec.get("ports") or ():
+        number = _number(port.get("targetPort") or port["port"], known)
+        if number is not None:
+            protocol = port.get("protocol", _PROTOCOL)
+            found.append({"name": port.get("name", ""), "protocol": protocol, "port": number})
+    return found
+
+
+def _number(target: int | str, pods: list[StoredObject]) -> int | None:
+    if isinstance(target, int):
+        return target
+    ports = (
+        port
+        for pod in pods
+        for container in pod.spec.get("containers") or ()
+        for port in container.get("ports") or ()
+    )
+    return next((int(each["containerPort"]) for each in ports if each.get("name") == target), None)
