@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.api.kinds.table import TABLE
 from stretto.api.types.heads import ObjectHead, PodHead, decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.api.wire.limits import MAX_BYTES, measured
@@ -54,12 +55,22 @@ def decode_object(kind: Kind, body: bytes) -> ObjectHead:
     head = decode_object_head(measured(body, "object"))
     if head.kind and head.kind != kind.kind:
         raise InputError("object.kind", head.kind, kind.kind)
-    if head.api_version and head.api_version != kind.api_version:
+    if head.api_version and not _is_version(head.api_version, kind):
         raise InputError("object.apiVersion", head.api_version, kind.api_version)
     decode_facts(body)
     if kind == POD_DISRUPTION_BUDGET:
         decode_budget(body)
     return head
+
+
+def _is_version(api_version: str, kind: Kind) -> bool:
+    """Whether objects of a kind may have a version.
+
+    A custom kind has several, and its definition may change the one in which it is stored.
+    """
+    if api_version == kind.api_version:
+        return True
+    return kind not in TABLE and api_version.rpartition("/")[0] == kind.group != ""
 
 
 def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:

@@ -52,6 +52,15 @@ class DeniedError(ApiError):
         return {"X-Content-Type-Options": "nosniff"}
 
 
+class WarnedError(ApiError):
+    """A request that fails after something else was noticed about it."""
+
+    def __init__(self, error: ApiError, warnings: Sequence[str]) -> None:
+        super().__init__(error.code, error.reason, error.message, error.details, error.metadata)
+        #: Warnings for the client.
+        self.warnings = tuple(warnings)
+
+
 class PlainError(Exception):
     """A request that fails with plain text instead of a status."""
 

@@ -10,7 +10,13 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.stores.store import Store
 from stretto.web.api import failures
-from stretto.web.api.admission.plugins import ACCOUNTS, CHARGING, MUTATING, VALIDATING
+from stretto.web.api.admission.plugins import (
+    ACCOUNTS,
+    CHARGING,
+    CONFIGURED,
+    MUTATING,
+    VALIDATING,
+)
 from stretto.web.api.authn.accounts import AccountTokens
 from stretto.web.api.authn.requests import authenticated_user, impersonated
 from stretto.web.api.authn.users import TokenTable, User
@@ -23,7 +29,7 @@ from stretto.web.api.crds.lifecycle import after_definition, move_definitions, r
 from stretto.web.api.discovery.health import TEXT, no_page
 from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
-from stretto.web.api.failures import ApiError, PlainError, status_of
+from stretto.web.api.failures import ApiError, PlainError, WarnedError, status_of
 from stretto.web.api.fresh.flows import settle_flows
 from stretto.web.api.fresh.services import settle_api_services
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
@@ -70,7 +76,7 @@ class ApiServer:
             settings.clock,
             settings.rng,
             (*MUTATING, *(ACCOUNTS if settings.uses_accounts else ())),
-            (*VALIDATING, no_escalation, *CHARGING),
+            (*VALIDATING, no_escalation, *CONFIGURED, *CHARGING),
             (after_definition, after_role),
             accounts=AccountTokens(settings.accounts_key),
             authenticate=self._token_user,
@@ -163,6 +169,8 @@ class ApiServer:
 
 def _failed(request: ApiRequest, error: ApiError, warnings: list[str]) -> ApiResponse:
     """A failure as an answer, with the warnings that came before it."""
+    if isinstance(error, WarnedError):
+        warnings = [*warnings, *error.warnings]
     headers = {**NO_CACHE, **warning_headers(warnings), **error.headers}
     media = error_media(request.header("accept"))
     body = b"" if request.method == "HEAD" else dumped(status_of(error), media)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stretto.api.checks.fields.errors import Errors
+from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.base.rng import Rng
 from stretto.web.api.authn.accounts import AccountTokens
@@ -31,6 +32,12 @@ class AdmittedWrite:
     old: Json | None
     #: Subresource; empty for the object itself.
     subresource: str = ""
+    #: What reviewers see instead of the object, for example a Scale.
+    shown: Json | None = None
+    #: What they see instead of the stored object.
+    shown_old: Json | None = None
+    #: Its kind; ``None``: the kind of the object.
+    shown_kind: Kind | None = None
 
     @property
     def resource(self) -> ServedResource:

@@ -175,7 +175,7 @@ class ObjectStorage:
         Raises:
             ApiError: it was changed meanwhile, or the store refuses it.
         """
-        body = stored_body(rendered(old), old.kind)
+        body = _body(resource, rendered(old))
         update = Update(old.namespace, old.name, body, old.version, whole=True, ends=True)
         reply = self.store.update(resource.stored, [update])[0]
         return self._stored(reply, resource, old.name)
@@ -189,7 +189,8 @@ class ObjectStorage:
 
 def _body(resource: ServedResource, item: Json) -> bytes:
     """The body that the store keeps of an object of a resource."""
-    return stored_body(stored_form(resource, item), resource.stored)
+    form, is_custom = stored_form(resource, item), resource.definition is not None
+    return stored_body(form, resource.stored, is_custom=is_custom)
 
 
 _NO_KIND = Kind("stretto.dev", "v1", "Nothing", "nothings", namespaced=False)

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.checks.fields.errors import Errors
 from stretto.api.checks.fields.metadata import check_metadata, check_metadata_update
@@ -11,11 +13,12 @@ from stretto.web.api.objects.changes import (
     canonical,
     check_version,
     is_canonical,
-    kind_errors,
     merge_owners,
     restore,
+    served,
     shape,
 )
+from stretto.web.api.objects.checks import kind_errors
 from stretto.web.api.objects.ownership import own, own_new
 from stretto.web.api.objects.preparation import prepare_changed, prepare_new
 from stretto.web.api.objects.strategies import (
@@ -73,13 +76,13 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         metadata["name"] = _generated(state, metadata["generateName"])
     prepare_new(state, call, item)
     errors = check_metadata(metadata, strategy.name_rule, namespaced=resource.kind.namespaced)
-    refuse(call, metadata.get("name", ""), errors + kind_errors(state, call, item, None))
+    refuse(call, item, errors + kind_errors(state, call, item, None))
     for admit in state.validating:
         admit(state, admission)
     if call.options.dry_run:
         if state.storage.find(resource.stored, _space(call), metadata["name"]) is not None:
             raise failures.already_exists(resource.group, resource.resource, metadata["name"])
-        return _dry(state, item)
+        return _dry(state, call, item)
     stored = state.storage.create(resource, canonical(call, item))
     for after in state.after_write:
         after(state, AdmittedWrite(call, "CREATE", stored.item, None))
@@ -92,12 +95,15 @@ def update_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     Raises:
         ApiError: it is refused.
     """
+    old = served(call, old)
     own(state, call, old.item, item)
     return change_object(state, call, old, item)
 
 
 def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> Json:
     """Store a changed object whose fields have their owners.
+
+    The old object has the version of the call.
 
     Raises:
         ApiError: it is refused.
@@ -131,13 +137,13 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     call, item = admission.call, admission.item or {}
     errors = check_metadata_update(item["metadata"], old.item["metadata"])
     errors += kind_errors(state, call, item, old.item)
-    refuse(call, item["metadata"]["name"], errors)
+    refuse(call, item, errors)
     for admit in state.validating:
         admit(state, admission)
     if is_same(item, old.item):
-        return shape(call, old.item)
+        return shape(call, old.item) if is_canonical(call.resource) else old.item
     if call.options.dry_run:
-        return shape(call, item)
+        return _as_stored(call, item)
     if old.record.deleting and not is_held(item):
         state.storage.remove(call.resource, old.record)
         stored = StoredItem(item, old.record)
@@ -156,11 +162,13 @@ def is_held(item: Json) -> bool:
     return bool(metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or own)
 
 
-def refuse(call: Call, name: str, errors: Errors) -> None:
-    """Raise the failure about refused fields, if there are any."""
+def refuse(call: Call, item: Json, errors: Errors) -> None:
+    """Raise the failure about refused fields, if there are any; it names the stated kind."""
     if errors:
         causes = [(each.reason, each.message, each.field) for each in errors]
-        raise failures.invalid(call.resource.kind, name, causes)
+        kind = call.resource.kind
+        kind = msgspec.structs.replace(kind, kind=item.get("kind", kind.kind))
+        raise failures.invalid(kind, item["metadata"].get("name", ""), causes)
 
 
 def is_same(item: Json, old: Json) -> bool:
@@ -203,8 +211,13 @@ def _generated(state: ApiState, prefix: str) -> str:
     return prefix[:_MAX_PREFIX] + suffix
 
 
-def _dry(state: ApiState, item: Json) -> Json:
+def _dry(state: ApiState, call: Call, item: Json) -> Json:
     """A new object as if it were stored."""
     item["metadata"]["uid"] = state.rng.uid()
     item["metadata"]["creationTimestamp"] = state.now
-    return item
+    return item if call.resource.definition is None else _as_stored(call, item)
+
+
+def _as_stored(call: Call, item: Json) -> Json:
+    """An object as a read would answer if it were stored."""
+    return shape(call, canonical(call, item))

@@ -36,6 +36,9 @@ _UNIQUE: Final = frozenset({"UID", "RV"})
 _UNORDERED: Final = "${UNORDERED}"
 _ENDS: Final = "${ENDS_WITH}"
 _ABSENT: Final = "(absent)"
+_VARIES: Final = "${VARIES}"
+"""A value that differed between two recordings, or that only one of them has."""
+_MANAGED: Final = "managedFields"
 
 Difference = tuple[str, Any, Any]
 """Path, recorded value and value of the replay."""
@@ -137,6 +140,10 @@ def _in_object(
     for key, value in want.items():
         name = bindings.filled(key)
         where = f"{path}.{name}" if path else str(name)
+        if value == _VARIES and name not in left:
+            continue
+        if name == _MANAGED:
+            value, left = _by_owner(value), {**left, name: _by_owner(left.get(name))}
         if name in left:
             yield from differences(value, left.pop(name), bindings, where)
             continue
@@ -147,6 +154,14 @@ def _in_object(
             yield from differences(value, left.pop(other), bindings, where)
     for key, value in left.items():
         yield f"{path}.{key}" if path else key, _ABSENT, value
+
+
+def _by_owner(entries: Any) -> Any:
+    """Managed fields by owner: their order depends on the second in which each was written."""
+    if not isinstance(entries, list):
+        return entries
+    words = ("operation", "manager", "apiVersion", "subresource")
+    return sorted(entries, key=lambda each: [str(each.get(word, "")) for word in words])
 
 
 def _in_list(want: list[Any], got: Any, bindings: Bindings, path: str) -> Iterator[Difference]:

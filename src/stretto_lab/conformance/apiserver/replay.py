@@ -145,7 +145,7 @@ class SessionReplay:
         )
         for _ in range(_POLLS):
             answer = self._server.handle(self._request(request))
-            if answer.status == action.get("status", answer.status):
+            if _is_awaited(answer, action):
                 return
             self._pass(1.0)
 
@@ -159,6 +159,16 @@ class SessionReplay:
 def _yaml(text: str) -> Any:
     """The value of a YAML text, in which the order of keys has no meaning."""
     return [each for _, each in load_documents(text, "body")]
+
+
+def _is_awaited(answer: Answer, action: dict[str, Any]) -> bool:
+    """Whether an answer is the one that an action waits for: a status, and a member."""
+    if answer.status != action.get("status", answer.status):
+        return False
+    value = _decoded(answer.body) if "has" in action and isinstance(answer, ApiResponse) else None
+    for part in action.get("has", "").split(".") if value is not None else ():
+        value = value.get(part) if isinstance(value, dict) else None
+    return value is not None or "has" not in action
 
 
 def digest(want: Any, got: Any) -> Any:

@@ -36,6 +36,8 @@ def _errors(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
     wrong = _wrong_type(value, schema, path)
     if wrong is not None:
         yield wrong
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield from _number(value, schema, path)
         return
     if isinstance(value, str):
         yield from _text(value, schema, path)
@@ -61,15 +63,14 @@ def _wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
     if holds:
         return None
     word = _word(value)
-    name = path or _SOME
-    place = path or ""
-    return type_invalid(name, word, f'{place} in body must be of type {wanted}: "{word}"'.lstrip())
+    if schema.get("format") and not isinstance(value, str | list | None):
+        wanted, word = schema["format"], _FORMAT_WORDS.get(_word(value), "")
+    return type_invalid(path or _SOME, word, f'{path} in body must be of type {wanted}: "{word}"')
 
 
 def _is_of(value: Any, word: str) -> bool:
     if word == "integer":
-        whole = isinstance(value, float) and value.is_integer()
-        return (isinstance(value, int) and not isinstance(value, bool)) or whole
+        return _word(value) == "integer" or (isinstance(value, float) and _is_whole(value))
     if word == "number":
         return isinstance(value, int | float) and not isinstance(value, bool)
     kinds: dict[str, type] = {"string": str, "boolean": bool, "array": list, "object": dict}
@@ -82,18 +83,28 @@ def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        return "integer"
+        return "integer" if value in _INT64 else "number"
     words: dict[type, str] = {float: "number", str: "string", list: "array", dict: "object"}
     return words[type(value)]
+
+
+_FORMAT_WORDS: Final = {"integer": "int64", "number": "float64"}
+"""Formats of numbers as JSON holds them."""
+_EXACT: Final = 2**53 - 1
+"""The largest magnitude up to which a float is an exact integer."""
+
+
+def _is_whole(value: float) -> bool:
+    return value.is_integer() and abs(value) <= _EXACT
 
 
 def _text(value: str, schema: Json, path: str) -> Iterator[FieldError]:
     if "maxLength" in schema and len(value) > schema["maxLength"]:
         yield too_long(path, schema["maxLength"])
-    if "minLength" in schema and len(value) < schema["minLength"]:
+    elif "minLength" in schema and len(value) < schema["minLength"]:
         least = schema["minLength"]
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    if "pattern" in schema and not _pattern(schema["pattern"]).search(value):
+    elif "pattern" in schema and not _pattern(schema["pattern"]).search(value):
         yield invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
     holds = FORMATS.get(schema.get("format") or "")
     if holds is not None and not holds(value):
@@ -111,7 +122,8 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
     bounds = {"int32": _INT32, "int64": _INT64}.get(schema.get("format") or "")
-    if bounds is not None and int(value) not in bounds:
+    whole = isinstance(value, int) or _is_whole(value)
+    if bounds is not None and (not whole or int(value) not in bounds):
         text = f"Checked value must be of type integer with format {schema['format']} in {path}"
         yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
     for name, word in (("maximum", "less than"), ("minimum", "greater than")):

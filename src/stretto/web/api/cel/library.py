@@ -1,4 +1,4 @@
-"""Functions of Kubernetes in CEL: strings, lists, addresses, URLs, quantities."""
+"""Functions of Kubernetes in CEL: lists, sets, addresses, URLs, quantities, patterns."""
 
 import ipaddress
 import re
@@ -17,6 +17,7 @@ _TEXT: Final = cel.Type.STRING
 _LIST: Final = cel.Type.LIST
 _MAP: Final = cel.Type.MAP
 _WHOLE: Final = cel.Type.INT
+_YES: Final = cel.Type.BOOL
 
 
 def _is_ip(text: Any) -> bool:
@@ -87,58 +88,69 @@ def _find(text: Any, pattern: Any) -> str:
     return match[0] if match else ""
 
 
-_FREE: Final[dict[str, Callable[..., Any]]] = {
-    "isIP": _is_ip,
-    "isCIDR": _is_cidr,
-    "isURL": _is_url,
-    "url": _url,
-    "isQuantity": _is_quantity,
-    "quantity": _quantity,
+def _is_subset(items: Any, wanted: Any) -> bool:
+    known = list(items)
+    return all(each in known for each in wanted)
+
+
+def _are_equivalent(one: Any, two: Any) -> bool:
+    return _is_subset(one, two) and _is_subset(two, one)
+
+
+def _intersect(one: Any, two: Any) -> bool:
+    known = list(two)
+    return any(each in known for each in one)
+
+
+def _find_all(text: Any, pattern: Any) -> list[str]:
+    return [match[0] for match in re.finditer(str(pattern), str(text))]
+
+
+_FREE: Final[dict[str, tuple[Any, Callable[..., Any]]]] = {
+    "isIP": (_YES, _is_ip),
+    "isCIDR": (_YES, _is_cidr),
+    "isURL": (_YES, _is_url),
+    "url": (_ANY, _url),
+    "isQuantity": (_YES, _is_quantity),
+    "quantity": (_ANY, _quantity),
 }
-_MEMBERS: Final[dict[str, tuple[tuple[Any, ...], Callable[..., Any]]]] = {
-    "getScheme": ((_MAP,), lambda url: url["scheme"]),
-    "getHost": ((_MAP,), lambda url: url["host"]),
-    "getHostname": ((_MAP,), lambda url: url["hostname"]),
-    "getPort": ((_MAP,), lambda url: url["port"]),
-    "getEscapedPath": ((_MAP,), lambda url: url["path"]),
-    "isGreaterThan": ((_MAP, _MAP), lambda one, two: _order(one, two) > 0),
-    "isLessThan": ((_MAP, _MAP), lambda one, two: _order(one, two) < 0),
-    "compareTo": ((_MAP, _MAP), _order),
-    "lowerAscii": ((_TEXT,), lambda text: text.lower()),
-    "upperAscii": ((_TEXT,), lambda text: text.upper()),
-    "trim": ((_TEXT,), lambda text: text.strip()),
-    "split": ((_TEXT, _TEXT), lambda text, by: text.split(by)),
-    "replace": ((_TEXT, _TEXT, _TEXT), lambda text, old, new: text.replace(old, new)),
-    "indexOf": ((_TEXT, _TEXT), lambda text, part: text.find(part)),
-    "find": ((_TEXT, _TEXT), _find),
-    "sum": ((_LIST,), _sum),
-    "min": ((_LIST,), min),
-    "max": ((_LIST,), max),
-    "isSorted": ((_LIST,), _sorted),
+"""Functions of one text: type of the value, and implementation."""
+_SETS: Final[dict[str, Callable[..., Any]]] = {
+    "sets.contains": _is_subset,
+    "sets.equivalent": _are_equivalent,
+    "sets.intersects": _intersect,
 }
+"""Functions of two lists."""
+_MEMBERS: Final[dict[str, tuple[tuple[Any, ...], Any, Callable[..., Any]]]] = {
+    "getScheme": ((_MAP,), _TEXT, lambda url: url["scheme"]),
+    "getHost": ((_MAP,), _TEXT, lambda url: url["host"]),
+    "getHostname": ((_MAP,), _TEXT, lambda url: url["hostname"]),
+    "getPort": ((_MAP,), _TEXT, lambda url: url["port"]),
+    "getEscapedPath": ((_MAP,), _TEXT, lambda url: url["path"]),
+    "isGreaterThan": ((_MAP, _MAP), _YES, lambda one, two: _order(one, two) > 0),
+    "isLessThan": ((_MAP, _MAP), _YES, lambda one, two: _order(one, two) < 0),
+    "compareTo": ((_MAP, _MAP), _WHOLE, _order),
+    "find": ((_TEXT, _TEXT), _TEXT, _find),
+    "findAll": ((_TEXT, _TEXT), _LIST, _find_all),
+    "sum": ((_LIST,), _ANY, _sum),
+    "min": ((_LIST,), _ANY, min),
+    "max": ((_LIST,), _ANY, max),
+    "isSorted": ((_LIST,), _YES, _sorted),
+}
+"""Functions of a receiver: types of the arguments, type of the value, implementation."""
 
 
 def declarations() -> list[Any]:
     """The functions as declarations of an environment."""
     found = [
-        cel.FunctionDecl(name, [cel.Overload(f"{name}_text", _ANY, [_TEXT], False, impl)])
-        for name, impl in _FREE.items()
+        cel.FunctionDecl(name, [cel.Overload(f"{name}_text", kind, [_TEXT], False, impl)])
+        for name, (kind, impl) in _FREE.items()
     ]
-    for name, (kinds, impl) in _MEMBERS.items():
-        overload = cel.Overload(f"{name}_of", _ANY, list(kinds), True, impl)
+    found += [
+        cel.FunctionDecl(name, [cel.Overload(f"{name}_lists", _YES, [_LIST, _LIST], False, impl)])
+        for name, impl in _SETS.items()
+    ]
+    for name, (kinds, result, impl) in _MEMBERS.items():
+        overload = cel.Overload(f"{name}_of", result, list(kinds), True, impl)
         found.append(cel.FunctionDecl(name, [overload]))
-    join = [
-        cel.Overload("join_plain", _ANY, [_LIST], True, "".join),
-        cel.Overload("join_by", _ANY, [_LIST, _TEXT], True, lambda items, by: by.join(items)),
-    ]
-    part = [
-        cel.Overload("substring_from", _ANY, [_TEXT, _WHOLE], True, lambda text, at: text[at:]),
-        cel.Overload(
-            "substring_to",
-            _ANY,
-            [_TEXT, _WHOLE, _WHOLE],
-            True,
-            lambda text, at, end: text[at:end],
-        ),
-    ]
-    return [*found, cel.FunctionDecl("join", join), cel.FunctionDecl("substring", part)]
+    return found

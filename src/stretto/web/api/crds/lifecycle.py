@@ -29,6 +29,13 @@ _ESTABLISHED: Final = {
     "reason": "InitialNamesAccepted",
     "message": "the initial names have been accepted",
 }
+_REFUSED: Final = {"type": "NamesAccepted", "status": "False"}
+_NOT_YET: Final = {
+    "type": "Established",
+    "status": "False",
+    "reason": "NotAccepted",
+    "message": "not all names are accepted",
+}
 _TERMINATING: Final = {
     "type": "Terminating",
     "status": "True",
@@ -68,78 +75,83 @@ def move_definitions(state: ApiState) -> None:
             _end(state, found)
             changed = True
         elif not _is_true(found.item, "Established") or _names_differ(found.item):
-            _accept(state, found)
-            changed = True
+            changed |= _accept(state, found)
     if changed:
         refresh(state)
 
 
-def _accept(state: ApiState, found: StoredItem) -> None:
-    """Accept names that no other definition has."""
+def _accept(state: ApiState, found: StoredItem) -> bool:
+    """Accept the names that no other definition has; whether the status has changed."""
     resource = state.resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert resource is not None
     item = found.item
-    taken = _conflict(state, item)
-    conditions = [
+    names, conflict = _accepted(state, item)
+    before = dict(item.get("status") or {})
+    kept = [
         each
-        for each in (item.get("status") or {}).get("conditions") or ()
+        for each in before.get("conditions") or ()
         if each.get("type") not in ("NamesAccepted", "Established")
     ]
-    status = dict(item.get("status") or {})
-    if taken:
-        refused = {
-            "type": "NamesAccepted",
-            "status": "False",
-            "reason": taken[0],
-            "message": taken[1],
-        }
-        not_yet = {
-            "type": "Established",
-            "status": "False",
-            "reason": "NotAccepted",
-            "message": "not all names are accepted",
-        }
-        wanted = [refused, not_yet]
-        if _same(item, wanted):
-            return
-        status["acceptedNames"] = status.get("acceptedNames") or {"plural": "", "kind": ""}
-    else:
-        wanted = [_ACCEPTED, _ESTABLISHED]
-        status["acceptedNames"] = item["spec"]["names"]
+    established = _ESTABLISHED if conflict is None or _is_true(item, "Established") else _NOT_YET
+    wanted = [_ACCEPTED if conflict is None else conflict, established]
+    if before.get("acceptedNames") == names and _has_conditions(item, wanted):
+        return False
     stamped = [{**each, "lastTransitionTime": state.now} for each in wanted]
-    status["conditions"] = [*conditions, *stamped]
+    status = {**before, "acceptedNames": names, "conditions": [*kept, *stamped]}
     changed = {**item, "status": status}
     own_status(state, resource, item, changed)
     state.storage.replace(resource, found.record, changed)
+    return True
 
 
-def _same(item: Json, wanted: list[Json]) -> bool:
+def _has_conditions(item: Json, wanted: list[Json]) -> bool:
     found = {each.get("type"): each for each in (item.get("status") or {}).get("conditions") or ()}
     return all(found.get(each["type"], {}).get("message") == each["message"] for each in wanted)
 
 
-def _conflict(state: ApiState, item: Json) -> tuple[str, str] | None:
-    """Reason and message of names that another definition of the group has."""
-    names, group = item["spec"]["names"], item["spec"]["group"]
+def _accepted(state: ApiState, item: Json) -> tuple[Json, Json | None]:
+    """The names that a definition may use, and the condition of the last one that is taken."""
+    wanted = item["spec"]["names"]
+    words, kinds = _taken(state, item)
+    names: Json = dict((item.get("status") or {}).get("acceptedNames") or {})
+    names = {"plural": "", "kind": "", **names}
+    conflict = None
+    for field, taken in (
+        ("plural", words), ("singular", words), ("shortNames", words), ("kind", kinds),
+        ("listKind", kinds),
+    ):  # fmt: skip
+        value = wanted.get(field)
+        stated = value if isinstance(value, list) else [value]
+        known = names.get(field)
+        known = known if isinstance(known, list) else [known]
+        used = [each for each in stated if each in taken and each not in known]
+        if used:
+            texts = [f'"{each}" is already in use' for each in used]
+            text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+            reason = f"{field[0].upper()}{field[1:]}Conflict"
+            conflict = {**_REFUSED, "reason": reason, "message": text}
+        elif value:
+            names[field] = value
+        else:
+            names.pop(field, None)
+    if wanted.get("categories"):
+        names["categories"] = wanted["categories"]
+    return names, conflict
+
+
+def _taken(state: ApiState, item: Json) -> tuple[set[str], set[str]]:
+    """The names and the kinds that other definitions of the group use."""
+    words: set[str] = set()
+    kinds: set[str] = set()
     for other in state.storage.items(DEFINITION):
         same = other["metadata"]["name"] == item["metadata"]["name"]
-        if same or other["spec"]["group"] != group or not _is_true(other, "Established"):
+        if same or other["spec"]["group"] != item["spec"]["group"]:
             continue
-        accepted = (other.get("status") or {}).get("acceptedNames") or {}
-        words = {accepted.get("plural"), accepted.get("singular")}
-        words |= set(accepted.get("shortNames") or ())
-        kinds = {accepted.get("kind"), accepted.get("listKind")}
-        for field, taken in (
-            ("plural", words),
-            ("singular", words),
-            ("kind", kinds),
-            ("listKind", kinds),
-        ):
-            value = names.get(field)
-            if value and value in taken:
-                reason = f"{field[0].upper()}{field[1:]}Conflict"
-                return reason, f'"{value}" is already in use'
-    return None
+        names = (other.get("status") or {}).get("acceptedNames") or {}
+        words |= {names.get("plural", ""), names.get("singular", "")}
+        words |= set(names.get("shortNames") or ())
+        kinds |= {names.get("kind", ""), names.get("listKind", "")}
+    return words - {""}, kinds - {""}
 
 
 def _names_differ(item: Json) -> bool:

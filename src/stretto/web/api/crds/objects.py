@@ -4,7 +4,7 @@ import copy
 from typing import Any, Final
 
 from stretto.api.checks.custom.values import check_value
-from stretto.api.checks.fields.errors import Errors, invalid
+from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
@@ -26,8 +26,12 @@ _BLOCKING: Final = frozenset(
 """Reasons after which rules are not evaluated."""
 
 
-def read_custom(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:
+def read_custom(
+    value: Json, resource: ServedResource, *, keeps_nulls: bool = False
+) -> tuple[Json, list[str]]:
     """An object from a body: pruned and with its defaults, and the paths of unknown members.
+
+    Nulls that the schema does not allow are left out, or kept to be refused.
 
     Raises:
         DecodeError: its metadata have the wrong type.
@@ -41,20 +45,39 @@ def read_custom(value: Json, resource: ServedResource) -> tuple[Json, list[str]]
             raise DecodeError("metadata is no object")
         metadata = decode(stated, struct("meta/v1.ObjectMeta"), found)
     item, unknown = prune(copy.deepcopy(value), schema, top=True)
-    item = drop_nulls(item, schema)
+    item = item if keeps_nulls else drop_nulls(item, schema)
     item["metadata"] = metadata
     set_schema_defaults(item, schema)
-    return item, [*(f"metadata.{path}" for path in found.unknown), *unknown]
+    return item, [*(f"metadata.{path}" for path in found.unknown), *sorted(unknown)]
 
 
 def shown_custom(item: Json, resource: ServedResource) -> Json:
-    """A stored object in the served version."""
+    """A stored object in the served version.
+
+    It has the defaults of the version in which it is stored, without what the served version does
+    not know.
+    """
     schema = resource.version["schema"]
-    metadata = item["metadata"]
+    schemas: dict[str, Json] = resource.version["schemas"]
+    stored = schemas.get(str(item.get("apiVersion", "")).rpartition("/")[2], schema)
+    rest = _pruned(item, stored)
+    set_schema_defaults(rest, stored)
+    if stored is not schema:
+        rest = _pruned(rest, schema)
+    return {**rest, "apiVersion": resource.kind.api_version, "metadata": item["metadata"]}
+
+
+def stored_custom(item: Json, resource: ServedResource) -> Json:
+    """An object as the store keeps it: in the storage version of its definition."""
+    version = resource.version["storage"]
+    rest = _pruned(item, resource.version["schemas"][version])
+    return {**rest, "apiVersion": f"{resource.group}/{version}", "metadata": item["metadata"]}
+
+
+def _pruned(item: Json, schema: Json) -> Json:
     rest = {key: each for key, each in item.items() if key != "metadata"}
-    pruned, _ = prune(copy.deepcopy(rest), schema, top=True)
-    set_schema_defaults(pruned, schema)
-    return {**pruned, "metadata": metadata}
+    pruned: Json = prune(copy.deepcopy(rest), schema, top=True)[0]
+    return pruned
 
 
 def check_custom(resource: ServedResource, item: Json, old: Json | None, part: str) -> Errors:
@@ -72,13 +95,20 @@ def check_custom(resource: ServedResource, item: Json, old: Json | None, part: s
         return [invalid("kind", kind, f"must be {resource.kind.kind}")]
     if part == "status":
         inner = (schema.get("properties") or {}).get("status") or {}
-        errors = check_value(item.get("status"), inner, "status") if "status" in item else []
+        found = check_value(item["status"], inner) if "status" in item else []
+        errors = [_in_status(each) for each in found]
     else:
         errors = check_value(item, schema)
     if old is not None:
         errors = [each for each in errors if not _is_unchanged(each.field, item, old)]
     blocked = any(each.reason in _BLOCKING for each in errors)
     return errors + check_rules(schema, item, old, blocked=blocked)
+
+
+def _in_status(error: FieldError) -> FieldError:
+    """An error of a status, whose message names the path below it."""
+    field = "status" if error.field in ("", "<nil>") else f"status.{error.field}"
+    return FieldError(error.reason, error.message, field)
 
 
 def _is_unchanged(path: str, item: Json, old: Json) -> bool:

@@ -74,9 +74,12 @@ def values_at(item: Any, path: str) -> list[Any]:
 def _steps(path: str) -> list[str]:
     """The steps of a path: names, and what stands in brackets."""
     steps: list[str] = []
-    current, depth, quote = "", 0, ""
+    current, depth, quote, is_escaped = "", 0, "", False
     for each in path:
-        if quote:
+        if is_escaped or each == "\\":
+            is_escaped = not is_escaped
+            current += each
+        elif quote:
             quote = "" if each == quote else quote
             current += each
         elif depth and each in "'\"":

@@ -104,11 +104,11 @@ def _message(rule: Json, variables: Json) -> str:
 
 def _error(rule: Json, value: Any, path: str, text: str) -> FieldError:
     reason = rule.get("reason") or "FieldValueInvalid"
-    field = path + str(rule.get("fieldPath") or "") if path else "<nil>"
+    field = (path + str(rule.get("fieldPath") or "")).removeprefix(".") or "<nil>"
     word = _REASONS.get(reason)
     if reason == "FieldValueInvalid":
         is_plain = not isinstance(value, dict | list) and not rule.get("fieldPath")
-        if not path:
+        if field == "<nil>":
             return FieldError(reason, f'Invalid value: "object": {text}', field)
         message = f"Invalid value: {shown(value)}: {text}" if is_plain else f"Invalid value: {text}"
         return FieldError(reason, message, field)

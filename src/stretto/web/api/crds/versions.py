@@ -58,9 +58,8 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
         names["plural"],
         namespaced=spec["scope"] == "Namespaced",
     )
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    if spec.get("preserveUnknownFields"):
-        schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
+    schemas = _schemas(spec)
+    schema = schemas[kind.version]
     subresources = version.get("subresources") or {}
     facts = ResourceFacts(
         _VERBS,
@@ -79,6 +78,7 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
         definition,
         {
             "schema": schema,
+            "schemas": schemas,
             "list_kind": names.get("listKind") or f"{kind.kind}List",
             "scale": subresources.get("scale"),
             "selectable": tuple(
@@ -90,6 +90,17 @@ def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> Ser
             "deprecation": _deprecation(spec, version, names),
         },
     )
+
+
+def _schemas(spec: Json) -> dict[str, Json]:
+    """The schemas of all versions."""
+    found = {}
+    for version in spec["versions"]:
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        if spec.get("preserveUnknownFields"):
+            schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
+        found[version["name"]] = schema
+    return found
 
 
 def _subresources(kind: Kind, declared: Json) -> dict[str, SubresourceFacts]:

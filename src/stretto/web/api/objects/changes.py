@@ -4,18 +4,14 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.checks.fields.errors import Errors, repeated
 from stretto.api.checks.fields.errors import invalid as invalid_field
-from stretto.api.checks.kinds.pods.security import PRIVILEGED
-from stretto.api.checks.kinds.table import check_kind
-from stretto.api.checks.kinds.warnings import warnings_of
+from stretto.api.checks.fields.errors import repeated
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.crds.objects import check_custom
+from stretto.web.api.crds.objects import stored_custom
 from stretto.web.api.objects.versions import shown_form
 from stretto.web.api.resources import ServedResource
-from stretto.web.api.state import ApiState
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
@@ -33,7 +29,16 @@ def is_canonical(resource: ServedResource) -> bool:
 
 def canonical(call: Call, item: Json) -> Json:
     """An object as the store keeps it."""
+    if call.resource.definition is not None:
+        return stored_custom(item, call.resource)
     return shape(call, item) if is_canonical(call.resource) else item
+
+
+def served(call: Call, stored: StoredItem) -> StoredItem:
+    """A stored object in the version of a call, which is compared with what the call writes."""
+    if is_canonical(call.resource):
+        return stored
+    return StoredItem(shape(call, stored.item), stored.record)
 
 
 def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> None:
@@ -123,15 +128,3 @@ def merge_owners(call: Call, metadata: Json) -> None:
             "references in 1.20+, and may reject such requests as early as 1.24; please fix your "
             f"requests; duplicate UID(s) observed: {', '.join(dict.fromkeys(twice))}"
         )
-
-
-def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
-    """The refused fields of a kind of Kubernetes or of a custom one."""
-    if call.resource.definition is not None:
-        return check_custom(call.resource, item, old, call.route.subresource)
-    errors = check_kind(call.resource.key, item, old, call.route.subresource)
-    if state.allows_privileged:
-        errors = [each for each in errors if not each.message.endswith(PRIVILEGED)]
-    if not errors and not call.route.subresource:
-        call.warnings += warnings_of(call.resource.key, item, old)
-    return errors

@@ -16,6 +16,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
+from stretto.web.api.crds.owners import fit_versions
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
@@ -50,6 +51,8 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
         managers = decode_managers(old["metadata"].get("managedFields"))
     metadata.pop("managedFields", None)
     if not managers and old["metadata"].get("uid"):
+        return
+    if not fit_versions(call.resource, managers, (old, item)):
         return
     key = ManagerKey(call.manager, "Update", call.resource.kind.api_version, subresource)
     frame = WriteFrame(call.resource.struct, key, state.now, reset_fields(call))

@@ -11,7 +11,7 @@ from stretto.api.wire.limits import MAX_BYTES
 from stretto.base.errors import InputError
 from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
-from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.failures import ApiError, WarnedError, bad_request
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
 from stretto.web.api.resources import ServedResource
@@ -130,7 +130,12 @@ def _yaml(body: bytes) -> tuple[Any, list[str]]:
 
 
 def read_object(
-    value: Json, repeated: list[str], resource: ServedResource, validation: str
+    value: Json,
+    repeated: list[str],
+    resource: ServedResource,
+    validation: str,
+    *,
+    is_applied: bool = False,
 ) -> tuple[Json, list[str]]:
     """An object of a kind from a parsed body, and warnings.
 
@@ -139,18 +144,22 @@ def read_object(
         repeated: what strict decoding says about its repeated members.
         resource: what the path names.
         validation: ``Strict``, ``Warn`` or ``Ignore``.
+        is_applied: whether it is the result of an apply, whose nulls are values.
     """
     kind = resource.kind
     stated, version = value.get("kind"), value.get("apiVersion")
     prefix = f'{stated or kind.kind} in version "{_version_of(version, kind.version)}" cannot be '
     prefix += f"handled as a {kind.kind}: "
     try:
-        item, unknown = decoded_object(value, resource)
+        item, unknown = decoded_object(value, resource, keeps_nulls=is_applied)
     except OtherKindError as error:
         if not error.is_known:
             raise bad_request(prefix + str(error)) from error
         text = f"the API version in the data ({version}) does not match the expected API version "
-        raise bad_request(f"{text}({kind.api_version})") from error
+        refusal = bad_request(f"{text}({kind.api_version})")
+        if resource.definition is None:
+            raise refusal from error
+        raise WarnedError(refusal, _unknown(value)) from error
     except DecodeError as error:
         raise bad_request(prefix + str(error)) from error
     problems = [*repeated, *unknown]
@@ -171,7 +180,15 @@ def strict_warnings(problems: Iterable[str]) -> list[str]:
     return found
 
 
-def decoded_object(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:
+def _unknown(value: Json) -> list[str]:
+    """Warnings about a custom object in a version that does not exist: it has no fields."""
+    others = set(value) - {"kind", "apiVersion", "metadata"}
+    return [f'unknown field "{each}"' for each in sorted(others)]
+
+
+def decoded_object(
+    value: Json, resource: ServedResource, *, keeps_nulls: bool = False
+) -> tuple[Json, list[str]]:
     """An object of a kind from a value, and what strict decoding says about unknown members.
 
     Raises:
@@ -183,7 +200,7 @@ def decoded_object(value: Json, resource: ServedResource) -> tuple[Json, list[st
     if not same or (resource.definition is None and (stated or kind.kind) != kind.kind):
         _read_as_stated(value)
         raise _other_kind(stated, version, resource)
-    item, unknown = _decoded(value, resource)
+    item, unknown = _decoded(value, resource, keeps_nulls=keeps_nulls)
     word = kind.kind if resource.definition is None else stated or kind.kind
     item = {"kind": word, "apiVersion": kind.api_version, **_without_type(item)}
     return item, [f'unknown field "{path}"' for path in unknown]
@@ -197,10 +214,10 @@ def _read_as_stated(value: Json) -> None:
         decode(value, struct(name), Decoding())
 
 
-def _decoded(value: Json, resource: ServedResource) -> tuple[Json, list[str]]:
+def _decoded(value: Json, resource: ServedResource, *, keeps_nulls: bool) -> tuple[Json, list[str]]:
     """An object as its kind holds it, and the paths of unknown members."""
     if resource.definition is not None:
-        return read_custom(value, resource)
+        return read_custom(value, resource, keeps_nulls=keeps_nulls)
     found = Decoding()
     item = decode(value, resource.struct, found)
     _mark_reset(value, item)
@@ -227,7 +244,7 @@ def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKin
     group, _, last = str(version or "").rpartition("/")
     if resource.definition is not None and stated == resource.kind.kind:
         return OtherKindError("", is_known=True)
-    if (group, last, stated) in kind_versions():
+    if _is_readable(group, last, stated):
         package = resource.group.partition(".")[0] or "core"
         wanted = f"{package}.{resource.kind.kind}"
         text = f"converting ({last}.{stated}) to ({wanted}): unknown conversion"
@@ -235,3 +252,20 @@ def _other_kind(stated: Any, version: Any, resource: ServedResource) -> OtherKin
     scheme = 'in scheme "pkg/runtime/scheme.go:111"'
     text = f'no kind "{stated}" is registered for version "{version}" {scheme}'
     return OtherKindError(text, is_known=False)
+
+
+_OLD_VERSIONS: Final = frozenset(
+    {
+        "v1alpha1", "v1alpha2", "v1alpha3", "v1beta1", "v1beta2", "v1beta3", "v2beta1", "v2beta2",
+    }
+)  # fmt: skip
+"""Versions in which kube-apiserver can still read some kinds without serving them."""
+
+
+def _is_readable(group: str, version: str, kind: Any) -> bool:
+    """Whether kube-apiserver knows a kind in a version."""
+    known = kind_versions()
+    if (group, version, kind) in known:
+        return True
+    is_old = bool(group) and version in _OLD_VERSIONS
+    return is_old and any((each[0], each[2]) == (group, kind) for each in known)

@@ -76,8 +76,13 @@ def _seconds(time: str) -> str:
     return time if "." not in time else f"{time.partition('.')[0]}Z"
 
 
-def stored_body(item: Json, kind: Kind) -> bytes:
-    """The body that the store keeps of an object, in the version of the stored kind."""
+def stored_body(item: Json, kind: Kind, *, is_custom: bool = False) -> bytes:
+    """The body that the store keeps of an object.
+
+    It states the version of the stored kind; that of a custom object, whose definition may change
+    its storage version, the version in which it is stored.
+    """
     metadata = {key: each for key, each in item["metadata"].items() if key not in ASSIGNED}
-    named = {"kind": kind.kind, "apiVersion": kind.api_version}
+    version = item.get("apiVersion", kind.api_version) if is_custom else kind.api_version
+    named = {"kind": kind.kind, "apiVersion": version}
     return msgspec.json.encode({**item, **named, "metadata": metadata})

@@ -6,7 +6,7 @@ from typing import Any, Final
 from stretto.web.api.call import Call
 from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.objects.changes import check_version, restore, shape
+from stretto.web.api.objects.changes import check_version, restore, served, shape
 from stretto.web.api.objects.ownership import own
 from stretto.web.api.objects.signing import stamp_conditions
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY, strategy_of
@@ -39,7 +39,7 @@ def status(state: ApiState, call: Call) -> ApiResponse:
     change = requested_change(state, call)
     found = state.storage.get(resource, route.namespace, route.name)
     item, owned = change(found.item)
-    return answer(state, call, _store(state, call, found, item, owned=owned))
+    return answer(state, call, _store(state, call, served(call, found), item, owned=owned))
 
 
 def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: bool) -> Json:

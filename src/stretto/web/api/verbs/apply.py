@@ -6,7 +6,7 @@ from stretto.api.edit.apply.managers import ManagerKey, Managers, WriteFrame, en
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
-from stretto.web.api.objects.changes import shape
+from stretto.web.api.objects.changes import served, shape
 from stretto.web.api.objects.naming import named
 from stretto.web.api.objects.ownership import blank, reset_fields
 from stretto.web.api.objects.reading import read_object
@@ -40,7 +40,7 @@ def apply(state: ApiState, call: Call) -> ApiResponse:
             raise failures.not_found(resource.group, resource.resource, route.name)
         return _create(state, call, config)
     item = applied(state, call, config, old.item)
-    return answer(state, call, change_object(state, call, old, item))
+    return answer(state, call, change_object(state, call, served(call, old), item))
 
 
 def applied(state: ApiState, call: Call, config: AppliedConfig, old: Json) -> Json:
@@ -63,7 +63,9 @@ def _create(state: ApiState, call: Call, config: AppliedConfig) -> ApiResponse:
 
 def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -> Json:
     """A merged object as its kind holds it, with its name, defaults and managers."""
-    item, warnings = read_object(merged, [], call.resource, call.options.validation)
+    item, warnings = read_object(
+        merged, [], call.resource, call.options.validation, is_applied=True
+    )
     call.warnings += warnings
     heed_repeated(call, config)
     named(call, item)["metadata"]["managedFields"] = encode_managers(managers)

@@ -66,6 +66,8 @@ def items_answer(
     if call.resource.definition is None:
         for each in found:
             del each["kind"], each["apiVersion"]
+    else:
+        metadata = {"continue": "", **metadata}
     body = {
         "kind": call.resource.version.get("list_kind") or f"{kind.kind}List",
         "apiVersion": kind.api_version,

@@ -54,7 +54,7 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     found += _SCOPE(spec.get("scope"), "spec.scope")
     versions = spec.get("versions") or []
     found += _versions(versions)
-    for path, part, version in _parts(versions):
+    for path, part, version in version_parts(versions):
         found += _part(part, path, version)
     if spec.get("preserveUnknownFields"):
         found.append(invalid("spec.preserveUnknownFields", True, "must be false"))
@@ -116,8 +116,8 @@ def _internal(version: Json) -> Json:
 _PARTS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 
 
-def _parts(versions: list[Json]) -> list[tuple[str, str, Json]]:
-    """The parts of versions with their paths: shared parts count once, for the definition."""
+def version_parts(versions: list[Json]) -> list[tuple[str, str, Json]]:
+    """Path, name and version of each part; shared parts count once, for the definition."""
     found: list[tuple[str, str, Json]] = []
     for name in _PARTS:
         values = [each.get(name) for each in versions]

@@ -1,6 +1,7 @@
 """Rules of the structural schemas in CustomResourceDefinitions."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from stretto.api.checks.custom.values import check_value
@@ -104,8 +105,10 @@ def _own(schema: Json, path: str) -> Errors:
 
 def _default(schema: Json, path: str) -> Errors:
     """A default must be valid by the schema that has it."""
-    errors = check_value(schema["default"], schema, "")
-    return [moved(each, path) for each in errors]
+    errors = check_value(schema["default"], schema)
+    return [
+        replace(each, field=path) if each.field == "<nil>" else moved(each, path) for each in errors
+    ]
 
 
 def _additional(schema: Json, path: str) -> Errors:

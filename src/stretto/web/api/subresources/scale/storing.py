@@ -6,7 +6,7 @@ from stretto.api.checks.fields.errors import invalid
 from stretto.api.edit.apply.managers import Managers
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.objects.changes import check_version, restore
+from stretto.web.api.objects.changes import check_version, restore, served
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.subresources.scale.ownership import (
@@ -42,11 +42,10 @@ def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners:
     Raises:
         ApiError: it is refused.
     """
+    old = served(call, old)
     replicas = (wanted.get("spec") or {}).get("replicas") or 0
     if replicas < 0:
-        error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        cause = (error.reason, error.message, error.field)
-        raise failures.invalid(SCALE, old.record.name, [cause])
+        raise _negative(call, old.record.name, replicas)
     item = with_value(old.item, parts_of(replica_paths(call)[0]), replicas)
     item["metadata"] = rescaled_metadata(call, old.item, wanted, owners)
     check_version(call, item, old, needs=False)
@@ -56,3 +55,13 @@ def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners:
         admit(state, admission)
     prepared_change(state, call, item, old.item)
     return store_changed(state, admission, old)
+
+
+def _negative(call: Call, name: str, replicas: int) -> failures.ApiError:
+    """422 about a negative number of replicas; custom kinds name the path in their objects."""
+    kind, path, detail = SCALE, "spec.replicas", "must be greater than or equal to 0"
+    if call.resource.definition is not None:
+        kind, path = call.resource.kind, replica_paths(call)[0]
+        detail = "should be a non-negative integer"
+    error = invalid(path, replicas, detail)
+    return failures.invalid(kind, name, [(error.reason, error.message, error.field)])

@@ -1,0 +1,124 @@
+"""Whether the expressions in policies, webhooks and definitions compile."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import Errors, FieldError, invalid
+from stretto.api.checks.kinds.extension.definitions import version_parts
+from stretto.web.api.cel.programs import compile_problem
+
+Json = dict[str, Any]
+
+_WRITE: Final = ("authorizer", "object", "oldObject", "request")
+"""Variables of match conditions of webhooks."""
+_RULE: Final = ("oldSelf", "self")
+"""Variables of the rules of schemas."""
+_BELOW: Final = ("properties", "additionalProperties", "items")
+
+
+def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Errors:
+    """The expressions of an object that cannot be used; unchanged objects are not checked."""
+    check = _CHECKS.get(key)
+    if check is None or (old is not None and _content(item) == _content(old)):
+        return []
+    return [each for each in check(item) if each is not None]
+
+
+def _content(item: Json) -> Any:
+    return item.get("spec"), item.get("webhooks")
+
+
+def _expression(text: str, path: str, names: tuple[str, ...], wants: str = "") -> FieldError | None:
+    problem = compile_problem(text, tuple(sorted(names)), wants=wants) if text.strip() else ""
+    return invalid(path, text, problem) if problem else None
+
+
+def _conditions(conditions: Any, path: str, names: tuple[str, ...]) -> Iterator[FieldError | None]:
+    for index, each in enumerate(conditions or ()):
+        where = f"{path}[{index}].expression"
+        yield _expression(each.get("expression", ""), where, names, "bool")
+
+
+def _policy(item: Json) -> Iterator[FieldError | None]:
+    """A ValidatingAdmissionPolicy: parameters exist only with their kind."""
+    spec = item.get("spec") or {}
+    names = (*_WRITE, "namespaceObject", *(("params",) if spec.get("paramKind") else ()))
+    yield from _conditions(spec.get("matchConditions"), "spec.matchConditions", names)
+    names = (*names, "variables")
+    for index, each in enumerate(spec.get("variables") or ()):
+        where = f"spec.variables[{index}].expression"
+        yield _expression(each.get("expression", ""), where, names)
+    for index, each in enumerate(spec.get("validations") or ()):
+        where = f"spec.validations[{index}]"
+        yield _expression(each.get("expression", ""), f"{where}.expression", names, "bool")
+        text = each.get("messageExpression", "")
+        yield _expression(text, f"{where}.messageExpression", names, "string")
+    for index, each in enumerate(spec.get("auditAnnotations") or ()):
+        where = f"spec.auditAnnotations[{index}].valueExpression"
+        yield _expression(each.get("valueExpression", ""), where, names)
+
+
+def _webhooks(item: Json) -> Iterator[FieldError | None]:
+    for index, hook in enumerate(item.get("webhooks") or ()):
+        path = f"webhooks[{index}].matchConditions"
+        yield from _conditions(hook.get("matchConditions"), path, _WRITE)
+
+
+def _definition(item: Json) -> Iterator[FieldError | None]:
+    """A CustomResourceDefinition: the rules of its schemas."""
+    for path, name, version in version_parts((item.get("spec") or {}).get("versions") or []):
+        if name == "schema":
+            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+            yield from _schema(schema, f"{path}.openAPIV3Schema")
+
+
+def _schema(schema: Json, path: str) -> Iterator[FieldError | None]:
+    for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
+        yield from _rule(rule, f"{path}.x-kubernetes-validations[{index}]")
+    for word in _BELOW:
+        inner = schema.get(word)
+        if word == "properties":
+            for name, each in sorted((inner or {}).items()):
+                yield from _schema(each, f"{path}.properties[{name}]")
+        elif isinstance(inner, dict):
+            yield from _schema(inner, f"{path}.{word}")
+
+
+def _rule(rule: Json, path: str) -> Iterator[FieldError | None]:
+    text = rule.get("rule", "")
+    if text.strip() and not rule.get("optionalOldSelf"):
+        problem = compile_problem(text, _RULE, wants="bool")
+        if problem.startswith("must evaluate"):
+            problem = "cel expression must evaluate to a bool"
+        if problem:
+            yield invalid(f"{path}.rule", _shown(rule), problem)
+    text = rule.get("messageExpression", "")
+    if text.strip():
+        problem = compile_problem(text, _RULE, wants="string")
+        if problem.startswith("must evaluate"):
+            problem = "must evaluate to a string"
+        if problem:
+            shown = _shown(rule)
+            yield invalid(f"{path}.messageExpression", shown, f"messageExpression {problem}")
+
+
+def _shown(rule: Json) -> Json:
+    """A rule as kube-apiserver shows it."""
+    return {
+        "Rule": rule.get("rule", ""),
+        "Message": rule.get("message", ""),
+        "MessageExpression": rule.get("messageExpression", ""),
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath", ""),
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
+
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_CHECKS: Final[Mapping[tuple[str, str], Callable[[Json], Iterator[FieldError | None]]]] = {
+    (_ADMISSION, "ValidatingAdmissionPolicy"): _policy,
+    (_ADMISSION, "MutatingWebhookConfiguration"): _webhooks,
+    (_ADMISSION, "ValidatingWebhookConfiguration"): _webhooks,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+}
+"""Checks by kind."""

@@ -1,0 +1,1 @@
+"""Admission that objects of the cluster configure: policies and webhooks."""

@@ -1,0 +1,142 @@
+"""A write as policies and webhooks see it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from stretto.api.wire.kinds import NAMESPACE, Kind
+from stretto.web.api.authn.users import User
+from stretto.web.api.objects.changes import shape
+from stretto.web.api.state import AdmittedWrite, ApiState
+
+Json = dict[str, Any]
+
+_GROUP: Final = "admissionregistration.k8s.io"
+_OPTIONS: Final = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+    "deletecollection": "DeleteOptions",
+}
+"""Kinds of options by verb."""
+
+
+@dataclass(frozen=True)
+class WriteAttributes:
+    """What rules match and what reviewers see of a write."""
+
+    #: The write.
+    admission: AdmittedWrite
+    #: The namespace of its object as it is stored; ``None`` outside namespaces.
+    namespace_object: Json | None
+
+    @cached_property
+    def item(self) -> Json | None:
+        """The new object in the served version; ``None`` for a deletion."""
+        admission = self.admission
+        if admission.shown is not None:
+            return admission.shown
+        return None if admission.item is None else shape(admission.call, admission.item)
+
+    @cached_property
+    def old(self) -> Json | None:
+        """The stored object in the served version; ``None`` for a creation."""
+        admission = self.admission
+        if admission.shown is not None:
+            return admission.shown_old
+        return None if admission.old is None else shape(admission.call, admission.old)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace; empty for objects outside namespaces."""
+        return self.admission.call.route.namespace
+
+    @property
+    def name(self) -> str:
+        """Name of the object; empty if it is generated."""
+        found = (self.admission.item or {}).get("metadata", {}).get("name", "")
+        return self.admission.call.route.name or str(found)
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of the object that is reviewed."""
+        return self.admission.shown_kind or self.admission.resource.kind
+
+    def labels_of_namespace(self) -> Mapping[str, str] | None:
+        """Labels that select by namespace; ``None`` if all selectors match."""
+        if self.admission.resource.stored == NAMESPACE:
+            found = self.admission.item or self.admission.old or {}
+            return found.get("metadata", {}).get("labels") or {}
+        if not self.admission.resource.kind.namespaced:
+            return None
+        return ((self.namespace_object or {}).get("metadata") or {}).get("labels") or {}
+
+    def request(self, kind: Kind, resource: Kind) -> Json:
+        """The request as a review and an expression name it, without its objects.
+
+        Args:
+            kind: the kind under which a rule matches.
+            resource: the resource under which a rule matches.
+        """
+        admission, call = self.admission, self.admission.call
+        sub = admission.subresource
+        served = admission.resource.kind
+        return {
+            "kind": _kind(kind),
+            "resource": _resource(resource),
+            **({"subResource": sub} if sub else {}),
+            "requestKind": _kind(self.kind),
+            "requestResource": _resource(served),
+            **({"requestSubResource": sub} if sub else {}),
+            **({"name": self.name} if self.name else {}),
+            **({"namespace": self.namespace} if self.namespace else {}),
+            "operation": admission.operation,
+            "userInfo": user_info(call.user),
+            "dryRun": call.options.dry_run,
+            "options": self._options(),
+        }
+
+    def _options(self) -> Json:
+        call = self.admission.call
+        verb = "create" if self.admission.operation == "CREATE" else call.verb
+        found: Json = {"kind": _OPTIONS.get(verb, "UpdateOptions"), "apiVersion": "meta.k8s.io/v1"}
+        if call.options.dry_run:
+            found["dryRun"] = ["All"]
+        for name in ("fieldManager", "fieldValidation"):
+            if call.request.parameter(name):
+                found[name] = call.request.parameter(name)
+        return found
+
+
+def user_info(user: User) -> Json:
+    """A user as reviews name it."""
+    found: Json = {"username": user.name}
+    if user.uid:
+        found["uid"] = user.uid
+    if user.groups:
+        found["groups"] = list(user.groups)
+    if user.extra:
+        found["extra"] = {key: list(each) for key, each in user.extra.items()}
+    return found
+
+
+def attributes_of(state: ApiState, admission: AdmittedWrite) -> WriteAttributes | None:
+    """The attributes of a write; ``None`` for objects that configure admission themselves."""
+    resource = admission.resource
+    if resource.group == _GROUP:
+        return None
+    space = None
+    if resource.kind.namespaced:
+        found = state.storage.find(NAMESPACE, "", admission.call.route.namespace)
+        space = None if found is None else found.item
+    return WriteAttributes(admission, space)
+
+
+def _kind(kind: Kind) -> Json:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _resource(kind: Kind) -> Json:
+    return {"group": kind.group, "version": kind.version, "resource": kind.plural}

@@ -1,0 +1,127 @@
+"""CEL expressions of policies and of match conditions about a write."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from stretto.web.api.authn.users import User
+from stretto.web.api.authz.rules import AccessRequest, access_of
+from stretto.web.api.cel.authorizer import access_by
+from stretto.web.api.cel.programs import CelError, evaluate
+from stretto.web.api.configured.attributes import WriteAttributes
+from stretto.web.api.state import ApiState
+
+Json = dict[str, Any]
+
+VARIABLES: Final = (
+    "authorizer", "namespaceObject", "object", "oldObject", "params", "request", "variables",
+)  # fmt: skip
+"""What an expression may read."""
+_READS: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
+_ABSENT: Final = re.compile(r"no such key: (\w+)")
+
+
+class WriteExpressions:
+    """Evaluates expressions about one write."""
+
+    def __init__(
+        self,
+        state: ApiState,
+        attributes: WriteAttributes,
+        params: Json | None = None,
+        variables: Iterable[Json] = (),
+    ) -> None:
+        """For a write.
+
+        Args:
+            state: the server, which knows rights.
+            attributes: the write.
+            params: the parameter of a policy.
+            variables: ``name`` and ``expression`` of further variables, which may read earlier
+                ones. Only those that an expression reads are evaluated.
+        """
+        self._state = state
+        self._user = attributes.admission.call.user
+        self._declared = {each["name"]: each["expression"] for each in variables}
+        self._known: Json = {}
+        self._failed: dict[str, str] = {}
+        kind = attributes.kind
+        request = attributes.request(kind, attributes.admission.resource.kind)
+        self._base: Json = {
+            "object": attributes.item,
+            "oldObject": attributes.old,
+            "request": request,
+            "params": params,
+            "namespaceObject": attributes.namespace_object,
+            "authorizer": {"requestResource": _checked(attributes)},
+        }
+
+    def value(self, text: str) -> Any:
+        """The value of an expression.
+
+        Raises:
+            CelError: its evaluation fails; the message has the expression.
+        """
+        try:
+            return self._evaluated(text)
+        except CelError as error:
+            raise CelError(f"expression '{text}' resulted in error: {error}") from error
+
+    def _evaluated(self, text: str) -> Any:
+        for name in _READS.findall(text):
+            self._settle(name)
+        data = {**self._base, "variables": self._known}
+        try:
+            with access_by(self._access):
+                return evaluate(text, data)
+        except CelError as error:
+            absent = _ABSENT.fullmatch(str(error))
+            if absent is not None and absent[1] in self._failed:
+                raise CelError(self._failed[absent[1]]) from error
+            raise
+
+    def _settle(self, name: str) -> None:
+        """Evaluate a variable, once; one that fails stays absent."""
+        if name in self._known or name in self._failed or name not in self._declared:
+            return
+        self._failed[name] = f'composited variable "{name}" reads itself'
+        try:
+            self._known[name] = self._evaluated(self._declared[name])
+            del self._failed[name]
+        except CelError as error:
+            self._failed[name] = f'composited variable "{name}" fails to evaluate: {error}'
+
+    def _access(self, check: Json, verb: str) -> tuple[bool, str]:
+        user = User(check["account"]) if "account" in check else self._user
+        words = ("group", "resource", "subresource", "namespace", "name", "path")
+        wanted = AccessRequest(verb, **{word: str(check.get(word, "")) for word in words})
+        found = access_of(self._state.storage, user, wanted)
+        return found.allowed, found.reason
+
+
+def _checked(attributes: WriteAttributes) -> Mapping[str, str]:
+    """The resource of a request as ``authorizer.requestResource`` checks it."""
+    kind = attributes.admission.resource.kind
+    return {
+        "group": kind.group,
+        "resource": kind.plural,
+        "subresource": attributes.admission.subresource,
+        "namespace": attributes.namespace,
+        "name": attributes.name,
+    }
+
+
+def unmet_condition(expressions: WriteExpressions, conditions: Iterable[Json]) -> tuple[bool, str]:
+    """Whether a match condition is false, and what failed if none is.
+
+    A false condition counts although others fail.
+    """
+    problems = []
+    for each in conditions:
+        try:
+            if expressions.value(each["expression"]) is not True:
+                return True, ""
+        except CelError as error:
+            problems.append(str(error))
+    joined = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return False, joined if problems else ""
