@@ -7,7 +7,7 @@ unchanged. Both forms carry one ``Declaration``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -21,8 +21,9 @@ from stretto.framework.model.status import SUCCESS, NodeStatuses, PluginStatus
 from stretto.state.classes.table import PodClass
 from stretto.state.classes.terms import SpreadConstraint
 from stretto.state.nodes.table import NodeFacts
+from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import ResourceColumns
-from stretto.state.rows.snapshot import Columns
+from stretto.state.rows.snapshot import Columns, DerivedColumns
 from stretto.state.work.units import Cure
 
 SlotArray = npt.NDArray[np.int64]
@@ -194,6 +195,17 @@ _DECLARED: Final = (
 # ---------------------------------------------------------------- by class and slot
 
 
+class DerivedRule(DerivedColumns, Protocol):
+    """A filter whose answer is a comparison of amounts in columns of its own.
+
+    A slot passes if every derived column has the amount that the class takes from it.
+    """
+
+    def amounts(self, pod: PodClass) -> Sequence[tuple[int, int]]:
+        """What a class takes: (column, amount in scan steps)."""
+        ...
+
+
 class Rule(Declaration, ABC):
     """What every rule of the default engine has. Subclass ``FilterRule``, ``ScoreRule`` or both."""
 
@@ -234,6 +246,10 @@ class FilterRule(Rule):
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where the pod may go."""
 
+    def derived(self, nodes: NodeFacts, ledger: Ledger) -> DerivedRule | None:
+        """The form for the kernels: columns that they compare and charge; else ``filter``."""
+        return None
+
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """Every reason with the slots it holds for; together they cover what ``filter`` refuses."""
         refused = ~self.filter(pod, view, slots)
@@ -243,6 +259,9 @@ class FilterRule(Rule):
 
 class ScoreRule(Rule):
     """Ranks the slots that a pod may use."""
+
+    #: Whether the compiled score reads the derived columns of the same rule as a filter.
+    SCORES_DERIVED: ClassVar[bool] = False
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
         """``signature`` of the score alone, for rules that also filter."""

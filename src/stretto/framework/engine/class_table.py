@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from stretto.api.types.effective_requests import HostPort
 from stretto.framework.compiled.tables import DEVICE_REQUESTS, REQUESTS, ClassTable, StaticTable
-from stretto.framework.contract.rule import View
+from stretto.framework.contract.rule import DerivedRule, View
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.nodes.eligibility import Eligibility
@@ -21,9 +21,15 @@ NO_EXTRA: Final = np.zeros((1, 0), np.int16)
 class ClassCompiler:
     """Keeps ``ClassTable`` and the port masks up to date with the classes of the cluster."""
 
-    def __init__(self, cluster: Cluster, eligibility: Eligibility[View]) -> None:
-        """Start without compiled classes."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        eligibility: Eligibility[View],
+        derived: DerivedRule | None = None,
+    ) -> None:
+        """Start without compiled classes; they also take amounts from ``derived`` columns."""
         self._cluster = cluster
+        self._derived = derived
         self._eligibility = eligibility
         #: int64[class]: serials of the compiled versions; 0 for none.
         self.serials: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -90,6 +96,8 @@ class ClassCompiler:
     def _compile(self, pod: PodClass) -> None:
         c, table = pod.id, self.table
         scaled = [*self._cluster.classes.scaled_requests(c), (PODS, 1)]
+        if self._derived is not None:
+            scaled += self._derived.amounts(pod)
         if len(scaled) > REQUESTS or len(pod.devices) > DEVICE_REQUESTS:
             scaled = [(PODS, NEVER)]  # more resources than the table's width: unschedulable
         table.requests[c] = len(scaled)

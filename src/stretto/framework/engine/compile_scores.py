@@ -22,6 +22,7 @@ from stretto.framework.compiled.tables import (
     ScoreTable,
 )
 from stretto.framework.contract.rule import Scope, ScoreRule
+from stretto.framework.engine.derived import DerivedFilter, compiled_form
 from stretto.state.rows.resources import CPU, MEMORY, ResourceColumns
 
 Weighed = tuple[CompiledScore, int]
@@ -29,7 +30,9 @@ Weighed = tuple[CompiledScore, int]
 
 
 def compile_scores(
-    rules: Sequence[tuple[ScoreRule, int]], resources: ResourceColumns
+    rules: Sequence[tuple[ScoreRule, int]],
+    resources: ResourceColumns,
+    derived: DerivedFilter | None = None,
 ) -> tuple[PairScore, ScoreTable]:
     """The tables of a profile's slot-local scores that have a compiled form.
 
@@ -38,7 +41,7 @@ def compile_scores(
     """
     weighed: list[Weighed] = []
     for rule, weight in rules:
-        score = rule.compiled(resources) if rule.SCOPE is Scope.SLOT else None
+        score = compiled_form(rule, resources, derived) if rule.SCOPE is Scope.SLOT else None
         if score is None or score == NOTHING or weight == 0:
             continue
         if len(score.columns) > SCORE_COLUMNS:

@@ -9,6 +9,7 @@ from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.framework.engine.class_table import ClassCompiler
 from stretto.framework.engine.compile_scores import compile_scores
 from stretto.framework.engine.cures import ClassCures
+from stretto.framework.engine.derived import derived_filter
 from stretto.framework.engine.python_rules import PythonRules
 from stretto.framework.engine.static_rows import StaticScoreRenewals, static_rows_of
 from stretto.framework.profile.profile import Profile
@@ -31,10 +32,15 @@ class CompiledProfile:
         self.eligibility = static_rows_of(profile, cluster)
         #: Static scores that depend on the images of nodes.
         self.renewals = StaticScoreRenewals(profile, cluster.nodes, self.eligibility)
+        #: The filter with columns of its own.
+        self.derived = derived_filter(profile, cluster)
+        columns = None if self.derived is None else self.derived.columns
         #: Class constants.
-        self.compiler = ClassCompiler(cluster, self.eligibility)
+        self.compiler = ClassCompiler(cluster, self.eligibility, columns)
         #: Compiled slot-local scores.
-        self.pair, self.scores = compile_scores(profile.slot_scores, cluster.ledger.resources)
+        self.pair, self.scores = compile_scores(
+            profile.slot_scores, cluster.ledger.resources, self.derived
+        )
         #: The typical workload against which fragmentation is measured.
         self.typical = profile.typical_pods(cluster.ledger.devices) or no_typical_pods()
         #: Increases when the typical pods are relearned: cached scores become invalid.
@@ -45,7 +51,7 @@ class CompiledProfile:
         self.learns = profile.learns
         self._learnt_from = 0
         #: Rules without a compiled form.
-        self.python_rules = PythonRules(profile, cluster)
+        self.python_rules = PythonRules(profile, cluster, self.derived)
         #: Inter-pod constraints, compiled.
         self.between = DomainTables(cluster, weights_of(profile.filters, profile.scores))
         cluster.domains.read_by_external_rules(wanted=self.python_rules.over_domains)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES, SLOT_SCORES
 from stretto.framework.contract.rule import FilterRule, Scope, ScoreRule, View
+from stretto.framework.engine.derived import DerivedFilter, compiled_form
 from stretto.framework.profile.guard import lock_arrays, unlock_arrays
 from stretto.framework.profile.profile import Profile
 from stretto.state.classes.table import PodClass
@@ -25,9 +26,15 @@ Scores = tuple[tuple[ScoreRule, int], ...]
 class PythonRules:
     """The rules of a profile that have only a Python form."""
 
-    def __init__(self, profile: Profile, cluster: Cluster) -> None:
-        """Find the rules with the scope SLOT, whose results are cached, and those over domains."""
-        filters = profile.python_filters
+    def __init__(
+        self, profile: Profile, cluster: Cluster, derived: DerivedFilter | None = None
+    ) -> None:
+        """Find the rules with the scope SLOT, whose results are cached, and those over domains.
+
+        The kernels apply ``derived`` themselves.
+        """
+        kernels_apply = None if derived is None else derived.rule
+        filters = [rule for rule in profile.python_filters if rule is not kernels_apply]
         self._filters = tuple(rule for rule in filters if rule.SCOPE is not Scope.DOMAIN)
         self._domain_filters = tuple(rule for rule in filters if rule.SCOPE is Scope.DOMAIN)
         self._domain_scores = tuple(
@@ -39,7 +46,7 @@ class PythonRules:
         self._scores = tuple(
             (rule, weight)
             for rule, weight in profile.slot_scores
-            if weight and rule.compiled(resources) is None
+            if weight and compiled_form(rule, resources, derived) is None
         )
         #: Whether some rule must be evaluated at every decision.
         self.over_domains = bool(self._domain_filters or self._domain_scores)

@@ -56,7 +56,8 @@ class Runtime:
         #: The tie rule, with the partition of the shard.
         self.ties = TieState(engine.profile, engine.cluster, rng)
         #: The snapshot.
-        self.columns = Columns(engine.cluster.ledger)
+        derived = None if engine.derived is None else engine.derived.columns
+        self.columns = Columns(engine.cluster.ledger, derived)
         #: The class cache and its kernels.
         self.scores = ClassScores(engine, self.columns, lambda: self.view, tier)
         self._only: Mask | None = None

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.errors import InputError
+from stretto.framework.compiled.amounts import ResourceAmount, amount_score
+from stretto.framework.compiled.tables import CompiledScore, ScoreCode
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.rule import (
     TOP_SCORE,
@@ -30,12 +32,24 @@ from stretto.framework.contract.rule import (
     View,
 )
 from stretto.state.classes.table import PodClass
-from stretto.state.rows.resources import CPU, MEMORY
+from stretto.state.nodes.table import NodeFacts
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.resources import CPU, MEMORY, NEVER, SCAN_LIMIT, ResourceColumns
+from stretto.state.rows.snapshot import DerivedAmounts
 from stretto.state.work.units import Cure
+
+IntAmounts = npt.NDArray[np.int64]
+"""Exact amounts by slot."""
 
 NAME: Final = "LoadAware"
 COLUMNS: Final[Mapping[str, int]] = {"cpu": CPU, "memory": MEMORY}
 """Measured resources."""
+MAY_USE: Final[Mapping[str, str]] = {name: f"stretto.dev/may-use-{name}" for name in COLUMNS}
+"""Names of the columns of what may still be used below the threshold."""
+LEFT: Final[Mapping[str, str]] = {name: f"stretto.dev/left-{name}" for name in COLUMNS}
+"""Names of the columns of what is expected to be left."""
+HUNDRED: Final = 100
+"""Derived amounts are in hundredths of a scan step, so that factors in percent are exact."""
 THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 """Default thresholds: percent of a node that may be in use."""
 FACTORS: Final[Mapping[str, int]] = {"cpu": 85, "memory": 70}
@@ -65,6 +79,7 @@ class LoadAwareRule(FilterRule, ScoreRule):
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.SLOT
+    SCORES_DERIVED: ClassVar[bool] = True
     CURES: ClassVar[Cure] = (
         Cure.POD_LEFT | Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.POD_CHANGED
     )
@@ -111,6 +126,16 @@ class LoadAwareRule(FilterRule, ScoreRule):
         requested = dict(pod.requests)
         return tuple(requested.get(column, 0) for column in COLUMNS.values())
 
+    def derived(self, nodes: NodeFacts, ledger: Ledger) -> "ExpectedUse | None":
+        """Columns of what may still be used, and of what is left, by resource.
+
+        ``None`` where the score may prefer a slot that the columns would refuse: with a threshold
+        of none or all of a resource, or with different measurements for filter and score.
+        """
+        bounded = all(1 <= self.thresholds.get(name, 0) < TOP_SCORE for name in self.weights)
+        same = self.filter_percentile == self.score_percentile
+        return ExpectedUse(self, nodes, ledger) if bounded and same else None
+
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where no threshold would be exceeded."""
         passes = np.ones(len(slots), np.bool_)
@@ -125,56 +150,151 @@ class LoadAwareRule(FilterRule, ScoreRule):
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: weighted mean of the expected free percentages; 0 without measurement."""
-        known, total = self._known(view, slots), np.zeros(len(slots), np.float64)
-        for name, weight in self.weights.items():
-            used = self._used(view, slots, self.score_percentile)
-            left = TOP_SCORE - self._percent(pod, view, slots, (name, used))
-            total += weight * left.clip(0, TOP_SCORE)
-        mean = (total / max(1, sum(self.weights.values()))).astype(np.int32)
-        return np.where(known, mean, 0).astype(np.int32)
+        known, resources = self.known(view.nodes, slots), view.columns.ledger.resources
+        left, amounts = self._spent(view, slots, self.score_percentile), []
+        for name in self.weights:
+            spent, real = left[name]
+            whole = np.where(known, (HUNDRED * real).clip(0, SCAN_LIMIT), 0).astype(np.int32)
+            free = (whole - spent).clip(-SCAN_LIMIT, SCAN_LIMIT).astype(np.int32)
+            with np.errstate(divide="ignore"):
+                percent = np.where(whole > 0, np.float32(100) / whole.astype(np.float32), 0)
+            taken = self.taken(pod, name, resources)
+            amounts.append(ResourceAmount(free, percent.astype(np.float32), taken))
+        return amount_score(self._mean((NEVER,) * len(amounts)), amounts)
+
+    def compiled(self, resources: ResourceColumns) -> CompiledScore:
+        """The mean over the columns of what is left, which ``derived`` has registered."""
+        return self._mean(tuple(resources.column(LEFT[name]) for name in self.weights))
+
+    def _mean(self, columns: tuple[int, ...]) -> CompiledScore:
+        """The weighted mean of what is left, of resources in these columns."""
+        weights = tuple(float(weight) for weight in self.weights.values())
+        return CompiledScore(ScoreCode.LEAST, columns, weights)
+
+    def taken(self, pod: PodClass, name: str, resources: ResourceColumns) -> int:
+        """What a pod is expected to use of a resource, in hundredths of a scan step."""
+        column = COLUMNS[name]
+        steps = resources.scaled_request(column, dict(pod.requests).get(column, 0))
+        return min(self.factors.get(name, HUNDRED) * steps, NEVER)
+
+    def known(self, nodes: NodeFacts, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where a recent measurement exists."""
+        return nodes.reports.fresh_on(slots, self.expiration)
+
+    def spent(
+        self, nodes: NodeFacts, ledger: Ledger, of: tuple[str, SlotArray, IntArray], percent: float
+    ) -> tuple[IntAmounts, IntAmounts]:
+        """Expected use of some slots without a further pod, and the real amounts.
+
+        Args:
+            nodes: has the reports.
+            ledger: has the real amounts.
+            of: resource, slots, and their free amounts in scan steps.
+            percent: the percentile that is the measurement; 0 for the last one.
+
+        Returns:
+            int64[k] in hundredths of a scan step, and int64[k] in scan steps.
+        """
+        name, slots, free = of
+        column = COLUMNS[name]
+        step, promised = ledger.resources.steps[column], ledger.alloc[slots, column]
+        taken = (promised // step).clip(0, SCAN_LIMIT) - free
+        since = (taken - nodes.reports.requested_on(slots)[:, column] // step).clip(0)
+        used = self._used(nodes, slots, percent)[:, column]
+        real = ledger.promises.real_on(column, slots, promised) // step
+        factor = self.factors.get(name, HUNDRED)
+        return HUNDRED * used // step + factor * since, np.maximum(real, 1)
+
+    def _spent(
+        self, view: View, slots: SlotArray, percent: float
+    ) -> dict[str, tuple[IntAmounts, IntAmounts]]:
+        free, ledger = view.columns.free, view.columns.ledger
+        return {
+            name: self.spent(view.nodes, ledger, (name, slots, free[column, slots]), percent)
+            for name, column in COLUMNS.items()
+        }
 
     def _refused(self, pod: PodClass, view: View, slots: SlotArray) -> dict[str, BoolArray]:
-        known, found = self._known(view, slots), {}
-        used = self._used(view, slots, self.filter_percentile)
+        known, found = self.known(view.nodes, slots), {}
+        use, resources = (
+            self._spent(view, slots, self.filter_percentile),
+            view.columns.ledger.resources,
+        )
         for name, threshold in self.thresholds.items():
             if threshold:
-                hot = self._percent(pod, view, slots, (name, used)).round() > threshold
+                spent, real = use[name]
+                hot = spent + self.taken(pod, name, resources) > most_spent(real, threshold)
                 found[HOT.format(name)] = hot & known
         if self.refuses_old:
             measured = view.nodes.reports.used_on(slots)[:, 0] >= 0
             found[EXPIRED] = measured & ~known
         return found
 
-    def _known(self, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where a recent measurement exists."""
-        return view.nodes.reports.fresh_on(slots, self.expiration)
-
-    def _used(self, view: View, slots: SlotArray, percent: float) -> npt.NDArray[np.int64]:
+    def _used(self, nodes: NodeFacts, slots: SlotArray, percent: float) -> IntAmounts:
         """int64[k, 2]: the last measurement, or a percentile of the recent ones."""
-        reports = view.nodes.reports
+        reports = nodes.reports
         used = reports.used_on(slots)
         if not percent:
             return used
-        found = reports.history.percentile(slots, percent, reports.newest_s - self.duration)
+        since = reports.measured_s[slots] - self.duration
+        found = reports.history.percentile(slots, percent, since)
         return np.where(found >= 0, found, used)
 
-    def _percent(
-        self,
-        pod: PodClass,
-        view: View,
-        slots: SlotArray,
-        of: tuple[str, npt.NDArray[np.int64]],
-    ) -> npt.NDArray[np.float64]:
-        """float64[k]: expected use in percent of the real amount; ``of``: resource and use."""
-        name, measured = of
-        ledger, reports, column = view.columns.ledger, view.nodes.reports, COLUMNS[name]
-        factor, requested = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
-        columns, step = view.columns, ledger.resources.steps[column]
-        taken = (columns.alloc[column, slots] - columns.free[column, slots]).astype(np.int64) * step
-        since = taken - reports.requested_on(slots)[:, column]
-        used = measured[:, column] + factor * (np.maximum(since, 0) + requested)
-        given = ledger.promises.real_on(column, slots, ledger.alloc[slots, column])
-        return np.asarray(100.0 * used / np.maximum(given, 1), np.float64)
+
+class ExpectedUse:
+    """The columns by which the kernels apply ``LoadAware``; see ``DerivedRule``."""
+
+    def __init__(self, rule: LoadAwareRule, nodes: NodeFacts, ledger: Ledger) -> None:
+        """Derive by the settings of a rule."""
+        self._rule, self._nodes, self._ledger = rule, nodes, ledger
+        self._limits = [(name, percent) for name, percent in rule.thresholds.items() if percent]
+        names = [MAY_USE[name] for name, _ in self._limits] + [LEFT[name] for name in rule.weights]
+        self._columns = np.array([ledger.resources.column(name) for name in names], np.int64)
+
+    @property
+    def columns(self) -> IntAmounts:
+        """int64[column]: what may be used by resource, then what is left by resource."""
+        return self._columns
+
+    def amounts(self, pod: PodClass) -> list[tuple[int, int]]:
+        """What a class is expected to use, of both columns of each resource."""
+        of = [name for name, _ in self._limits] + list(self._rule.weights)
+        taken = [self._rule.taken(pod, name, self._ledger.resources) for name in of]
+        return list(zip(self._columns.tolist(), taken, strict=True))
+
+    def phase(self, size: int) -> BoolArray:
+        """bool[slot]: whether the measurement is recent; it grows old without an event."""
+        return self._rule.known(self._nodes, np.arange(size))
+
+    def derive(self, slots: SlotArray, free: IntArray) -> DerivedAmounts:
+        """Amounts in hundredths of a scan step; a slot without a recent measurement has plenty."""
+        rule, known = self._rule, self._rule.known(self._nodes, slots)
+        blank = np.full(len(slots), SCAN_LIMIT, np.int64)
+        if rule.refuses_old:
+            blank[self._nodes.reports.used_on(slots)[:, 0] >= 0] = -1
+        use = {
+            name: rule.spent(
+                self._nodes, self._ledger, (name, slots, free[column]), rule.filter_percentile
+            )
+            for name, column in COLUMNS.items()
+        }
+        rows, wholes = [], []
+        for name, threshold in self._limits:
+            spent, real = use[name]
+            rows.append(np.where(known, most_spent(real, threshold) - spent, blank))
+            wholes.append(np.zeros(len(slots), np.int64))
+        for name in rule.weights:
+            spent, real = use[name]
+            whole = np.where(known, (HUNDRED * real).clip(0, SCAN_LIMIT), 0)
+            rows.append(np.where(known, whole - spent, SCAN_LIMIT))
+            wholes.append(whole)
+        left = np.array(rows, np.int64).clip(-SCAN_LIMIT, SCAN_LIMIT)
+        return DerivedAmounts(left.astype(np.int32), np.array(wholes, np.int32))
+
+
+def most_spent(real: IntAmounts, threshold: int) -> IntAmounts:
+    """int64[k]: the largest use, in hundredths, whose rounded percentage is within a threshold."""
+    return ((2 * threshold + 1) * real - 1) // 2
 
 
 def _percents(given: Mapping[str, Any], key: str, usual: Mapping[str, int]) -> dict[str, int]:

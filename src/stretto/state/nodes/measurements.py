@@ -47,13 +47,17 @@ class NodeUseHistory:
         self.count[slot] = 0
 
     def percentile(
-        self, slots: npt.NDArray[np.int64], percent: float, since_s: float
+        self,
+        slots: npt.NDArray[np.int64],
+        percent: float,
+        since_s: float | npt.NDArray[np.float64],
     ) -> npt.NDArray[np.int64]:
         """int64[k, 2]: the use that so many percent of the measurements since a time do not exceed.
 
-        -1 where there is no measurement.
+        ``since_s`` is one time, or float64[k]. -1 where there is no measurement.
         """
-        recent = (self.at_s[slots] >= since_s) & (self.used[slots, :, 0] >= 0)
+        since = np.broadcast_to(np.asarray(since_s, np.float64), (len(slots),))
+        recent = (self.at_s[slots] >= since[:, None]) & (self.used[slots, :, 0] >= 0)
         used = np.sort(np.where(recent[:, :, None], self.used[slots], -1), axis=1)
         count = recent.sum(axis=1)
         rank = np.ceil(percent / 100 * count).astype(np.int64).clip(1) - 1

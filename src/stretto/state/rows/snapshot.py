@@ -6,7 +6,7 @@ real differences are written to the copy's own log, which the class cache replay
 its own placements here at once, so the echo from the ledger changes nothing.
 """
 
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,44 @@ OWN_LOG: Final = 1 << 17
 """Entries of the copy's own log; the older half is dropped when it is full."""
 
 
+class DerivedAmounts(NamedTuple):
+    """Amounts of some slots that a rule derives; one row per derived column."""
+
+    #: int32[column, k]: free amounts.
+    free: npt.NDArray[np.int32]
+    #: int32[column, k]: whole amounts, of which shares are parts; 0 for no share.
+    whole: npt.NDArray[np.int32]
+
+
+class DerivedColumns(Protocol):
+    """Columns that a rule derives from the ledger and from measurements.
+
+    A snapshot reads them like resources: claims of its shard lower their free amounts at once, and
+    the next ``sync`` derives them again.
+    """
+
+    @property
+    def columns(self) -> npt.NDArray[np.int64]:
+        """int64[column]: their numbers; no node offers these resources."""
+        ...
+
+    def phase(self, size: int) -> npt.NDArray[np.bool_]:
+        """bool[slot]: a slot must be derived again when this changes without the ledger."""
+        ...
+
+    def derive(self, slots: npt.NDArray[np.int64], free: npt.NDArray[np.int32]) -> DerivedAmounts:
+        """The amounts of some slots; ``free`` is int32[resource, k] of the same slots."""
+        ...
+
+
 class Columns:
     """One snapshot of the ledger, brought up to date by ``sync``."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        """An empty snapshot; the first ``sync`` fills it."""
+    def __init__(self, ledger: Ledger, derived: DerivedColumns | None = None) -> None:
+        """An empty snapshot; the first ``sync`` fills it, with the columns of a rule if given."""
         self._ledger = ledger
+        self._derived = derived
+        self._phase: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         #: int32[resource, slot]: free amount in scan steps; may be negative.
         self.free: npt.NDArray[np.int32] = np.zeros((4, 0), np.int32)
         #: int32[resource, slot]: allocatable amount in scan steps.
@@ -80,12 +112,23 @@ class Columns:
         fresh = self._fit_shape()
         changed = None if fresh or self._position < 0 else ledger.changes_since(self._position)
         self._position = ledger.head
+        if self._derived is not None:
+            changed = self._with_phase(changed)
         if changed is None:
             self._copy(np.arange(self.size, dtype=np.int64), everything=True)
         elif len(changed):
             slots = distinct(changed).astype(np.int64)
             self._copy(slots, everything=len(slots) * 4 > self.size)
         return fresh
+
+    def _with_phase(self, changed: npt.NDArray[np.int32] | None) -> npt.NDArray[np.int32] | None:
+        """Changed slots with those whose derived columns change for another reason."""
+        assert self._derived is not None
+        before, self._phase = self._phase, self._derived.phase(self.size)
+        if changed is None or len(before) != self.size:
+            return None
+        turned = np.flatnonzero(before != self._phase).astype(np.int32)
+        return np.concatenate([changed, turned]) if len(turned) else changed
 
     def has_log_capacity(self, entries: int) -> None:
         """Make sure that so many entries can be appended; drops the oldest if needed."""
@@ -150,6 +193,7 @@ class Columns:
         used = ledger.used.take(slots, axis=0)[:, : len(self.free)]
         free = ((alloc - used) // steps).clip(-SCAN_LIMIT, SCAN_LIMIT)
         new_free = np.ascontiguousarray(free.T, dtype=np.int32)
+        whole = self._derive(slots, new_free)
         renewed = self._static[slots] != ledger.static_version[slots]
         renewed |= self.generation[slots] != ledger.slots.generation[slots]
         self.version[slots] = ledger.version[slots]
@@ -162,8 +206,10 @@ class Columns:
             with_devices = np.flatnonzero(ledger.devices.ever[slots])
             if len(with_devices):
                 different[with_devices] |= self._devices_differ(slots[with_devices])
+            if self._derived is not None:
+                different |= (self.alloc[self._derived.columns][:, slots] != whole).any(axis=0)
             slots, new_free = slots[different], new_free[:, different]
-            alloc, renewed = alloc[different], renewed[different]
+            alloc, renewed, whole = alloc[different], renewed[different], whole[:, different]
         if len(slots) == 0:
             return
         self.free[:, slots] = new_free
@@ -174,8 +220,20 @@ class Columns:
             self.census[with_devices] = ledger.devices.census[with_devices]
         if renewed.any():
             self._renew(slots[renewed], alloc[renewed] // steps)
+        if self._derived is not None:
+            self._set_whole(self._derived.columns[:, None], slots, whole)
         if not everything:
             self.append(slots)
+
+    def _derive(
+        self, slots: npt.NDArray[np.int64], free: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int32]:
+        """Derive columns of ``free`` in place; int32[derived column, k]: their whole amounts."""
+        if self._derived is None:
+            return np.zeros((0, len(slots)), np.int32)
+        found = self._derived.derive(slots, free)
+        free[self._derived.columns] = found.free
+        return found.whole
 
     def _devices_differ(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """bool[k]: slots whose device usage differs from the ledger."""
@@ -187,14 +245,23 @@ class Columns:
     def _renew(self, slots: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
         """Copy what depends on the node alone; ``steps``: allocatable in scan steps."""
         ledger = self._ledger
-        new_alloc = steps.clip(0, SCAN_LIMIT).astype(np.int32).T
-        self.alloc[:, slots] = new_alloc
-        with np.errstate(divide="ignore"):
-            self.percent[:, slots] = np.where(
-                new_alloc > 0, np.float32(100) / new_alloc.astype(np.float32), np.float32(0)
-            )
+        every = np.arange(len(self.alloc))[:, None]
+        self._set_whole(every, slots, steps.clip(0, SCAN_LIMIT).astype(np.int32).T)
         self.live[slots] = ledger.slots.live[slots]
         self.generation[slots] = ledger.slots.generation[slots]
         self.device_kind[slots] = ledger.devices.kind[slots]
         self.device_model[slots] = ledger.devices.model[slots]
         self._static[slots] = ledger.static_version[slots]
+
+    def _set_whole(
+        self,
+        columns: npt.NDArray[np.int64],
+        slots: npt.NDArray[np.int64],
+        whole: npt.NDArray[np.int32],
+    ) -> None:
+        """Set whole amounts, and the share of one step; ``columns`` is int64[column, 1]."""
+        self.alloc[columns, slots] = whole
+        with np.errstate(divide="ignore"):
+            self.percent[columns, slots] = np.where(
+                whole > 0, np.float32(100) / whole.astype(np.float32), np.float32(0)
+            )
