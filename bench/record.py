@@ -107,7 +107,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
             "-",
         ]
         for key, value in options.items():
-            words += [f"--{key}", str(value).format(scratch=scratch)]
+            given = [] if value is True else [str(value).format(scratch=scratch)]
+            words += [f"--{key}", *given]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 

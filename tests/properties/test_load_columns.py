@@ -33,10 +33,14 @@ moves = st.lists(
 )
 
 
-def with_load(args: dict[str, Any], *, filters: bool = True) -> Any:
-    """A profile with LoadAware as a score, and as a filter."""
+BY_REQUESTS = [{"name": "NodeResourcesFit"}, {"name": "NodeResourcesBalancedAllocation"}]
+
+
+def with_load(args: dict[str, Any], *, filters: bool = True, alone: bool = False) -> Any:
+    """A profile with LoadAware as score and filter; ``alone`` has no scores by requests."""
     enabled = {"enabled": [{"name": "LoadAware"}]}
-    plugins = {"score": enabled, **({"filter": enabled} if filters else {})}
+    score = {**enabled, "disabled": BY_REQUESTS} if alone else enabled
+    plugins = {"score": score, **({"filter": enabled} if filters else {})}
     config = [{"name": "LoadAware", "args": args}]
     return {"profiles": [{"plugins": plugins, "pluginConfig": config}]}
 
@@ -44,8 +48,8 @@ def with_load(args: dict[str, Any], *, filters: bool = True) -> Any:
 class LoadStage(Stage):
     """A stage whose nodes report their use; each report is a minute later."""
 
-    def __init__(self, args: dict[str, Any], tier: str) -> None:
-        super().__init__(with_load(args), tier)
+    def __init__(self, args: dict[str, Any], tier: str, *, alone: bool = False) -> None:
+        super().__init__(with_load(args, alone=alone), tier)
         self.minutes = 0
 
     def play(self, move: str, which: int, form: int) -> None:
@@ -62,12 +66,13 @@ class LoadStage(Stage):
         apply_reports(self.cluster, [WatchEvent(MODIFIED, record)])
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("args", ARGS)
-def test_a_kept_row_is_what_the_rule_says(args: dict[str, Any], tier: str) -> None:
-    @settings(max_examples=15)
+def test_a_kept_row_is_what_the_rule_says(args: dict[str, Any], tier: str, alone: bool) -> None:
+    @settings(max_examples=10)
     @given(moves)
     def holds(script: list[tuple[str, int, int]]) -> None:
-        stage = LoadStage(args, tier)
+        stage = LoadStage(args, tier, alone=alone)
         for move in script:
             stage.play(*move)
             assert stage.wrong() == []
@@ -75,9 +80,10 @@ def test_a_kept_row_is_what_the_rule_says(args: dict[str, Any], tier: str) -> No
     holds()
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("tier", TIERS)
-def test_claims_of_a_batch_count_at_once(tier: str) -> None:
-    stage = LoadStage({}, tier)
+def test_claims_of_a_batch_count_at_once(tier: str, alone: bool) -> None:
+    stage = LoadStage({}, tier, alone=alone)
     for number in range(len(NODES)):
         stage.report(number, 1)
     for form in (0, 1, 0, 1):
@@ -132,3 +138,10 @@ def test_the_kernels_apply_the_rule_without_a_call() -> None:
     stage = LoadStage({}, "numpy")
     assert stage.engine.derived is not None
     assert not stage.engine.python_rules.exists
+
+
+def test_a_profile_that_scores_by_load_alone_is_scored_in_one_pass() -> None:
+    assert LoadStage({}, "numpy", alone=True).engine.is_plain
+    assert not LoadStage({}, "numpy").engine.is_plain
+    uneven = {"resources": [{"name": "cpu", "weight": 2}, {"name": "memory", "weight": 1}]}
+    assert not LoadStage(uneven, "numpy", alone=True).engine.is_plain

@@ -22,6 +22,7 @@ from stretto.inputs.scenario.workloads import poisson_times
 from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import Plane
 from stretto_lab.bench.decoding import decoding_rate
+from stretto_lab.bench.measured import PROFILE
 from stretto_lab.bench.objects import SUBMIT, BenchObjects, number_of
 from stretto_lab.bench.options import EngineBenchOptions
 from stretto_lab.bench.python_rules import profile_with_rule
@@ -91,7 +92,8 @@ class _Bench:
         self.clock = WallClock()
         self.rng = Rng(seed)
         started = self.clock.monotonic()
-        profile = profile_with_rule(load_profile(options.profile), options.python_rule)
+        named = {"profiles": [PROFILE]} if options.measured else options.profile
+        profile = profile_with_rule(load_profile(named), options.python_rule)
         self.objects = BenchObjects(options, self.clock, self.rng)
         config = PlaneConfig(
             profile=profile,

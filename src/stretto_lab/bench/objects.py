@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from stretto.api.types.heads import decode_pod_head
-from stretto.api.wire.kinds import NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.inputs.objects.objects import node_body
@@ -14,6 +16,7 @@ from stretto.sim.options import MEMORY, open_store
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Deletion, Record, WriteOutcome
+from stretto_lab.bench import measured
 from stretto_lab.bench.options import EngineBenchOptions
 
 SUBMIT: Final = 1024
@@ -48,9 +51,14 @@ class BenchObjects:
         self.store = _open(options.store, clock, rng.child("store"))
         #: The nodes.
         self.nodes = synthetic_nodes(options.nodes, rng.child("fleet"), zones=options.zones)
-        self.store.create(NODE, [node_body(node) for node in self.nodes])
+        labels = measured.LABELS if options.measured else {}
+        made = [msgspec.structs.replace(n, labels={**n.labels, **labels}) for n in self.nodes]
+        self.store.create(NODE, [node_body(node) for node in made])
         if options.running:
             self._load_running()
+        if options.measured:
+            reports = measured.use_reports(self.nodes, clock, rng.child("use"))
+            self.store.create(CUSTOM_NODE_RESOURCE, reports)
 
     def submit(self, bodies: Sequence[bytes]) -> None:
         """Create pods, and the PodGroups that begin with one of them.

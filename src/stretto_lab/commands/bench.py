@@ -112,6 +112,11 @@ bench = click.Group(
     metavar="filter|score|domain",
     help="Add a rule that has only a Python form: a filter or a score per slot, or over domains.",
 )
+@click.option(
+    "--measured",
+    is_flag=True,
+    help="Nodes report their use and promise CPU twice; LoadAware filters and scores.",
+)
 def engine(common: CommandContext, opts: EngineBenchOptions) -> None:
     """Measure scheduling throughput, from JSON to bind."""
     import msgspec

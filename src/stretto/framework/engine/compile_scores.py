@@ -7,7 +7,9 @@ All others are stored in ``ScoreTable``, in the order of the profile. Rules with
 are not handled here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import frexp
+from typing import Final
 
 import numpy as np
 
@@ -25,6 +27,12 @@ from stretto.framework.contract.rule import Scope, ScoreRule
 from stretto.framework.engine.derived import DerivedFilter, compiled_form
 from stretto.state.rows.resources import CPU, MEMORY, ResourceColumns
 
+PAIR: Final = 2
+"""Columns of a pair."""
+HALF: Final = 0.5
+"""The mantissa of a power of two."""
+_LINEAR: Final = (ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED)
+"""Scores that a pair can hold."""
 Weighed = tuple[CompiledScore, int]
 """A compiled score and its weight in the profile."""
 
@@ -49,19 +57,22 @@ def compile_scores(
         if len(score.shape) > SHAPE_POINTS:
             raise InputError(rule.NAME, len(score.shape), f"at most {SHAPE_POINTS} shape points")
         weighed.append((score, weight))
-    fused = _fusable(weighed)
+    columns = () if derived is None else derived.columns.columns.tolist()
+    fused = _fusable(weighed, columns)
     rest = [each for each in weighed if each not in fused]
     return _pair(fused, idle=bool(rest)), _table(rest)
 
 
-def _fusable(weighed: Sequence[Weighed]) -> list[Weighed]:
-    """Scores over CPU and memory alone that have the same column weights where these matter."""
+def _fusable(weighed: Sequence[Weighed], derived: Collection[int]) -> list[Weighed]:
+    """Scores over CPU and memory alone that have the same column weights where these matter.
+
+    Where there are none, the mean of two derived columns: a node has both or none of them, so that
+    a pair gives the bits of the mean over any columns if the sum of the weights is a power of two.
+    """
     found: list[Weighed] = []
     column_weights: tuple[float, ...] | None = None
     for score, weight in weighed:
-        if score.code not in (ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED):
-            continue
-        if sorted(score.columns) != [CPU, MEMORY]:
+        if score.code not in _LINEAR or sorted(score.columns) != [CPU, MEMORY]:
             continue
         if score.code is not ScoreCode.BALANCED:
             mine = _in_order(score)
@@ -69,7 +80,17 @@ def _fusable(weighed: Sequence[Weighed]) -> list[Weighed]:
                 continue
             column_weights = mine
         found.append((score, weight))
-    return found
+    return found or [each for each in weighed if _is_derived_pair(each[0], derived)][:1]
+
+
+def _is_derived_pair(score: CompiledScore, derived: Collection[int]) -> bool:
+    """Whether a score is the mean of two derived columns, with weights that a pair can have."""
+    return (
+        score.code is ScoreCode.LEAST
+        and len(score.columns) == PAIR
+        and set(score.columns) <= set(derived)
+        and frexp(sum(score.column_weights))[0] == HALF
+    )
 
 
 def _in_order(score: CompiledScore) -> tuple[float, ...]:
@@ -84,15 +105,16 @@ def _pair(fused: Sequence[Weighed], *, idle: bool) -> PairScore:
     Without any score they stay enabled with weights of zero: the kernel then builds rows in one
     pass.
     """
-    weight = dict.fromkeys((ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED), 0)
+    weight = dict.fromkeys(_LINEAR, 0)
     first, second = (0.0, 0.0) if idle and not fused else (1.0, 1.0)
+    columns = sorted(fused[0][0].columns) if fused else [CPU, MEMORY]
     for score, w in fused:
         weight[score.code] += w
         if score.code is not ScoreCode.BALANCED:
             first, second = _in_order(score)
     return PairScore(
-        first=np.int32(CPU),
-        second=np.int32(MEMORY),
+        first=np.int32(columns[0]),
+        second=np.int32(columns[1]),
         first_weight=np.float32(first),
         second_weight=np.float32(second),
         least=np.int32(weight[ScoreCode.LEAST]),

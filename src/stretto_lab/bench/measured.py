@@ -1,0 +1,52 @@
+"""Measured nodes of the engine bench: overcommitted, and placed on by their load."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from stretto.base.clock import Clock, timestamp
+from stretto.base.rng import Rng
+from stretto.framework.profile.capacity.overcommit import POOL_LABEL
+from stretto.inputs.neutral.fleet import FleetNode
+
+POOL: Final = "bench"
+"""The node pool of all nodes."""
+LABELS: Final = {POOL_LABEL: POOL}
+"""Labels of a node in it."""
+LEAST_USE, MOST_USE = 10, 55
+"""Percent of the CPU and the memory of a node that are in use; drawn for each node."""
+FRESH_S: Final = 86_400
+"""Seconds for which a report counts: longer than any bench."""
+PROFILE: Final[dict[str, Any]] = {
+    "schedulerName": "stretto",
+    "plugins": {
+        "filter": {"enabled": [{"name": "LoadAware"}]},
+        "score": {
+            "disabled": [
+                {"name": "NodeResourcesFit"},
+                {"name": "NodeResourcesBalancedAllocation"},
+            ],
+            "enabled": [{"name": "LoadAware"}],
+        },
+    },
+    "pluginConfig": [{"name": "LoadAware", "args": {"nodeMetricExpirationSeconds": FRESH_S}}],
+    "stretto": {
+        "overcommit": {"pools": {POOL: {"caps": {"cpu": 2}}}, "expirationSeconds": FRESH_S},
+    },
+}
+"""The default profile with LoadAware instead of the scores by requests, and CPU promised twice."""
+
+
+def use_reports(nodes: Sequence[FleetNode], clock: Clock, rng: Rng) -> list[bytes]:
+    """One report of each node, as its agent writes it."""
+    return [_report(node, clock.now(), rng.randint(LEAST_USE, MOST_USE)) for node in nodes]
+
+
+def _report(node: FleetNode, now: float, percent: int) -> bytes:
+    use = {
+        "cpu": f"{node.cpu_milli * percent // 100}m",
+        "memory": f"{node.memory_mib * percent // 100}Mi",
+    }
+    metric = {"updateTime": timestamp(now), "nodeMetric": {"genericUsage": use}}
+    body = {"metadata": {"name": node.name}, "status": {"nodeMetricStatus": metric}}
+    return json.dumps(body).encode()
