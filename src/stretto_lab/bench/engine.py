@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.base import collector
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
@@ -22,7 +23,7 @@ from stretto.inputs.scenario.workloads import poisson_times
 from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import Plane
 from stretto_lab.bench.decoding import decoding_rate
-from stretto_lab.bench.measured import PROFILE
+from stretto_lab.bench.measured import LABELS, PROFILE, use_reports
 from stretto_lab.bench.objects import SUBMIT, BenchObjects, number_of
 from stretto_lab.bench.options import EngineBenchOptions
 from stretto_lab.bench.python_rules import profile_with_rule
@@ -94,7 +95,12 @@ class _Bench:
         started = self.clock.monotonic()
         named = {"profiles": [PROFILE]} if options.measured else options.profile
         profile = profile_with_rule(load_profile(named), options.python_rule)
-        self.objects = BenchObjects(options, self.clock, self.rng)
+        self.objects = BenchObjects(
+            options, self.clock, self.rng, LABELS if options.measured else {}
+        )
+        if options.measured:
+            reports = use_reports(self.objects.nodes, self.clock, self.rng.child("use"))
+            self.objects.store.create(CUSTOM_NODE_RESOURCE, reports)
         config = PlaneConfig(
             profile=profile,
             shards=options.shards,

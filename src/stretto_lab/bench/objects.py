@@ -1,12 +1,12 @@
 """Objects of the benches: a store with nodes and running pods, and bodies of pods to place."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from stretto.api.types.heads import decode_pod_head
-from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.inputs.objects.objects import node_body
@@ -16,7 +16,6 @@ from stretto.sim.options import MEMORY, open_store
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Deletion, Record, WriteOutcome
-from stretto_lab.bench import measured
 from stretto_lab.bench.options import EngineBenchOptions
 
 SUBMIT: Final = 1024
@@ -34,8 +33,10 @@ UNSCHEDULABLE: Final = (
 class BenchObjects:
     """A store with nodes and running pods, and a source of pods."""
 
-    def __init__(self, options: EngineBenchOptions, clock: Clock, rng: Rng) -> None:
-        """Create the nodes and the running pods."""
+    def __init__(
+        self, options: EngineBenchOptions, clock: Clock, rng: Rng, labels: Mapping[str, str]
+    ) -> None:
+        """Create the nodes, which get ``labels`` too, and the running pods."""
         self._options = options
         spec = TemplateSpec(
             classes=options.classes,
@@ -51,14 +52,10 @@ class BenchObjects:
         self.store = _open(options.store, clock, rng.child("store"))
         #: The nodes.
         self.nodes = synthetic_nodes(options.nodes, rng.child("fleet"), zones=options.zones)
-        labels = measured.LABELS if options.measured else {}
         made = [msgspec.structs.replace(n, labels={**n.labels, **labels}) for n in self.nodes]
         self.store.create(NODE, [node_body(node) for node in made])
         if options.running:
             self._load_running()
-        if options.measured:
-            reports = measured.use_reports(self.nodes, clock, rng.child("use"))
-            self.store.create(CUSTOM_NODE_RESOURCE, reports)
 
     def submit(self, bodies: Sequence[bytes]) -> None:
         """Create pods, and the PodGroups that begin with one of them.
