@@ -93,7 +93,7 @@ class AblationScene:
             zones=ZONES,
         )
         #: The store, its nodes and the source of pods.
-        self.objects = BenchObjects(options, self.clock, Rng(ablation.seed))
+        self.objects = BenchObjects(options, self.clock, Rng(ablation.seed), {})
         config = PlaneConfig(profile=load_profile("default"), seed=ablation.seed, shards=shards)
         #: The scheduler.
         self.plane = Plane(config, self.objects.store, self.clock)
