@@ -1,13 +1,16 @@
 """A master of frameworks over an API server: it offers the nodes of the cluster while it leads.
 
-Scheduler and master run in one thread over one ledger. A new leader reads the stored state of the
-master and lists every kind before it decides. Until then, and while another process leads, requests
-are answered with 307 and the address of the leader, or with 503 if there is none. A term ends with
-the lease: its streams are closed, and frameworks subscribe to the next leader.
+Scheduler and master share one ledger: the scheduler steps in a thread of its own, requests run on
+the event loop, and each takes the turn first. Neither waits for the API server while it has the
+turn, so a silent server stops neither heartbeats nor answers. A new leader reads the stored state
+of the master and lists every kind before it decides. Until then, and while another process leads,
+requests are answered with 307 and the address of the leader, or with 503 if there is none. A term
+ends with the lease: its streams are closed, and frameworks subscribe to the next leader.
 """
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import Final
 
@@ -19,11 +22,12 @@ from stretto.base.rng import Rng
 from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log
 from stretto.daemons.retrying_store import RetryingStore, StoppedError
+from stretto.daemons.turn import Turn, TurnStore
 from stretto.offers.allocator.build import make_allocator
 from stretto.offers.allocator.subjects.settings import AllocatorSettings
 from stretto.offers.master.core.settings import MasterSettings
 from stretto.offers.master.master import Master
-from stretto.offers.master.server.host import MasterHost
+from stretto.offers.master.server.host import HostThreads, MasterHost
 from stretto.offers.master.server.serve import ServerSettings, application, serve_application
 from stretto.offers.master.server.standby import StandbyApp
 from stretto.offers.master.state.outbox import AgentMessage
@@ -36,6 +40,7 @@ from stretto.plane.config import PlaneConfig
 from stretto.plane.offers import OfferingPlane
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.lease import LeaderElector
+from stretto.stores.store import Store
 
 LONGEST_SLEEP: Final = 0.5
 """Longest wait in seconds without a look at the lease."""
@@ -62,16 +67,44 @@ class ClusterMasterConfig(msgspec.Struct, frozen=True):
     name: str = "stretto-master"
 
 
+class TermThreads(msgspec.Struct, frozen=True):
+    """The threads of one term, beside the event loop."""
+
+    #: The right to change the state.
+    turn: Turn
+    #: Runs the steps of the scheduler.
+    stepper: ThreadPoolExecutor
+    #: Writes the state of the master.
+    writer: ThreadPoolExecutor
+    #: Called when a message to a node waits for the next step.
+    wake: Callable[[], None]
+
+    @classmethod
+    def start(cls, wake: Callable[[], None]) -> "TermThreads":
+        """Threads that are idle."""
+        return cls(
+            Turn(),
+            ThreadPoolExecutor(1, thread_name_prefix="stretto-step"),
+            ThreadPoolExecutor(1, thread_name_prefix="stretto-state"),
+            wake,
+        )
+
+    def stop(self) -> None:
+        """Wait for the end of what runs."""
+        self.stepper.shutdown(cancel_futures=True)
+        self.writer.shutdown(cancel_futures=True)
+
+
 class MasterTerm:
     """One term of leadership: a master, a scheduler and the ledger that they share."""
 
     def __init__(
         self,
         config: ClusterMasterConfig,
-        store: RetryingStore,
+        store: Store,
         clock: Clock,
         rng: Rng,
-        wake: Callable[[], None],
+        threads: TermThreads,
     ) -> None:
         """Read the stored state and build the plane.
 
@@ -80,7 +113,7 @@ class MasterTerm:
             store: the cluster.
             clock: all times.
             rng: ids.
-            wake: called when a message to a node waits for the next step.
+            threads: step the scheduler and write the state.
         """
         stored = MasterObjects(store, config.pods.namespace, config.name)
         known = stored.identity()
@@ -96,11 +129,15 @@ class MasterTerm:
         master = Master(settings, make_allocator(rng, allocation), clock, rng)
         recover(master.state, stored)
         #: Scheduler and nodes.
-        self.pool = OfferingPlane(config.plane, store, clock, master.state, config.pods)
-        local = _WakingNodes(self.pool.nodes, wake)
+        beside = TurnStore(store, threads.turn)
+        self.pool = OfferingPlane(config.plane, beside, clock, master.state, config.pods)
+        self._turn = threads.turn
         journal = MasterJournal(stored, master.state)
+        hosting = HostThreads(threads.turn, threads.writer)
         #: The master.
-        self.host = MasterHost(master, clock, journal, local)
+        self.host = MasterHost(
+            master, clock, journal, _WakingNodes(self.pool.nodes, threads.wake), hosting
+        )
         #: Serves requests.
         self.app = application(self.host, config.server, clock)
 
@@ -110,11 +147,9 @@ class MasterTerm:
         return self.pool.plane.pump.synced
 
     def step(self) -> bool:
-        """Step scheduler and master; whether anything moved."""
-        moved = self.pool.plane.step()
-        if self.is_synced:
-            self.host.flush()
-        return moved
+        """Step the scheduler, on any thread; whether anything moved."""
+        with self._turn:
+            return self.pool.plane.step()
 
     def close(self) -> None:
         """End all streams and watches."""
@@ -229,14 +264,21 @@ class MasterDaemon:
         self._store.prepare()
         steady = RetryingStore(self._store, self._clock, self._check, self._log.trouble)
         self._terms += 1
-        term = MasterTerm(self._config, steady, self._clock, self._rng.child(self._terms), wake)
+        rng = self._rng.child(self._terms)
+        threads, loop = TermThreads.start(wake), asyncio.get_running_loop()
+        term: MasterTerm | None = None
         timers: asyncio.Task[None] | None = None
         try:
+            term = await loop.run_in_executor(
+                threads.stepper, MasterTerm, self._config, steady, self._clock, rng, threads
+            )
             while True:
                 self._check()
-                moved = term.step()
+                moved = await loop.run_in_executor(threads.stepper, term.step)
+                if term.is_synced:
+                    term.host.step()
                 if timers is None and term.is_synced:
-                    timers = asyncio.get_running_loop().create_task(term.host.run_timers())
+                    timers = loop.create_task(term.host.run_timers())
                     standby.lead(term.app)
                     nodes = len(term.pool.plane.cluster.nodes.by_name)
                     self._log.info("offering", nodes=nodes)
@@ -250,7 +292,9 @@ class MasterDaemon:
                 with suppress(asyncio.CancelledError, StrettoError):
                     await timers
             self._store.abandon()
-            term.close()
+            await asyncio.to_thread(threads.stop)
+            if term is not None:
+                term.close()
 
     async def _rest(self, term: MasterTerm, news: asyncio.Event, *, moved: bool) -> None:
         """Let requests run; without work, until there is some."""

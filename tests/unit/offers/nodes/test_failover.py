@@ -4,6 +4,7 @@ import pytest
 
 from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD
 from stretto.base.errors import ConflictError
+from stretto.offers.master.storage.contract import MasterJournal
 from stretto.offers.master.storage.objects import MasterObjects
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import make_pod
@@ -112,4 +113,4 @@ def test_a_master_that_was_replaced_conflicts() -> None:
     bench.call(framework, "SUPPRESS")
     bench.master.state.changed(*bench.master.state.frameworks)
     with pytest.raises(ConflictError):
-        stale.save(bench.master.state)
+        MasterJournal(stale, bench.master.state).save()

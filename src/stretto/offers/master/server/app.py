@@ -65,7 +65,7 @@ class MasterApp:
         message = _AGENT.match(path)
         if message is not None:
             return self._from_agent(request, message.group(1), body)
-        answer = self._host.answer(
+        answer = await self._host.answer(
             MasterRequest(
                 request.method,
                 path,

@@ -1,26 +1,34 @@
 """A running master: the state machine with its clock, streams and links to agents."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, NamedTuple, Protocol
 
 from stretto.base.clock import Clock
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.master import Master
+from stretto.offers.master.server.durable import DurableSteps, StateJournal
 from stretto.offers.master.server.links import AgentLinks
 from stretto.offers.master.server.streams import RecordQueue
-from stretto.offers.master.state.outbox import AgentMessage, ClientStream, StreamEvent
+from stretto.offers.master.state.outbox import AgentMessage, ClientStream, Effect, StreamEvent
 from stretto.offers.master.wire import event_record
 from stretto.offers.messages import text
 from stretto.offers.messages.schema import Message
 
 
-class StateJournal(Protocol):
-    """Where the state of a master survives its process."""
+class HostThreads(NamedTuple):
+    """Threads beside the event loop of a master."""
 
-    def save(self) -> None:
-        """Store what has changed; it is durable on return."""
-        ...
+    #: The right to change the state, if another thread changes it too.
+    turn: AbstractContextManager[object] = nullcontext()
+    #: Runs the writes of the journal; ``None`` to write on the event loop.
+    writer: Executor | None = None
+
+
+ALONE: Final = HostThreads()
+"""The event loop does everything."""
 
 
 class LocalAgents(Protocol):
@@ -47,6 +55,7 @@ class MasterHost:
         clock: Clock,
         journal: StateJournal | None = None,
         local: LocalAgents | None = None,
+        threads: HostThreads = ALONE,
     ) -> None:
         """Host a master.
 
@@ -55,23 +64,32 @@ class MasterHost:
             clock: its clock.
             journal: where its state survives; ``None`` for nowhere.
             local: agents in this process, if there are any.
+            threads: other threads that take part.
         """
         #: The master.
         self.master = master
         self._clock = clock
-        self._journal = journal
         self._local = local
+        self._turn = threads.turn
+        self._steps = DurableSteps(journal, self._send, threads.writer)
         self._streams: dict[str, RecordQueue] = {}
         self._wake = asyncio.Event()
         #: Links to agents.
         self.links = AgentLinks(master.state.settings.pid, self._agent_lost)
 
-    def answer(self, request: MasterRequest) -> HttpAnswer:
-        """Answer a request."""
-        answered = self.master.answer(request)
-        if answered.stream is not None:
-            self._streams[answered.stream.id] = RecordQueue()
-        self.flush()
+    async def answer(self, request: MasterRequest) -> HttpAnswer:
+        """Answer a request, once what the answer says is stored.
+
+        Raises:
+            StrettoError: it is not durable; this process must not answer any more.
+        """
+        with self._turn:
+            answered = self.master.answer(request)
+            if answered.stream is not None:
+                self._streams[answered.stream.id] = RecordQueue()
+            is_changed = self.flush()
+        if is_changed or answered.body:
+            await self._steps.stored()
         return answered
 
     def receive(self, pid: str, name: str, body: Message) -> bool:
@@ -81,8 +99,9 @@ class MasterHost:
             MessageError: the body is no such message.
         """
         message = text.read(f"agent.{name}", body)
-        known = self.master.receive(pid, name, message)
-        self.flush()
+        with self._turn:
+            known = self.master.receive(pid, name, message)
+            self.flush()
         return known
 
     async def records(self, stream: ClientStream) -> AsyncIterator[bytes]:
@@ -93,8 +112,9 @@ class MasterHost:
                 yield record
         finally:
             if self._streams.pop(stream.id, None) is not None:
-                self.master.closed(stream)
-                self.flush()
+                with self._turn:
+                    self.master.closed(stream)
+                    self.flush()
 
     async def run_timers(self) -> None:
         """Do what is due, for as long as the master runs."""
@@ -106,8 +126,9 @@ class MasterHost:
                     await self._wake.wait()
             except TimeoutError:
                 pass
-            self.master.run_timers()
-            self.flush()
+            with self._turn:
+                self.master.run_timers()
+                self.flush()
             self._wake.clear()
 
     def close(self) -> None:
@@ -117,16 +138,24 @@ class MasterHost:
         self._streams.clear()
 
     def _agent_lost(self, pid: str) -> None:
-        self.master.agent_lost(pid)
-        self.flush()
+        with self._turn:
+            self.master.agent_lost(pid)
+            self.flush()
 
-    def flush(self) -> None:
-        """Store the step, then send its effects."""
+    def step(self) -> None:
+        """Finish a step that another thread has made."""
+        with self._turn:
+            self.flush()
+
+    def flush(self) -> bool:
+        """Store the step, then send its effects; whether it changes what is stored."""
         if self._local is not None:
             self._local.claim()
-        effects = list(self.master.effects())
-        if self._journal is not None:
-            self._journal.save()
+        is_changed = self._steps.finish(list(self.master.effects()))
+        self._wake.set()
+        return is_changed
+
+    def _send(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, AgentMessage):
                 if self._local is not None and self._local.deliver(effect):
@@ -141,4 +170,3 @@ class MasterHost:
             else:
                 del self._streams[effect.stream.id]
                 queue.end()
-        self._wake.set()

@@ -1,10 +1,11 @@
 """Where the state of a master survives its process."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.changes import EntityKind
+from stretto.offers.master.storage.rows import row
 from stretto.offers.messages.schema import Message
 
 
@@ -21,6 +22,15 @@ class StoredIdentity(NamedTuple):
     tasks: int
 
 
+class StateChanges(NamedTuple):
+    """What is to be stored."""
+
+    #: The master.
+    identity: StoredIdentity
+    #: Rows by kind and key of the entity; ``None`` for one that is gone.
+    rows: Mapping[tuple[EntityKind, str], Message | None]
+
+
 class StoredState(Protocol):
     """The stored state of one master; one process owns it."""
 
@@ -32,8 +42,8 @@ class StoredState(Protocol):
         """Keys and rows of a kind, in the order in which they were first stored."""
         ...
 
-    def save(self, master: MasterState) -> None:
-        """Store what has changed since the last call; it is durable on return.
+    def write(self, changes: StateChanges) -> None:
+        """Store changes; they are durable on return.
 
         Raises:
             StrettoError: it is not durable; this process must not answer any more.
@@ -52,7 +62,33 @@ class MasterJournal:
         """Store ``master`` in ``stored``."""
         self._stored = stored
         self._master = master
+        self._issued: tuple[int, int, int] | None = None
+        self._rows: dict[tuple[EntityKind, str], Message | None] = {}
+
+    def stage(self) -> bool:
+        """Collect what has changed since the last call; whether anything has."""
+        master = self._master
+        rows = {each: row(master, *each) for each in master.changes.drain()}
+        if not rows and self._issued == master.issued:
+            return False
+        self._rows |= rows
+        self._issued = master.issued
+        return True
+
+    def take(self) -> StateChanges:
+        """What is collected, to be written."""
+        rows, self._rows = self._rows, {}
+        return StateChanges(StoredIdentity(self._master.settings.id, *self._master.issued), rows)
+
+    def write(self, changes: StateChanges) -> None:
+        """Store changes, on any thread; they are durable on return.
+
+        Raises:
+            StrettoError: they are not durable; this process must not answer any more.
+        """
+        self._stored.write(changes)
 
     def save(self) -> None:
         """Store what has changed; it is durable on return."""
-        self._stored.save(self._master)
+        if self.stage():
+            self.write(self.take())

@@ -13,10 +13,8 @@ from typing import Final
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.changes import EntityKind
-from stretto.offers.master.storage.contract import StoredIdentity
-from stretto.offers.master.storage.rows import row
+from stretto.offers.master.storage.contract import StateChanges, StoredIdentity
 from stretto.offers.messages.schema import Message
 
 SCHEMA: Final = """
@@ -34,7 +32,6 @@ class MasterFile:
         Raises:
             InputError: it cannot be opened, is no such file, or another process uses it.
         """
-        self._begun = False
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -58,16 +55,11 @@ class MasterFile:
             for key, value in found.fetchall():
                 yield key, msgspec.json.decode(value)
 
-    def save(self, master: MasterState) -> None:
-        """Store what has changed since the last call, in one transaction."""
-        changes = list(master.changes.drain())
-        if not changes and self._begun:
-            return
-        self._begun = True
+    def write(self, changes: StateChanges) -> None:
+        """Store changes in one transaction."""
         cursor = self._connection
         cursor.execute("BEGIN")
-        for kind, key in changes:
-            value = row(master, kind, key)
+        for (kind, key), value in changes.rows.items():
             if value is None:
                 cursor.execute("DELETE FROM entity WHERE kind = ? AND key = ?", (kind.value, key))
                 continue
@@ -77,9 +69,7 @@ class MasterFile:
                 (kind.value, key, msgspec.json.encode(value)),
             )
         cursor.execute("DELETE FROM master")
-        cursor.execute(
-            "INSERT INTO master VALUES (?, ?, ?, ?)", (master.settings.id, *master.issued)
-        )
+        cursor.execute("INSERT INTO master VALUES (?, ?, ?, ?)", changes.identity)
         cursor.execute("COMMIT")
 
     def close(self) -> None:

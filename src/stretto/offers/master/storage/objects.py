@@ -12,10 +12,8 @@ import msgspec
 
 from stretto.api.wire.kinds import CONFIG_MAP
 from stretto.base.errors import ConflictError, StrettoError, UnreachableError
-from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.changes import EntityKind
-from stretto.offers.master.storage.contract import StoredIdentity
-from stretto.offers.master.storage.rows import row
+from stretto.offers.master.storage.contract import StateChanges, StoredIdentity
 from stretto.offers.messages.schema import Message
 from stretto.stores.render import render
 from stretto.stores.store import (
@@ -49,7 +47,7 @@ class MasterObjects:
         self._orders: dict[str, int] = {}
         self._next_order = 1
         self._records: dict[str, list[tuple[int, str, Message]]] = {}
-        self._issued: tuple[int, ...] | None = None
+        self._head: StoredIdentity | None = None
         self._failure: StrettoError | None = None
         self._read()
 
@@ -63,8 +61,8 @@ class MasterObjects:
         for _, key, value in sorted(self._records.get(kind.value, ()), key=lambda each: each[0]):
             yield key, value
 
-    def save(self, master: MasterState) -> None:
-        """Store what has changed since the last call.
+    def write(self, changes: StateChanges) -> None:
+        """Store changes.
 
         Raises:
             ConflictError: another master has written.
@@ -73,18 +71,16 @@ class MasterObjects:
         if self._failure is not None:
             raise self._failure
         try:
-            self._save(master)
+            self._save(changes)
         except StrettoError as error:
             self._failure = error
             raise
 
-    def _save(self, master: MasterState) -> None:
-        changes = list(master.changes.drain())
-        rows = {(kind.value, key): row(master, kind, key) for kind, key in changes}
-        if self._issued != master.issued:
-            self._issued = master.issued
-            head = StoredIdentity(master.settings.id, *master.issued)._asdict()
-            rows[HEAD, ""] = head
+    def _save(self, changes: StateChanges) -> None:
+        rows = {(kind.value, key): value for (kind, key), value in changes.rows.items()}
+        if self._head != changes.identity:
+            self._head = changes.identity
+            rows[HEAD, ""] = changes.identity._asdict()
         self._write({each: value for each, value in rows.items() if value is not None})
         self._delete([each for each, value in rows.items() if value is None])
 
