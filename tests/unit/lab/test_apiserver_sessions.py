@@ -60,3 +60,11 @@ def test_a_remembered_token_is_a_named_deviation() -> None:
     line = RecordedLine(session="tokens.x", n=1, request=request, status=200)
     assert deviation_of(line, "status", 200, "401 Unauthorized") == "ended-tokens"
     assert deviation_of(line, "status", 404, "401 Unauthorized") is None
+
+
+def test_a_template_in_internal_names_is_a_named_deviation() -> None:
+    line = RecordedLine(session="crud.x", n=1)
+    want = 'spec: Invalid value: {"Spec":{"Volumes":null}}: field is immutable'
+    got = 'spec: Invalid value: {"spec":{}}: field is immutable'
+    assert deviation_of(line, "message", want, got) == "internal-structs"
+    assert deviation_of(line, "message", want, got.replace("immutable", "fixed")) is None

@@ -38,7 +38,7 @@ _PRIORITIES: Final = (
 )
 
 
-def make_objects(state: ApiState) -> None:
+def make_objects(state: ApiState, client_authority: str) -> None:
     """Make the namespaces, priority classes, roles and settings that do not exist yet."""
     for name in _NAMESPACES:
         make(state, ("", "v1", "namespaces"), {"metadata": {"name": name}})
@@ -47,7 +47,7 @@ def make_objects(state: ApiState) -> None:
         make(state, ("scheduling.k8s.io", "v1", "priorityclasses"), item)
     for level in priority_levels():
         make(state, (GROUP, "v1", "prioritylevelconfigurations"), level, PRODUCER)
-    for resource, item in api_objects(state.now):
+    for resource, item in api_objects(state.now, client_authority):
         make(state, resource, item)
     for role in bootstrap_roles():
         make(state, (_RBAC, "v1", "clusterroles"), role)

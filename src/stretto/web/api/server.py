@@ -62,6 +62,8 @@ class ApiSettings:
     aggregates_roles: bool = True
     #: Whether containers may be privileged.
     allows_privileged: bool = True
+    #: PEM certificates that sign those of clients; empty if clients have none.
+    client_authority: str = ""
 
 
 class ApiServer:
@@ -83,7 +85,7 @@ class ApiServer:
             aggregates_roles=settings.aggregates_roles,
             allows_privileged=settings.allows_privileged,
         )
-        make_objects(self._state)
+        make_objects(self._state, settings.client_authority)
         refresh(self._state)
         self._snapshots = Snapshots()
 

@@ -59,11 +59,15 @@ def serve_local(
     """
     keys = options.keys
     with listening(LOOPBACK, options.port) as listener:
+        authority = keys.authority.cert.read_bytes()
         settings = ApiSettings(
-            clock, rng.child("api"), keys.administrator, accounts_key=keys.accounts.read_bytes()
+            clock,
+            rng.child("api"),
+            keys.administrator,
+            accounts_key=keys.accounts.read_bytes(),
+            client_authority=authority.decode(),
         )
         server = ApiServer(store, settings)
-        authority = keys.authority.cert.read_bytes()
         parts = replace(options.parts, authority=authority)
         address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
         settled = settling(store)

@@ -22,8 +22,8 @@ from stretto_lab.conformance.apiserver.sessions import (
     SessionSetup,
 )
 
-_START: Final = 1_795_586_400.0
-"""When the replay begins, in seconds since the epoch."""
+_START: Final = 1_795_575_600.0
+"""When the replay begins, in seconds since the epoch: the hour in which sessions were recorded."""
 _POLLS: Final = 4
 """Attempts of an action that waits for an answer."""
 _USERS: Final = ("admin", "alice", "bob", "carol")
@@ -47,6 +47,7 @@ class SessionReplay:
             uses_accounts=setup.server in ("sa", "full"),
             aggregates_roles=setup.server == "full",
             allows_privileged=False,
+            client_authority="certificates",
         )
         self._server = ApiServer(store, settings)
         tokens = {name: f"token-{name}" for name in _USERS}

@@ -102,10 +102,16 @@ def _controller(item: Json) -> None:
     default(spec, replicas=1)
 
 
+def _whole_claim(item: Json) -> None:
+    """A PVC, also one of the templates of a StatefulSet."""
+    default(item.setdefault("status", {}), phase="Pending")
+
+
 CORE: Final[Mapping[str, Callable[[Json], None]]] = {
     "core/v1.ServiceSpec": _service_spec,
     "core/v1.EndpointPort": _endpoint_port,
     "core/v1.PersistentVolume": _volume,
+    "core/v1.PersistentVolumeClaim": _whole_claim,
     "core/v1.PersistentVolumeClaimSpec": _claim,
     "core/v1.Secret": _secret,
     "core/v1.Namespace": _namespace,

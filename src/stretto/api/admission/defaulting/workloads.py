@@ -50,6 +50,8 @@ def _stateful_set(item: Json) -> None:
         default(rolling, partition=0)
     policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     default(policy, whenDeleted="Retain", whenScaled="Retain")
+    for claim in spec.get("volumeClaimTemplates") or ():
+        claim |= {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
 
 
 def _job(item: Json) -> None:
@@ -78,6 +80,10 @@ def _cron_job(item: Json) -> None:
         successfulJobsHistoryLimit=3,
         failedJobsHistoryLimit=1,
     )
+
+
+def _old_autoscaler(item: Json) -> None:
+    default(item.setdefault("spec", {}), minReplicas=1)
 
 
 def _autoscaler(item: Json) -> None:
@@ -118,6 +124,7 @@ WORKLOADS: Final[Mapping[str, Callable[[Json], None]]] = {
     "apps/v1.StatefulSet": _stateful_set,
     "batch/v1.Job": _job,
     "batch/v1.CronJob": _cron_job,
+    "autoscaling/v1.HorizontalPodAutoscaler": _old_autoscaler,
     "autoscaling/v2.HorizontalPodAutoscaler": _autoscaler,
 }
 """Defaults by struct."""

@@ -1,7 +1,8 @@
 """Warnings about objects that are valid and probably not meant."""
 
-from collections.abc import Iterator
 from typing import Any, Final
+
+from stretto.api.checks.kinds.pods.advice import pod_warnings
 
 Json = dict[str, Any]
 
@@ -44,7 +45,7 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
         inner: Any = item
         for name in path:
             inner = inner.get(name) or {}
-        return list(_of_pod_spec(inner, ".".join(path)))
+        return list(pod_warnings(inner, ".".join(path)))
     spec = item.get("spec") or {}
     notes = item.get("metadata", {}).get("annotations") or {}
     if key == ("", "ServiceAccount"):
@@ -64,10 +65,3 @@ def warnings_of(key: tuple[str, str], item: Json, old: Json | None = None) -> li
 
 def _generation(item: Json) -> int:
     return int(item.get("metadata", {}).get("generation") or 0)
-
-
-def _of_pod_spec(spec: Json, path: str) -> Iterator[str]:
-    for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
-        if each.get("labelSelector") is None:
-            where = f"{path}.topologySpreadConstraints[{index}].labelSelector"
-            yield f"{where}: a null labelSelector results in matching no pod"

@@ -18,25 +18,19 @@ _NETWORK: Final = "10.0.0.0/24"
 _FIRST: Final = "10.0.0.1"
 _PREFIX: Final = "ipaddress.kubernetes.io/"
 _MAPS: Final = ("", "v1", "configmaps")
-_HEADERS: Final = {
-    "requestheader-allowed-names": "[]",
-    "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
-    "requestheader-group-headers": '["X-Remote-Group"]',
-    "requestheader-uid-headers": '["X-Remote-Uid"]',
-    "requestheader-username-headers": '["X-Remote-User"]',
-}
-"""Headers by which an aggregated API would learn the user."""
 _API_SERVICE: Final = Kind(
     "apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False
 )
 
 
-def api_objects(now: str) -> list[tuple[tuple[str, str, str], Json]]:
+def api_objects(now: str, client_authority: str) -> list[tuple[tuple[str, str, str], Json]]:
     """What describes the server to its clients, each with group, version and plural.
 
     Args:
         now: RFC 3339 time.
+        client_authority: PEM certificates that sign those of clients; empty if clients have none.
     """
+    known = {"client-ca-file": client_authority} if client_authority else {}
     metadata, day = {"name": _NAME, "namespace": "default"}, now[:10]
     return [
         (("networking.k8s.io", "v1", "servicecidrs"), _service_network()),
@@ -44,7 +38,7 @@ def api_objects(now: str) -> list[tuple[tuple[str, str, str], Json]]:
         (("networking.k8s.io", "v1", "ipaddresses"), _address()),
         (("", "v1", "endpoints"), _endpoints(metadata)),
         (("discovery.k8s.io", "v1", "endpointslices"), _slice(metadata)),
-        (_MAPS, _settings("extension-apiserver-authentication", _HEADERS)),
+        (_MAPS, _settings("extension-apiserver-authentication", known)),
         (_MAPS, _settings("kube-apiserver-legacy-service-account-token-tracking", {"since": day})),
     ]
 

@@ -13,6 +13,7 @@ Json = dict[str, Any]
 
 _NETWORK: Final = ipaddress.ip_network("10.0.0.0/24")
 _PREFIX: Final = "10.0.0."
+_DRY: Final = f"{_PREFIX}0"
 _ADDRESSES: Final = range(2, 255)
 _PORTS: Final = range(30_000, 32_768)
 _NONE: Final = "None"
@@ -20,13 +21,14 @@ _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 
 
-def allocate(state: ApiState, item: Json, old: Json | None) -> Errors:
+def allocate(state: ApiState, item: Json, old: Json | None, *, dry_run: bool) -> Errors:
     """Give a Service its addresses and node ports; returns what cannot be given.
 
     Args:
         state: the server.
         item: the new or changed Service; changed in place.
         old: the stored one; ``None`` for a new one.
+        dry_run: whether nothing is stored; the address is then that of the network.
     """
     spec = item["spec"]
     before = (old or {}).get("spec") or {}
@@ -35,20 +37,20 @@ def allocate(state: ApiState, item: Json, old: Json | None) -> Errors:
         for name in _KEPT:
             spec.pop(name, None)
     else:
-        errors = _address(state, spec, before)
+        errors = _address(state, spec, before, dry_run=dry_run)
         if errors:
             return errors
     _node_ports(state, spec, before if kind in _NODE_PORTS else None)
     return []
 
 
-def _address(state: ApiState, spec: Json, before: Json) -> Errors:
+def _address(state: ApiState, spec: Json, before: Json, *, dry_run: bool) -> Errors:
     for name in _KEPT:
         if not spec.get(name) and before.get(name):
             spec[name] = before[name]
     if not spec.get("clusterIP"):
         given = spec.get("clusterIPs") or [""]
-        spec["clusterIP"] = given[0] or _free_address(state)
+        spec["clusterIP"] = given[0] or (_DRY if dry_run else _free_address(state))
     elif spec["clusterIP"] not in (_NONE, before.get("clusterIP")):
         problem = _address_problem(state, spec["clusterIP"])
         if problem:

@@ -24,6 +24,8 @@ def prepare_new(state: ApiState, call: Call, item: Json) -> None:
     found = _NEW.get(call.resource.key)
     if found is not None:
         found(state, item)
+    elif call.resource.stored == SERVICE:
+        _service(state, call, item, None)
     elif call.resource.key == SIGNING_REQUEST:
         state_requester(item, call.user)
 
@@ -33,6 +35,8 @@ def prepare_changed(state: ApiState, call: Call, item: Json, old: Json) -> None:
     found = _CHANGED.get(call.resource.key)
     if found is not None:
         found(state, item, old)
+    elif call.resource.stored == SERVICE:
+        _service(state, call, item, old)
 
 
 def _pod(state: ApiState, item: Json) -> None:
@@ -129,12 +133,8 @@ def _job(state: ApiState, item: Json) -> None:
     spec["selector"] = {"matchLabels": {f"{_BATCH}controller-uid": uid}}
 
 
-def _service(state: ApiState, item: Json) -> None:
-    _changed_service(state, item, None)
-
-
-def _changed_service(state: ApiState, item: Json, old: Json | None) -> None:
-    errors = addresses.allocate(state, item, old)
+def _service(state: ApiState, call: Call, item: Json, old: Json | None) -> None:
+    errors = addresses.allocate(state, item, old, dry_run=call.options.dry_run)
     if errors:
         causes = [(each.reason, each.message, each.field) for each in errors]
         raise invalid(SERVICE, item["metadata"].get("name", ""), causes)
@@ -146,7 +146,6 @@ _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,
     ("coordination.k8s.io", "Lease"): _lease,
-    ("", "Service"): _service,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
@@ -160,7 +159,6 @@ def _keep_spec(_state: ApiState, item: Json, old: Json) -> None:
 _CHANGED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]]] = {
     ("", "Namespace"): _keep_spec,
     SIGNING_REQUEST: _keep_spec,
-    ("", "Service"): _changed_service,
     ("apps", "DaemonSet"): _changed_daemon_set,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _changed_definition,
 }

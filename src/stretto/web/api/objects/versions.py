@@ -1,6 +1,7 @@
 """The served and the stored form of objects, also of resources that share those of another version.
 
-What the first version of autoscalers has no field for is in annotations.
+What the first version of autoscalers has no field for is in annotations. Events of the newer group
+differ in the names of members.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ import msgspec
 
 from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.schema.decoding import Decoding, decode
-from stretto.api.schema.kubernetes import struct
+from stretto.api.schema.kubernetes import struct, struct_of_kind
 from stretto.web.api.crds.objects import shown_custom
 from stretto.web.api.resources import ServedResource
 
@@ -50,7 +51,13 @@ def shown_form(resource: ServedResource, item: Json) -> Json:
 def stored_form(resource: ServedResource, item: Json) -> Json:
     """An object in the version that the store keeps."""
     forms = _FORMS.get((resource.group, resource.kind.version, resource.resource))
-    return item if forms is None else forms.to_stored(item)
+    kind = resource.stored
+    found = struct_of_kind(kind.group, kind.version, kind.kind)
+    if forms is None or found is None:
+        return item
+    stored = forms.to_stored(item)
+    inner = {key: each for key, each in stored.items() if key not in ("kind", "apiVersion")}
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **decode(inner, found, Decoding())}
 
 
 def served_form(resource: ServedResource, item: Json) -> Json:
@@ -132,7 +139,26 @@ def _taken(notes: dict[str, str], name: str) -> Any:
         return None
 
 
+def _renamed(names: Mapping[str, str]) -> Callable[[Json], Json]:
+    """An object with other names of some members."""
+    return lambda item: {names.get(key, key): each for key, each in item.items()}
+
+
+_EVENT: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+"""Members of an event of ``events.k8s.io``, and their names in the core group."""
+
 _FORMS: Final[Mapping[tuple[str, str, str], VersionForms]] = {
     ("autoscaling", "v1", "horizontalpodautoscalers"): VersionForms(_second, _first),
+    ("events.k8s.io", "v1", "events"): VersionForms(
+        _renamed(_EVENT), _renamed({core: new for new, core in _EVENT.items()})
+    ),
 }
 """Forms by group, version and plural."""

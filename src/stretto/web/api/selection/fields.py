@@ -133,8 +133,9 @@ def field_text(item: Json, field: str) -> str:
         return str(source.get("component") or item.get("reportingComponent") or "")
     if field == "status.successful":
         field = "status.succeeded"
-    if field == "reportingComponent" and item.get("kind") == "Event":
-        return str(item.get("reportingComponent", ""))
+    head, dot, rest = field.partition(".")
+    if head in _STORED:
+        field = f"{_STORED[head]}{dot}{rest}"
     value: Any = item
     for part in field.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -145,6 +146,8 @@ def field_text(item: Json, field: str) -> str:
     return str(value)
 
 
+_STORED: Final = {"regarding": "involvedObject", "reportingController": "reportingComponent"}
+"""Members of events of ``events.k8s.io``, and their names in the stored object."""
 _EMPTY: Final = {
     "spec.unschedulable": "false",
     "spec.hostNetwork": "false",

@@ -61,6 +61,7 @@ def _summary(item: Json) -> tuple[str, int, int, int, str]:
     if starting:
         reason = starting
     if not starting or _is_initialized(item):
+        restarts, last = _sidecar_restarts(item, sidecars)
         reason, more_ready, more, later = _running(item, reason if not starting else "")
         ready, restarts, last = ready + more_ready, more + restarts, max(last, later)
     if item["metadata"].get("deletionTimestamp"):
@@ -99,6 +100,14 @@ def _init(item: Json, sidecars: set[Any]) -> tuple[str, int, int, str]:
             return f"Init:{waiting['reason']}", ready, restarts, last
         return f"Init:{index}/{count}", ready, restarts, last
     return "", ready, restarts, last
+
+
+def _sidecar_restarts(item: Json, sidecars: set[Any]) -> tuple[int, str]:
+    """Restarts of init containers that keep running, and the time of the last one."""
+    states = status(item).get("initContainerStatuses") or ()
+    kept = [each for each in states if each.get("name") in sidecars]
+    count = sum(each.get("restartCount", 0) for each in kept)
+    return count, max((_finished(each) for each in kept), default="")
 
 
 def _running(item: Json, reason: str) -> tuple[str, int, int, str]:

@@ -1,6 +1,7 @@
 """GET with ``watch``: the changes of a collection as a stream."""
 
 from stretto.web.api.call import Call
+from stretto.web.api.encoding import JSON
 from stretto.web.api.message import NO_CACHE, ApiStream
 from stretto.web.api.negotiation import warning_headers
 from stretto.web.api.selection.options import selection_of, version_number
@@ -23,10 +24,15 @@ def watch(state: ApiState, call: Call) -> ApiStream:
     stream = EventStream(state, call, plan)
     return ApiStream(
         200,
-        accepted.media,
+        _streamed(accepted.media),
         stream.poll,
         stream.subscribe,
         stream.close,
         selection.timeout,
         {**NO_CACHE, **warning_headers(call.warnings)},
     )
+
+
+def _streamed(media: str) -> str:
+    """The media type of a stream: every one but JSON states that it is one."""
+    return media if media == JSON else f"{media};stream=watch"
