@@ -108,7 +108,7 @@ test-pythons: $(DEV) ## Run unit, property and scenario tests on every other sup
 
 .PHONY: test-all
 test-all: test ## Run the long tests too (properties with many examples, full protocols, long chaos)
-	@MARKS="slow and not kube" $(FAMILY) slow 1200 --timeout 900 tests
+	@MARKS="slow and not kube and not mesos" $(FAMILY) slow 1200 --timeout 900 tests
 
 .PHONY: kube-tools
 kube-tools: $(DEV) ## Build etcd, Kubernetes, kwok and helm into the user's cache folder (once, ten minutes)
@@ -120,7 +120,11 @@ test-kube: $(DEV) kernels kube-tools ## Run what needs a real API server: the co
 
 .PHONY: test-mesos
 test-mesos: $(DEV) ## Run unmodified Mesos clients against a master and agents that are killed in between
-	@MARKS=mesos $(FAMILY) mesos 240 --timeout 240 tests/e2e/mesos
+	@MARKS="mesos and not slow" $(FAMILY) mesos 90 --timeout 300 tests/e2e/mesos
+
+.PHONY: test-mesos-all
+test-mesos-all: $(DEV) ## Run all Mesos clients that can be installed: avmesos, mesoshttp, task_processing, mesos-framework, msh
+	@MARKS=mesos $(FAMILY) mesos-all 600 --timeout 300 tests/e2e/mesos
 
 .PHONY: test-kube-all
 test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,000 pods at once, upstream's end-to-end suite

@@ -1,34 +1,102 @@
-"""Clients in an environment of their own, installed from the configured package index."""
+"""Mesos clients in environments of their own, installed from the configured package indexes."""
 
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 #: Pure-Python packages; http-parser's C part does not build, and pymesos works without it.
-PACKAGES = ("pymesos==0.3.15", "addict==2.4.0", "six==1.17.0")
+PYMESOS = ("pymesos==0.3.15", "addict==2.4.0", "six==1.17.0")
 PARSER = "http-parser==0.9.0"
+#: A checkout of mesos-go: the proxy of Go modules does not have it.
+MESOS_GO = "STRETTO_MESOS_GO"
+GO_MODULE = """module github.com/mesos/mesos-go
+
+go 1.20
+
+require (
+\tgithub.com/gogo/protobuf v1.0.0
+\tgithub.com/pborman/uuid v1.2.1
+\tgithub.com/pquerna/ffjson v0.0.0-20190930134022-aa0246cd15f7
+)
+"""
 
 
 class ClientMissingError(Exception):
     """A client cannot be installed here; its text says why."""
 
 
-def pymesos(directory: Path) -> Path:
-    """The Python of an environment with pymesos, made once per directory.
+def python_with(directory: Path, *packages: str, parser: bool = False) -> Path:
+    """The Python of an environment with packages, made once per directory.
 
     Raises:
         ClientMissingError: a package cannot be had.
     """
+
+    def make() -> None:
+        _run(sys.executable, "-m", "venv", str(directory))
+        if packages:
+            _run(str(python), "-m", "pip", "install", "-q", *packages)
+        if parser:
+            _run(str(python), "-m", "pip", "install", "-q", "--no-deps", *PYMESOS)
+            _parser(python, directory)
+
     python = directory / "bin" / "python"
+    _once(directory, make)
+    return python
+
+
+def node_with(directory: Path, package: str) -> Path:
+    """The folder of modules with a package.
+
+    Raises:
+        ClientMissingError: Node or the package cannot be had.
+    """
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        raise ClientMissingError("npm or node is not installed")
+
+    def make() -> None:
+        directory.mkdir(parents=True)
+        _run("npm", "install", "--silent", "--no-audit", "--prefix", str(directory), package)
+
+    _once(directory, make)
+    return directory / "node_modules"
+
+
+def go_program(directory: Path, name: str) -> Path:
+    """A program of mesos-go, built from the checkout that a variable names.
+
+    Raises:
+        ClientMissingError: there is no Go or no checkout, or it does not build.
+    """
+    source = os.environ.get(MESOS_GO)
+    if shutil.which("go") is None:
+        raise ClientMissingError("go is not installed")
+    if source is None:
+        raise ClientMissingError(
+            f"the proxy of Go modules does not have mesos-go: set {MESOS_GO} to a checkout"
+        )
+
+    def make() -> None:
+        leave = shutil.ignore_patterns("vendor", "*_test.go", ".git")
+        shutil.copytree(source, directory, ignore=leave)
+        (directory / "go.mod").write_text(GO_MODULE)
+        program = f"./api/v1/cmd/{name}"
+        _run("go", "build", "-C", str(directory), "-mod=mod", "-o", "bin/", program)
+
+    _once(directory, make)
+    return directory / "bin" / name
+
+
+def _once(directory: Path, make: Callable[[], None]) -> None:
+    """Make a directory, unless it is complete."""
     if not (directory / "complete").exists():
         shutil.rmtree(directory, ignore_errors=True)
-        _run(sys.executable, "-m", "venv", str(directory))
-        _run(str(python), "-m", "pip", "install", "-q", "--no-deps", *PACKAGES)
-        _parser(python, directory)
+        make()
         (directory / "complete").touch()
-    return python
 
 
 def _parser(python: Path, directory: Path) -> None:

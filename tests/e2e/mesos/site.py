@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
+RESOURCES = "cpus:2;mem:1024;disk:1000;ports:[31000-32000]"
 PROGRAM = "import sys; from stretto.cli.start import main; sys.argv[0] = 'stretto'; main()"
 
 
@@ -18,6 +19,7 @@ class MesosSite:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.port = _free_port()
+        self._ports: dict[str, int] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -29,11 +31,12 @@ class MesosSite:
         self._start("master", "master", "--port", str(self.port), "--work-dir", state)
         self._wait("/health")
 
-    def start_agent(self, name: str, number: int) -> None:
+    def start_agent(self, name: str) -> None:
         directory = str(self._directory / name)
+        port = self._ports.setdefault(name, _free_port())
         options = ["--master", f"http://{self.address}", "--work-dir", directory]
-        options += ["--port", str(5051 + number), "--hostname", name]
-        self._start(name, "agent", "--tasks", "--resources", "cpus:2;mem:1024", *options)
+        options += ["--port", str(port), "--hostname", name, "--resources", RESOURCES]
+        self._start(name, "agent", "--tasks", *options)
 
     def kill(self, name: str) -> None:
         process = self._processes.pop(name)
@@ -45,9 +48,10 @@ class MesosSite:
             self.kill(name)
 
     def outputs(self) -> list[str]:
-        """What all tasks have written."""
-        found = self._directory.glob("a*/tasks/*/*/sandbox/stdout")
-        return [path.read_text() for path in found]
+        """What all tasks have written, commands and those of executors."""
+        commands = self._directory.glob("a*/tasks/*/*/sandbox/stdout")
+        own = self._directory.glob("a*/executors/*/*/*/sandbox/task-*")
+        return [path.read_text() for path in (*commands, *own)]
 
     def _start(self, name: str, *line: str) -> None:
         with (self._directory / f"{name}.log").open("ab") as log:

@@ -1,0 +1,79 @@
+"""A scheduler on the unmodified pymesos: ADDRESS, tasks, seconds, and ``executor`` for its own.
+
+With an executor of its own each task is a message to it: the executor answers each, and the
+framework counts the answers.
+"""
+
+import base64
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+from addict import Dict
+from pymesos import MesosSchedulerDriver, Scheduler
+from work import ENDS, Launcher, Tally
+
+PROGRAM = Path(__file__).with_name("pymesos_executor.py")
+
+
+class Counting(Scheduler):
+    def __init__(self, wanted, executor):
+        self.launcher, self.tally, self.executor = Launcher(wanted), Tally(wanted), executor
+        self.answers = set()
+
+    def resourceOffers(self, driver, offers):
+        for offer in offers:
+            tasks = self.launcher.tasks(offer, self.executor)
+            if tasks:
+                driver.launchTasks(offer["id"], tasks, {"refuse_seconds": 0.1})
+            else:
+                driver.declineOffer(offer["id"], {"refuse_seconds": 1})
+
+    def statusUpdate(self, driver, update):
+        task_id, state = update["task_id"]["value"], update["state"]
+        if self.tally.take(task_id, state):
+            driver.killTask({"value": task_id})
+        if state == "TASK_RUNNING" and self.executor:
+            data = base64.b64encode(task_id.encode()).decode()
+            driver.sendFrameworkMessage(self.executor["executor_id"], update["agent_id"], data)
+        if state in ENDS and self.tally.done:
+            driver.stop()
+
+    def frameworkMessage(self, driver, executor_id, agent_id, message):
+        self.answers.add(base64.b64decode(message).decode())
+
+
+def executor():
+    return {
+        "executor_id": {"value": "own"},
+        "type": "CUSTOM",
+        "command": {"value": f"exec {sys.executable} {PROGRAM.name}", "uris": [uri(PROGRAM)]},
+        "resources": [
+            {"name": "cpus", "type": "SCALAR", "scalar": {"value": 0.1}},
+            {"name": "mem", "type": "SCALAR", "scalar": {"value": 32}},
+        ],
+    }
+
+
+def uri(path):
+    return {"value": f"file://{path}", "extract": False}
+
+
+def main():
+    address, wanted, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    scheduler = Counting(wanted, executor() if sys.argv[4:] == ["executor"] else None)
+    framework = Dict(user="root", name="counting", hostname="here", failover_timeout=100)
+    framework.checkpoint = True
+    driver = MesosSchedulerDriver(scheduler, framework, address, use_addict=True)
+    thread = threading.Thread(target=driver.run, daemon=True)
+    thread.start()
+    limit = time.monotonic() + seconds
+    while thread.is_alive() and time.monotonic() < limit:
+        time.sleep(0.1)
+    print(json.dumps({"answers": len(scheduler.answers)}))
+    scheduler.tally.leave()
+
+
+main()

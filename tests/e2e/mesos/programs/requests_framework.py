@@ -1,0 +1,42 @@
+"""A scheduler on avmesos or mesoshttp, unmodified: MODULE, ADDRESS, tasks, seconds."""
+
+import importlib
+import sys
+import threading
+import time
+
+from work import Launcher, Tally
+
+
+def main():
+    module, address, wanted, seconds = sys.argv[1:5]
+    library = importlib.import_module(f"{module}.client").MesosClient
+    launcher, tally = Launcher(int(wanted)), Tally(int(wanted))
+    client = library([f"http://{address}"], frameworkName="counting", max_reconnect=1000)
+    library.WAIT_TIME = 1
+    client.set_failover_timeout(100)
+
+    def offered(offers):
+        for offer in offers:
+            tasks = launcher.tasks(offer.get_offer())
+            options = {"filters": {"refuse_seconds": 0.1}}
+            if tasks:
+                offer.accept(tasks, options)
+            else:
+                offer.decline(options)
+
+    def updated(update):
+        status = update["status"]
+        if tally.take(status["task_id"]["value"], status["state"]):
+            client.get_driver().kill(status["agent_id"]["value"], status["task_id"]["value"])
+
+    client.on(library.OFFERS, offered)
+    client.on(library.UPDATE, updated)
+    threading.Thread(target=client.register, daemon=True).start()
+    limit = time.monotonic() + float(seconds)
+    while not tally.done and time.monotonic() < limit:
+        time.sleep(0.1)
+    tally.leave()
+
+
+main()
