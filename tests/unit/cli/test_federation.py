@@ -116,9 +116,57 @@ def test_policies_are_compared_after_a_cluster_is_lost() -> None:
         (["--lose", "moon"], "cluster"),
         (["--add", "south"], "NAME:NODES:CPU"),
         (["--policy", "magic"], "stretto"),
+        (["--clusters", "3"], "a trace as FILE"),
+        (["--limit", "3"], "a trace as FILE"),
     ],
 )
 def test_a_bad_what_if_is_refused(words: list[str], said: str) -> None:
     done = called("simulate", *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+TRACE = "vm_id,arrival_s,batch_id,vcpu,memory_gb,duration_min_s,duration_max_s,censored\n"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    """Six VMs of four cores that run for a minute."""
+    rows = (f"{at},0,{at},4,1,60,60,0\n" for at in range(6))
+    file = tmp_path / "vms.csv"
+    file.write_text(TRACE + "".join(rows))
+    return str(file)
+
+
+def traced(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["federation", "simulate", *words])
+
+
+def test_a_trace_runs_over_clusters_that_share_its_nodes(trace: str) -> None:
+    words = ("--nodes-like", "8cpu-32gib:3", "--clusters", "east=2,west=1")
+    done = traced(trace, *words, "--policy", "stretto", "-o", "json")
+    found = json.loads(done.stdout)["policies"][0]
+    assert found["jobs"] == {"arrived": 6, "started": 6, "ended": 6, "mean_wait_s": 0.0}
+    assert found["mean_filled"].keys() == {"east", "west"}
+
+
+def test_a_trace_runs_on_the_clusters_of_a_fleet_file(trace: str) -> None:
+    done = traced(trace, "--on", "federation", "--policy", "stretto", "-o", "json")
+    found = json.loads(done.stdout)["policies"][0]
+    assert found["filled"].keys() == {"east", "west", "lab"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--clusters", "3"], "add --nodes"),
+        (["--clusters", "east=x", "--nodes-like", "8cpu-32gib:3"], "NAME=SHARE"),
+        (["--clusters", "5", "--nodes-like", "8cpu-32gib:3"], "fewer --clusters"),
+        (["--clusters", "3", "--on", "federation"], "no such option with --on FILE"),
+        (["--gpus", "3", "--format", "azure-vm"], "no such option with --format azure-vm"),
+    ],
+)
+def test_a_bad_trace_is_refused(words: list[str], said: str, trace: str) -> None:
+    done = traced(trace, *words)
     assert done.exit_code == 2
     assert said in done.stderr

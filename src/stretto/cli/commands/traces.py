@@ -8,7 +8,7 @@ from stretto.base.errors import InputError
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.inputs.neutral.fleet import FleetNode
+    from stretto.inputs.neutral.fleet import FleetNode, FleetPod
     from stretto.inputs.traces.formats import TraceFormat
     from stretto.sim.usage import SimulationResult
 
@@ -182,6 +182,31 @@ def simulate_trace(
     ready = driver_of(trace)(run)
     with common.console.progress("simulate", ready.total) as bar:
         return ready.start(bar.update)
+
+
+def trace_work(
+    opts: SimulateOptions, trace: "TraceFormat", *, jobs: int | None, has_nodes: bool = False
+) -> "tuple[tuple[FleetNode, ...], tuple[FleetPod, ...]]":
+    """The nodes and the pods of the options' trace.
+
+    Args:
+        opts: the options.
+        trace: the format.
+        jobs: only the first jobs, up to this number; ``None`` for all.
+        has_nodes: whether nodes are given elsewhere, so that those of the trace do not matter.
+
+    Raises:
+        InputError: the trace cannot be read, or nothing describes its nodes.
+    """
+    from stretto.inputs.neutral.bounds import TraceBounds
+
+    bounds, keys = TraceBounds(jobs=jobs), trace.keys_for(opts.trace)
+    if trace.fleet is not None and opts.nodes is None and opts.nodes_like is None:
+        fleet = trace.fleet(opts.trace, bounds, keys)
+        return fleet.nodes, fleet.pods
+    nodes, models = ((), set()) if has_nodes else _nodes(opts, trace)
+    items = trace.items(opts.trace, models or None, keys)
+    return nodes, bounds.first_jobs(trace.pods_for(items, keys, nodes))
 
 
 def _nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[tuple[FleetNode, ...], set[str]]":

@@ -8,7 +8,7 @@ from stretto.federation.answers.records import (
     MigrationRow,
     PlacedObject,
 )
-from stretto.sim.fleet.comparison import PolicyOutcome
+from stretto.sim.fleet.comparison.outcomes import PolicyOutcome
 from stretto.sim.fleet.history import FleetStep
 
 

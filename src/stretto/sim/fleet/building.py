@@ -51,8 +51,19 @@ def built(
 
 
 def add_cluster(fleet: EmbeddedFleet, shape: ClusterShape) -> None:
-    """Add a member; it joins within seconds."""
-    fleet.add_member(shape.name, node_bodies(shape))
+    """Add a member of equal nodes; it joins within seconds."""
+    join(fleet, shape, node_bodies(shape))
+
+
+def join(fleet: EmbeddedFleet, shape: ClusterShape, nodes: Sequence[bytes]) -> None:
+    """Add a member with the name, labels and taints of a shape; it joins within seconds.
+
+    Args:
+        fleet: the fleet.
+        shape: the cluster.
+        nodes: JSON of its nodes.
+    """
+    fleet.add_member(shape.name, nodes)
     body = {
         "metadata": {"name": shape.name, "labels": shape.labels},
         "spec": {"taints": list(shape.taints)},

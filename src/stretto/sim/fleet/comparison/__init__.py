@@ -1,0 +1,1 @@
+"""One fleet under several ways of division: policies, traces dealt out over clusters, what-if."""

@@ -1,0 +1,166 @@
+"""What a fleet does under one policy: samples while it runs, and their sums."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.quantity import amounts
+from stretto.federation.objects.demand import request_of
+from stretto.reconcile.cache import StoredObject
+from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.member import EmbeddedMember
+from stretto.stores.store import Record
+
+JOB: Final = "stretto.dev/job"
+"""Label of the pods of a job of a trace."""
+
+
+class FleetSample(msgspec.Struct, frozen=True):
+    """A fleet at one moment; pods of clusters that are lost do not count."""
+
+    #: Seconds since the start.
+    second: float
+    #: Pods with a node.
+    running: int
+    #: Pods without a node.
+    pending: int
+    #: Share of the CPU that pods request, by cluster.
+    filled: dict[str, float]
+
+
+class JobOutcome(msgspec.Struct, frozen=True):
+    """What became of the jobs of a trace."""
+
+    #: Jobs that arrived.
+    arrived: int
+    #: Jobs of which all pods ran at once.
+    started: int
+    #: Jobs that ended.
+    ended: int
+    #: Mean seconds from the arrival to the start of the last pod; ``None`` without a start.
+    mean_wait_s: float | None
+
+
+class PolicyOutcome(msgspec.Struct, frozen=True):
+    """A fleet under one policy."""
+
+    #: The policy.
+    policy: str
+    #: Pods that run at the end, in clusters that answer.
+    running: int
+    #: Pods that wait for a node at the end.
+    pending: int
+    #: Mean number of pods that wait for a node.
+    mean_pending: float
+    #: Pods that were deleted, by a move or a scale-down; those of a job that ended do not count.
+    moves: int
+    #: Share of the CPU that pods request at the end, by cluster that answers.
+    filled: dict[str, float]
+    #: Its mean over the run.
+    mean_filled: dict[str, float] = {}
+    #: Jobs of the trace; ``None`` without a trace.
+    jobs: JobOutcome | None = None
+    #: The fleet over time.
+    samples: tuple[FleetSample, ...] = ()
+
+
+class PodFacts(msgspec.Struct, frozen=True):
+    """What does not change of a pod."""
+
+    #: Requested CPU in thousandths.
+    cpu: int
+    #: Its job; empty for none.
+    job: str
+
+
+class FleetObserver:
+    """Takes samples of a fleet, and counts the pods that are deleted."""
+
+    def __init__(self, fleet: EmbeddedFleet, lost: tuple[str, ...]) -> None:
+        """Begin now.
+
+        Args:
+            fleet: the fleet.
+            lost: clusters that do not count.
+        """
+        #: The samples so far.
+        self.samples: list[FleetSample] = []
+        #: Pods that were deleted while their job went on.
+        self.moves = 0
+        #: Jobs that ended.
+        self.ended: set[str] = set()
+        self._fleet = fleet
+        self._lost = lost
+        self._start = fleet.clock.monotonic()
+        self._seen: dict[str, dict[str, PodFacts]] = {}
+
+    def look(self) -> None:
+        """Take a sample, unless there is one of this moment."""
+        second = round(self._fleet.clock.monotonic() - self._start, 3)
+        if self.samples and self.samples[-1].second == second:
+            return
+        counts, filled = [0, 0], {}
+        for name, member in self._fleet.members.items():
+            pods = member.store.list(POD).records
+            facts = self._facts(name, pods)
+            if name in self._lost:
+                continue
+            for each in pods:
+                if not each.deleting:
+                    counts[bool(each.node)] += 1
+            used = sum(facts[each.uid].cpu for each in pods if each.node)
+            total = _cpu(member)
+            filled[name] = round(used / total, 4) if total else 0.0
+        self.samples.append(FleetSample(second, counts[True], counts[False], filled))
+
+    def outcome(self, policy: str, jobs: JobOutcome | None) -> PolicyOutcome:
+        """The sums of all samples.
+
+        Args:
+            policy: the policy.
+            jobs: what became of the jobs of a trace; ``None`` without a trace.
+        """
+        last, count = self.samples[-1], len(self.samples)
+        return PolicyOutcome(
+            policy,
+            last.running,
+            last.pending,
+            round(sum(each.pending for each in self.samples) / count, 2),
+            self.moves,
+            last.filled,
+            {name: self._mean_filled(name) for name in last.filled},
+            jobs,
+            tuple(self.samples),
+        )
+
+    def _mean_filled(self, cluster: str) -> float:
+        found = [each.filled[cluster] for each in self.samples if cluster in each.filled]
+        return round(sum(found) / len(found), 4)
+
+    def _facts(self, cluster: str, pods: Sequence[Record]) -> dict[str, PodFacts]:
+        """Facts about the pods of a cluster; counts those that are gone since the last look."""
+        before = self._seen.get(cluster, {})
+        now = {each.uid: before.get(each.uid) or _pod_facts(each) for each in pods}
+        gone = (before[uid] for uid in before.keys() - now.keys())
+        self.moves += sum(each.job not in self.ended for each in gone)
+        self._seen[cluster] = now
+        return now
+
+
+def _pod_facts(record: Record) -> PodFacts:
+    pod = StoredObject(record)
+    cpu = request_of({"kind": "Pod", "spec": pod.spec}).get("cpu", 0)
+    return PodFacts(cpu, pod.labels.get(JOB, ""))
+
+
+def _cpu(member: EmbeddedMember) -> int:
+    """CPU of all nodes of a cluster, in thousandths."""
+    return sum(_cpus(member))
+
+
+def _cpus(member: EmbeddedMember) -> Iterator[int]:
+    for each in member.store.list(NODE).records:
+        found = StoredObject(each).status.get("allocatable") or {}
+        yield amounts(found, "allocatable").get("cpu", 0)
