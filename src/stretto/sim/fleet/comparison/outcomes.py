@@ -66,7 +66,7 @@ class PolicyOutcome(msgspec.Struct, frozen=True):
     samples: tuple[FleetSample, ...] = ()
 
 
-class PodFacts(msgspec.Struct, frozen=True):
+class ObservedPod(msgspec.Struct, frozen=True):
     """What does not change of a pod."""
 
     #: Requested CPU in thousandths.
@@ -94,7 +94,7 @@ class FleetObserver:
         self._fleet = fleet
         self._lost = lost
         self._start = fleet.clock.monotonic()
-        self._seen: dict[str, dict[str, PodFacts]] = {}
+        self._seen: dict[str, dict[str, ObservedPod]] = {}
 
     def look(self) -> None:
         """Take a sample, unless there is one of this moment."""
@@ -139,20 +139,20 @@ class FleetObserver:
         found = [each.filled[cluster] for each in self.samples if cluster in each.filled]
         return round(sum(found) / len(found), 4)
 
-    def _facts(self, cluster: str, pods: Sequence[Record]) -> dict[str, PodFacts]:
+    def _facts(self, cluster: str, pods: Sequence[Record]) -> dict[str, ObservedPod]:
         """Facts about the pods of a cluster; counts those that are gone since the last look."""
         before = self._seen.get(cluster, {})
-        now = {each.uid: before.get(each.uid) or _pod_facts(each) for each in pods}
+        now = {each.uid: before.get(each.uid) or _observed(each) for each in pods}
         gone = (before[uid] for uid in before.keys() - now.keys())
         self.moves += sum(each.job not in self.ended for each in gone)
         self._seen[cluster] = now
         return now
 
 
-def _pod_facts(record: Record) -> PodFacts:
+def _observed(record: Record) -> ObservedPod:
     pod = StoredObject(record)
     cpu = request_of({"kind": "Pod", "spec": pod.spec}).get("cpu", 0)
-    return PodFacts(cpu, pod.labels.get(JOB, ""))
+    return ObservedPod(cpu, pod.labels.get(JOB, ""))
 
 
 def _cpu(member: EmbeddedMember) -> int:
