@@ -8,7 +8,7 @@ from stretto.base.errors import InputError
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.inputs.neutral.fleet import FleetNode, FleetPod
+    from stretto.inputs.neutral.fleet import FleetNode
     from stretto.inputs.traces.formats import TraceFormat
     from stretto.sim.usage import SimulationResult
 
@@ -175,7 +175,7 @@ def simulate_trace(
     """Simulate the trace of the options with the driver of its format."""
     from stretto.sim.traces.drivers import TraceRun, driver_of
 
-    hosts, models = _nodes(opts, trace) if "nodes" in trace.options else ((), set())
+    hosts, models = trace_nodes(opts, trace) if "nodes" in trace.options else ((), set())
     given = {name: getattr(opts, name) for name in OF_FORMATS}
     options = {name: value for name, value in given.items() if value not in (None, False)}
     run = TraceRun(trace, opts.trace, hosts, models, options, common.seed)
@@ -184,32 +184,9 @@ def simulate_trace(
         return ready.start(bar.update)
 
 
-def trace_work(
-    opts: SimulateOptions, trace: "TraceFormat", *, jobs: int | None, has_nodes: bool = False
-) -> "tuple[tuple[FleetNode, ...], tuple[FleetPod, ...]]":
-    """The nodes and the pods of the options' trace.
-
-    Args:
-        opts: the options.
-        trace: the format.
-        jobs: only the first jobs, up to this number; ``None`` for all.
-        has_nodes: whether nodes are given elsewhere, so that those of the trace do not matter.
-
-    Raises:
-        InputError: the trace cannot be read, or nothing describes its nodes.
-    """
-    from stretto.inputs.neutral.bounds import TraceBounds
-
-    bounds, keys = TraceBounds(jobs=jobs), trace.keys_for(opts.trace)
-    if trace.fleet is not None and opts.nodes is None and opts.nodes_like is None:
-        fleet = trace.fleet(opts.trace, bounds, keys)
-        return fleet.nodes, fleet.pods
-    nodes, models = ((), set()) if has_nodes else _nodes(opts, trace)
-    items = trace.items(opts.trace, models or None, keys)
-    return nodes, bounds.first_jobs(trace.pods_for(items, keys, nodes))
-
-
-def _nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[tuple[FleetNode, ...], set[str]]":
+def trace_nodes(
+    opts: SimulateOptions, trace: "TraceFormat"
+) -> "tuple[tuple[FleetNode, ...], set[str]]":
     """The nodes after filter and limit, and the GPU models of all nodes."""
     from stretto.inputs.neutral.shapes import matching_nodes
 

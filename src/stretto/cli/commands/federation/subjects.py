@@ -8,6 +8,9 @@ from stretto.base.errors import InputError
 from stretto.cli.commands.federation.source import FleetOptions, fleet_path
 
 if TYPE_CHECKING:
+    from stretto.cli.commands.traces import SimulateOptions
+    from stretto.inputs.neutral.fleet import FleetNode, FleetPod
+    from stretto.inputs.traces.formats import TraceFormat
     from stretto.sim.fleet.comparison.changes import WhatIf
     from stretto.sim.fleet.comparison.run import FleetSubject
 
@@ -124,7 +127,6 @@ def _trace(opts: FleetSimulateOptions, shares: dict[str, int]) -> Any:
         SimulateOptions,
         checked_format,
         opened_trace,
-        trace_work,
     )
     from stretto.sim.fleet.comparison.trace import fleet_trace
 
@@ -140,8 +142,34 @@ def _trace(opts: FleetSimulateOptions, shares: dict[str, int]) -> Any:
         )
     )
     format_ = checked_format(found)
-    nodes, pods = trace_work(found, format_, jobs=opts.limit, has_nodes=not shares)
+    nodes, pods = _work(found, format_, jobs=opts.limit, has_nodes=not shares)
     return fleet_trace(nodes if shares else (), pods, shares)
+
+
+def _work(
+    opts: "SimulateOptions", trace: "TraceFormat", *, jobs: int | None, has_nodes: bool
+) -> "tuple[tuple[FleetNode, ...], tuple[FleetPod, ...]]":
+    """The nodes and the pods of the options' trace.
+
+    Args:
+        opts: the options.
+        trace: the format.
+        jobs: only the first jobs, up to this number; ``None`` for all.
+        has_nodes: whether nodes are given elsewhere, so that those of the trace do not matter.
+
+    Raises:
+        InputError: the trace cannot be read, or nothing describes its nodes.
+    """
+    from stretto.cli.commands.traces import trace_nodes
+    from stretto.inputs.neutral.bounds import TraceBounds
+
+    bounds, keys = TraceBounds(jobs=jobs), trace.keys_for(opts.trace)
+    if trace.fleet is not None and opts.nodes is None and opts.nodes_like is None:
+        fleet = trace.fleet(opts.trace, bounds, keys)
+        return fleet.nodes, fleet.pods
+    nodes, models = ((), set()) if has_nodes else trace_nodes(opts, trace)
+    items = trace.items(opts.trace, models or None, keys)
+    return nodes, bounds.first_jobs(trace.pods_for(items, keys, nodes))
 
 
 def _shares(text: str) -> dict[str, int]:
