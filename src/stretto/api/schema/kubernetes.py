@@ -14,16 +14,13 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.schema.types import RAW, FieldType, Form, Merge, StructType, ValueType
+from stretto.api.schema.types import RAW, FieldType, Form, Merge, StructType, Union, ValueType
 
 _DATA: Final = ("data/kubernetes.jsonl", "data/metrics.jsonl")
 _FORMS: Final = {form.value: form for form in Form} | {
     "raw": Form.ANY,
     "json": Form.ANY,
     "fields": Form.ANY,
-    "schemaorbool": Form.ANY,
-    "schemaorarray": Form.ANY,
-    "schemaorstrings": Form.ANY,
     "uint8": Form.INT32,
 }
 
@@ -156,6 +153,8 @@ def _type(expression: str, facts: Json) -> ValueType:
         atomic = facts.get("map", "atomic" if name in _ATOMIC else "") == "atomic"
         merge = Merge.ATOMIC if atomic else Merge.GRANULAR
         return ValueType(Form.STRUCT, find=lambda: struct(name), merge=merge)
+    if expression in _UNIONS:
+        return ValueType(Form.ANY, find=lambda: struct(_SCHEMA), union=_UNIONS[expression])
     go_type = RAW if expression == "raw" else facts.get("go", "")
     return ValueType(_FORMS[expression], go_type=go_type)
 
@@ -174,6 +173,7 @@ def _list(expression: str, facts: Json) -> ValueType:
     return ValueType(Form.LIST, item, None, merge, keys, defaults, facts.get("go", ""))
 
 
+_SCHEMA: Final = "apiextensions/v1.JSONSchemaProps"
 _ATOMIC: Final = frozenset(
     {
         "admissionregistration/v1.MatchResources",
@@ -206,3 +206,9 @@ _ATOMIC: Final = frozenset(
     }
 )
 """Structs that server-side apply treats as a whole (``+structType=atomic``)."""
+_UNIONS: Final = {
+    "schemaorarray": Union(1, 2, ValueType(Form.LIST, _type(f".{_SCHEMA}", {}))),
+    "schemaorbool": Union(2, 1, ValueType(Form.BOOL)),
+    "schemaorstrings": Union(1, 2, ValueType(Form.LIST, ValueType(Form.STRING))),
+}
+"""Types of JSON schemas that are a schema or something else, by their names in the data file."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.schema.types import FieldType, Form, StructType, ValueType
+from stretto.api.schema.types import FieldType, Form, StructType, Union, ValueType
 
 Json = dict[str, Any]
 
@@ -155,7 +155,21 @@ def _value(value: Any, kind: ValueType) -> Any:
         return packing.unpack("<d", value)[0]
     if form is Form.LIST and kind.item is not None:
         return [_value(each, kind.item) for _, each in _members(value)]
+    if kind.union is not None:
+        return _united(value, kind, kind.union)
     return _special(dict(_members(value)), form)
+
+
+def _united(raw: bytes, kind: ValueType, union: Union) -> Any:
+    """A struct, or the other value where the message has none."""
+    found: Json = {}
+    other = FieldType("other", union.type)
+    for number, value in _members(raw):
+        if number == union.struct:
+            return _message(value, _numbered(kind.struct))
+        if number == union.other:
+            _store(found, other, value)
+    return found.get("other", False if union.type.form is Form.BOOL else [])
 
 
 def _special(parts: dict[int, Any], form: Form) -> Any:
@@ -276,7 +290,9 @@ def _encoded(item: Json, table: _Table) -> bytes:
 
 def _member(number: int, value: Any, kind: ValueType) -> bytes:
     if kind.form is Form.LIST and kind.item is not None:
-        return b"".join(_member(number, each, kind.item) for each in value if each is not None)
+        keeps_null = kind.item.form is Form.ANY
+        given = (each for each in value if each is not None or keeps_null)
+        return b"".join(_member(number, each, kind.item) for each in given)
     if kind.form is Form.MAP and kind.item is not None:
         found = bytearray()
         for key in sorted(value):
@@ -299,6 +315,8 @@ def _content(value: Any, kind: ValueType) -> bytes:
     form = kind.form
     if form is Form.STRUCT:
         return _encoded(value, _numbered(kind.struct))
+    if kind.union is not None:
+        return _encoded_union(value, kind, kind.union)
     if form is Form.STRING:
         return str(value).encode()
     if form is Form.BYTES:
@@ -314,6 +332,14 @@ def _content(value: Any, kind: ValueType) -> bytes:
             return varint_field(1, 1) + varint_field(2, 0) + bytes_field(3, value.encode())
         return varint_field(1, 0) + varint_field(2, value) + bytes_field(3, b"")
     return bytes_field(1, msgspec.json.encode(value))
+
+
+def _encoded_union(value: Any, kind: ValueType, union: Union) -> bytes:
+    if not isinstance(value, dict):
+        return _member(union.other, value, union.type)
+    schema = bytes_field(union.struct, _encoded(value, _numbered(kind.struct)))
+    allows = union.type.form is Form.BOOL  # a schema allows, which Go states beside it
+    return (_member(union.other, True, union.type) if allows else b"") + schema
 
 
 def _encoded_time(text: str) -> bytes:

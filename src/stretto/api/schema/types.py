@@ -99,10 +99,12 @@ class ValueType:
     key_defaults: Mapping[str, Any] = field(default_factory=dict)
     #: Name of the Go type in messages of decoding; empty: that of the form.
     go_type: str = ""
+    #: How protobuf encodes a value that is a struct or something else; only for the form ANY.
+    union: "Union | None" = None
 
     @cached_property
     def struct(self) -> StructType:
-        """The struct; only for the form STRUCT."""
+        """The struct; only for the form STRUCT and for unions."""
         if self.find is None:
             return StructType("", {}, is_open=True)
         return self.find()
@@ -111,6 +113,18 @@ class ValueType:
     def taken(self) -> type | None:
         """The Python type of JSON values that are taken as they are; ``None``: none are."""
         return {Form.STRING: str, Form.BOOL: bool}.get(self.form)
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """A struct or a value of another type: two fields of a message of its own in protobuf."""
+
+    #: Number of the field of the struct.
+    struct: int
+    #: Number of the field of the other value.
+    other: int
+    #: Type of the other value: a list or a boolean.
+    type: ValueType
 
 
 @dataclass(frozen=True, eq=False)
