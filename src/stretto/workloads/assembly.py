@@ -5,7 +5,6 @@ from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.cron import CronJobController
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
-from stretto.workloads.garbage import GarbageController
 from stretto.workloads.jobs import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
 from stretto.workloads.policies.budgets import BudgetController
@@ -17,7 +16,7 @@ from stretto.workloads.stateful import StatefulSetController
 def workload_controllers(
     cluster: LocalCluster, course: CourseOf = default_course
 ) -> list[Reconciler]:
-    """The controllers of a cluster, and its kubelet.
+    """The controllers of a cluster, and its kubelet; garbage collection is a part of its own.
 
     Args:
         cluster: the cluster.
@@ -32,6 +31,5 @@ def workload_controllers(
         CronJobController(cluster),
         EndpointSliceController(cluster),
         BudgetController(cluster),
-        GarbageController(cluster),
         KubeletController(cluster, course),
     ]

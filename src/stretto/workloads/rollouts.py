@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from stretto.base.clock import parse_timestamp
 from stretto.reconcile.cache import Fields, StoredObject
+from stretto.reconcile.conditions import transition_time
 
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
@@ -90,10 +91,9 @@ def _find(found: list[Fields], kind: str) -> Fields | None:
 def _with(found: list[Fields], new: Fields, now: str) -> list[Fields]:
     """Conditions with one replaced, unless its status and its reason are the same."""
     before = _find(found, new["type"])
-    since = now
-    if before is not None and before.get("status") == new["status"]:
-        if before.get("reason") == new["reason"] and new["reason"] != "ReplicaSetUpdated":
-            return found
-        since = before.get("lastTransitionTime", now)
+    same = before is not None and all(before.get(key) == new[key] for key in ("status", "reason"))
+    if same and new["reason"] != "ReplicaSetUpdated":
+        return found
+    since = transition_time(before, new["status"], now)
     times = {"lastUpdateTime": now, "lastTransitionTime": since}
     return [each for each in found if each.get("type") != new["type"]] + [{**new, **times}]

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from stretto.federation.problems import ObjectCondition
 from stretto.reconcile.cache import Fields
+from stretto.reconcile.conditions import transition_time
 
 
 def with_conditions(
@@ -30,9 +31,7 @@ def with_conditions(
 
 def _condition(change: ObjectCondition, old: Fields | None, now: str) -> Fields:
     status = "False" if change.reason else "True"
-    since = now
-    if old is not None and old.get("status") == status:
-        since = old.get("lastTransitionTime", now)
+    since = transition_time(old, status, now)
     made: Fields = {"type": change.type, "status": status, "lastTransitionTime": since}
     if change.reason:
         made |= {"reason": change.reason, "message": change.message}

@@ -17,6 +17,7 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Patch, StatusReason, Update
 from stretto.workloads.assembly import workload_controllers
 from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.garbage import GarbageController
 
 SCHEMA: Final = "stretto.scale/v1"
 """Version of the answers as JSON."""
@@ -115,7 +116,8 @@ class _Trial:
         self.store = self._copy.store
         self._loop = ReconcileLoop(self._clock)
         self._cache = self._loop.add_store("copy", self.store)
-        self._loop.add_controllers(workload_controllers(LocalCluster(self._cache, self._clock)))
+        cluster = LocalCluster(self._cache, self._clock)
+        self._loop.add_controllers([*workload_controllers(cluster), GarbageController(cluster)])
         self._policies = self._cache.follow(SCALING_POLICY)
 
     def write(self, item: InputObject) -> None:

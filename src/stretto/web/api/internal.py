@@ -1,6 +1,6 @@
 """Writes of the server's own components, without HTTP."""
 
-from typing import Any
+from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import User
@@ -15,6 +15,11 @@ from stretto.web.api.verbs.removal import DeleteOptions, remove
 from stretto.web.api.writes import create_object, default_object
 
 Json = dict[str, Any]
+
+IN_BACKGROUND: Final = DeleteOptions(propagation_policy="Background")
+"""Options of a deletion that deletes dependents later."""
+AT_ONCE: Final = DeleteOptions(propagation_policy="Background", grace_period_seconds=0)
+"""Options of a deletion without grace period."""
 
 
 class ApiClient:
@@ -51,16 +56,17 @@ class ApiClient:
             read["metadata"]["namespace"] = namespace
         return create_object(self._state, call, default_object(call, read))
 
-    def delete(self, kind: Kind, namespace: str, name: str, grace: int | None = None) -> None:
-        """Delete an object; ``grace`` replaces its own seconds.
+    def delete(
+        self, kind: Kind, namespace: str, name: str, options: DeleteOptions = IN_BACKGROUND
+    ) -> None:
+        """Delete an object; without options in the background, after its own grace period.
 
         Raises:
-            ApiError: there is none, or it is refused.
+            ApiError: there is none, it is refused, or a precondition does not hold.
         """
         resource = self._served(kind)
         found = self._state.storage.get(resource, namespace, name)
         call = self.call(resource, "delete", namespace, name)
-        options = DeleteOptions(grace_period_seconds=grace, propagation_policy="Background")
         remove(self._state, call, found, options)
 
     def call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:

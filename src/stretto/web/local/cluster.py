@@ -60,7 +60,7 @@ class LocalClusterProcess:
         cache.follow(NAMESPACE)
         cluster = LocalCluster(cache, self._clock, event_recorders(store, self._clock))
         state = self._server.state
-        self._loop.add_controllers(local_controllers(cluster, state, client, authority))
+        self._loop.add_controllers(local_controllers(cluster, cache, state, client, authority))
         self._loop.add_controllers(scaling_controllers(cache, cluster, self._clock, state))
 
     def step(self) -> bool:

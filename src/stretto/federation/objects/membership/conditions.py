@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from stretto.federation.connection.protocol import MemberAnswer, MemberProbe
 from stretto.reconcile.cache import Fields
+from stretto.reconcile.conditions import transition_time
 
 
 class ConditionType(StrEnum):
@@ -151,8 +152,7 @@ def merged(
         if old is not None and {key: old.get(key) for key in new} == new:
             continue
         changed = True
-        same = old is not None and old.get("status") == each.status
-        since = old.get("lastTransitionTime", now) if old is not None and same else now
+        since = transition_time(old, each.status, now)
         times = {"lastProbeTime": now, "lastTransitionTime": since}
         made[each.type] = {"type": str(each.type), **new, **times}
     return [made[name] for name in sorted(made)] if changed else None

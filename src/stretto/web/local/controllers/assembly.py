@@ -1,10 +1,13 @@
 """The controllers of a local cluster."""
 
+from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.state import ApiState
 from stretto.web.local.controllers.accounts import AccountController
-from stretto.web.local.controllers.endings import NamespaceEndController, PodEndController
+from stretto.web.local.controllers.endings import PodEndController
+from stretto.web.local.controllers.garbage.collector import GarbageCollector
+from stretto.web.local.controllers.namespaces import NamespaceEndController
 from stretto.web.local.controllers.nodes import NodeReadyController
 from stretto.web.local.controllers.quotas import QuotaController
 from stretto.workloads.assembly import workload_controllers
@@ -13,7 +16,11 @@ from stretto.workloads.services.endpoints import EndpointsController
 
 
 def local_controllers(
-    cluster: LocalCluster, state: ApiState, client: ApiClient, authority: bytes
+    cluster: LocalCluster,
+    cache: StoreCache,
+    state: ApiState,
+    client: ApiClient,
+    authority: bytes,
 ) -> list[Reconciler]:
     """Controllers of workloads, nodes, namespaces, quotas, and of what is being deleted."""
     return [
@@ -24,4 +31,5 @@ def local_controllers(
         NodeReadyController(cluster, state),
         PodEndController(cluster, client),
         NamespaceEndController(cluster.name, state, client),
+        GarbageCollector(cache, state, client),
     ]

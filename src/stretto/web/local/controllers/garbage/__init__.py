@@ -1,0 +1,1 @@
+"""Garbage collection over all served kinds, by owner references and finalizers."""

@@ -1,0 +1,146 @@
+"""The garbage collector: orphan, foreground and background deletion of dependents.
+
+As kube-controller-manager: an object is deleted once none of its owners exists, a reference to an
+owner that is gone is removed while others exist, ``orphan`` takes the references of all dependents
+away, and ``foregroundDeletion`` waits for dependents that block the deletion of their owner.
+"""
+
+from collections.abc import Collection, Hashable, Iterable
+from typing import Final
+
+from stretto.reconcile import writes
+from stretto.reconcile.cache import Change, StoreCache, StoredObject
+from stretto.web.api.crds.lifecycle import DEFINITION
+from stretto.web.api.failures import ApiError
+from stretto.web.api.internal import ApiClient
+from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.removal import DeleteOptions
+from stretto.web.local.controllers.garbage.graph import (
+    FOREGROUND,
+    DependencyGraph,
+    OwnerState,
+    Reference,
+    key_of,
+    references_of,
+)
+
+ORPHAN: Final = "orphan"
+"""Finalizer of an object whose dependents stay."""
+_SERVED: Final = "served kinds"
+_RETRY_S: Final = 0.1
+"""Seconds before an object that has changed meanwhile is looked at again."""
+_POLICIES: Final = {ORPHAN: "Orphan", FOREGROUND: "Foreground"}
+
+
+class GarbageCollector:
+    """Deletes what no owner needs, and completes deletions that wait for dependents."""
+
+    def __init__(self, cache: StoreCache, state: ApiState, client: ApiClient) -> None:
+        """Over all kinds of a server.
+
+        Args:
+            cache: caches of the server's store.
+            state: the server.
+            client: deletes objects.
+        """
+        #: Name in logs and messages.
+        self.name = f"{cache.name}/garbage-collector"
+        self._cache = cache
+        self._client = client
+        self._graph = DependencyGraph(cache, state)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """Objects with new or changed owners, and those whose owner or dependent has changed."""
+        if change.source != self._cache.name:
+            return
+        if change.kind == DEFINITION:
+            yield _SERVED
+        before = references_of(change.old) if change.old is not None else []
+        now = references_of(change.new) if change.new is not None else []
+        if change.new is None:
+            yield from (key_of(each) for each in self._graph.dependents(change.object.record.uid))
+        elif change.new.is_terminating or (now and now != before):
+            yield key_of(change.new)
+        for reference in before:
+            if reference not in now:  # an owner may have waited for this dependent
+                owner = self._graph.owner_key(change.object, reference)
+                if owner is not None:
+                    yield owner
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Look at one object: collect it, or continue its deletion."""
+        if key == _SERVED:
+            self._graph.follow_served()
+            return None
+        assert isinstance(key, tuple)
+        item = self._graph.get(key)
+        if item is None:
+            return None
+        try:
+            if item.is_terminating:
+                self._continue_deletion(item)
+            else:
+                self._collect(item)
+        except ApiError as error:
+            return _RETRY_S if error.reason == "Conflict" else None
+        return None
+
+    # ---------------------------------------------------------------- objects being deleted
+
+    def _continue_deletion(self, item: StoredObject) -> None:
+        finalizers = item.metadata.get("finalizers") or ()
+        if ORPHAN in finalizers:
+            for each in self._graph.dependents(item.record.uid):
+                self._remove_references(each, {item.record.uid})
+            self._remove_finalizer(item, ORPHAN)
+        elif FOREGROUND in finalizers:
+            dependents = list(self._graph.dependents(item.record.uid))
+            for each in dependents:
+                if not each.is_terminating:
+                    self._collect(each)
+            if not any(_blocks(each, item.record.uid) for each in dependents):
+                self._remove_finalizer(item, FOREGROUND)
+
+    def _remove_finalizer(self, item: StoredObject, finalizer: str) -> None:
+        kept = [each for each in item.metadata["finalizers"] if each != finalizer]
+        writes.patch(self._cache.store, item, {"metadata": {"finalizers": kept or None}})
+
+    # ---------------------------------------------------------------- objects with owners
+
+    def _collect(self, item: StoredObject) -> None:
+        references = references_of(item)
+        if not references:
+            return
+        states = [self._graph.owner_state(item, each) for each in references]
+        if OwnerState.PRESENT in states or OwnerState.UNKNOWN in states:
+            pairs = zip(references, states, strict=True)
+            ended = (OwnerState.ABSENT, OwnerState.WAITING)
+            self._remove_references(item, {each["uid"] for each, found in pairs if found in ended})
+            return
+        record = item.record
+        options = DeleteOptions(
+            propagation_policy=self._policy(item, states),
+            preconditions={"uid": record.uid, "resourceVersion": str(record.version)},
+        )
+        self._client.delete(record.kind, record.namespace, record.name, options)
+
+    def _policy(self, item: StoredObject, states: Collection[OwnerState]) -> str:
+        """How the dependents of an object are treated that is deleted with its owner."""
+        if OwnerState.WAITING in states and any(self._graph.dependents(item.record.uid)):
+            return "Foreground"
+        finalizers = item.metadata.get("finalizers") or ()
+        return next((name for each, name in _POLICIES.items() if each in finalizers), "Background")
+
+    def _remove_references(self, item: StoredObject, uids: Collection[str]) -> None:
+        """Take away references to some owners."""
+        references = references_of(item)
+        kept = [each for each in references if each["uid"] not in uids]
+        if kept != references:
+            change = {"metadata": {"ownerReferences": kept or None}}
+            writes.patch(self._cache.store, item, change)
+
+
+def _blocks(item: StoredObject, uid: str) -> bool:
+    """Whether an object keeps an owner from being deleted in the foreground."""
+    owners: list[Reference] = references_of(item)
+    return any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in owners)

@@ -1,0 +1,111 @@
+"""Owners and dependents over all kinds that a server serves."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Final
+
+from stretto.api.wire.kinds import EVENT, Kind
+from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.web.api.state import ApiState
+
+Reference = Mapping[str, Any]
+"""An entry of ``metadata.ownerReferences``."""
+ObjectKey = tuple[Kind, str, str]
+"""Kind, namespace and name of an object."""
+
+FOREGROUND: Final = "foregroundDeletion"
+"""Finalizer of an object that waits until its dependents are deleted."""
+_OWNERS: Final = "owners"
+_WORD: Final = b'"ownerReferences"'
+
+
+class OwnerState(Enum):
+    """What an owner reference leads to."""
+
+    #: The owner exists.
+    PRESENT = "present"
+    #: There is no such object.
+    ABSENT = "absent"
+    #: The owner is being deleted and waits for its dependents.
+    WAITING = "waiting"
+    #: The kind is not served, or its objects cannot own this one.
+    UNKNOWN = "unknown"
+
+
+def references_of(item: StoredObject) -> list[Reference]:
+    """The owner references of an object; objects without any are not decoded."""
+    if _WORD not in item.record.body:
+        return []
+    return list(item.metadata.get("ownerReferences") or ())
+
+
+def key_of(item: StoredObject) -> ObjectKey:
+    """The key of an object."""
+    return item.record.kind, item.record.namespace, item.record.name
+
+
+def _owner_uids(item: StoredObject) -> Iterable[str]:
+    return {str(each["uid"]) for each in references_of(item)}
+
+
+class DependencyGraph:
+    """The objects of all kinds that can be deleted, found by their owners."""
+
+    def __init__(self, cache: StoreCache, state: ApiState) -> None:
+        """Follow what a server serves.
+
+        Args:
+            cache: caches of the server's store.
+            state: the server.
+        """
+        self._cache = cache
+        self._state = state
+        self._stored: dict[tuple[str, str], Kind] = {}
+        self._kinds: set[Kind] = set()
+        self.follow_served()
+
+    def follow_served(self) -> None:
+        """Follow kinds that are served now, and forget those that are served no longer."""
+        deletable = [
+            each
+            for each in self._state.resources.all()
+            if "delete" in each.facts.verbs and each.computed is None and each.stored != EVENT
+        ]
+        self._stored = {(each.kind.api_version, each.kind.kind): each.stored for each in deletable}
+        kinds = set(self._stored.values())
+        for kind in self._kinds - kinds:
+            self._cache.unfollow(kind)
+        for kind in kinds:
+            self._cache.follow(kind).add_index(_OWNERS, _owner_uids)
+        self._kinds = kinds
+
+    def get(self, key: ObjectKey) -> StoredObject | None:
+        """An object, or ``None``."""
+        kind, namespace, name = key
+        return self._cache.follow(kind).get(namespace, name) if kind in self._kinds else None
+
+    def dependents(self, uid: str) -> Iterator[StoredObject]:
+        """The objects that an object owns."""
+        for kind in self._kinds:
+            yield from list(self._cache.follow(kind).indexed(_OWNERS, uid))
+
+    def owner_key(self, item: StoredObject, reference: Reference) -> ObjectKey | None:
+        """The key of an owner; ``None`` if its kind is not served or cannot own the object."""
+        kind = self._stored.get((str(reference["apiVersion"]), str(reference["kind"])))
+        if kind is None or (kind.namespaced and not item.record.namespace):
+            return None
+        return kind, item.record.namespace if kind.namespaced else "", str(reference["name"])
+
+    def owner_state(self, item: StoredObject, reference: Reference) -> OwnerState:
+        """What an owner reference of an object leads to, as of now."""
+        key = self.owner_key(item, reference)
+        if key is None:
+            return OwnerState.UNKNOWN
+        record = self._state.storage.store.get(*key)
+        if record is None or record.uid != reference["uid"]:
+            return OwnerState.ABSENT
+        if record.deleting and FOREGROUND in (
+            StoredObject(record).metadata.get("finalizers") or ()
+        ):
+            return OwnerState.WAITING
+        return OwnerState.PRESENT
