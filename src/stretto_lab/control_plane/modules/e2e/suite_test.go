@@ -1,4 +1,5 @@
-// Package e2e runs the scheduling part of Kubernetes' end-to-end suite.
+// Package e2e runs parts of Kubernetes' end-to-end suite: the tests of the API, of workloads, of
+// kubectl and of the scheduler.
 package e2e
 
 import (
@@ -14,8 +15,11 @@ import (
 	testfixtures "k8s.io/kubernetes/test/fixtures"
 
 	// The tests, and what the framework needs at run time.
+	_ "k8s.io/kubernetes/test/e2e/apimachinery"
+	_ "k8s.io/kubernetes/test/e2e/apps"
 	_ "k8s.io/kubernetes/test/e2e/feature"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
+	_ "k8s.io/kubernetes/test/e2e/kubectl"
 	_ "k8s.io/kubernetes/test/e2e/scheduling"
 	_ "k8s.io/kubernetes/test/utils/format"
 )
@@ -31,6 +35,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestScheduling(t *testing.T) {
+func TestSuite(t *testing.T) {
 	e2e.RunE2ETests(t)
 }
