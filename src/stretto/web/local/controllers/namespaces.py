@@ -114,13 +114,11 @@ class NamespaceEndController:
         if found is None or served is None or not found.record.deleting:
             return None
         content = self._delete_content(found.record.name)
-        try:
+        with suppress(ApiError):  # it has changed meanwhile
             if not content.remaining:
                 self._end(served, found)
                 return None
             self._report(served, found, content)
-        except ApiError:  # it has changed meanwhile
-            pass
         return _AGAIN_S
 
     def _end(self, served: ServedResource, found: StoredItem) -> None:
