@@ -47,6 +47,7 @@ COMPOSITION_ROOTS = {
     "stretto.daemons.scheduler",
     "stretto.federation.assembly",
     "stretto.framework.placers",
+    "stretto.web.local.controllers.assembly",
     "stretto.framework.plugins.table",
     "stretto.plane.controllers",
     "stretto.plane.copy",

@@ -5,6 +5,7 @@ from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.cron import CronJobController
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
+from stretto.workloads.garbage import GarbageController
 from stretto.workloads.jobs import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
 from stretto.workloads.policies.budgets import BudgetController
@@ -16,7 +17,7 @@ from stretto.workloads.stateful import StatefulSetController
 def workload_controllers(
     cluster: LocalCluster, course: CourseOf = default_course
 ) -> list[Reconciler]:
-    """The controllers of a cluster, and its kubelet; garbage collection is a part of its own.
+    """The controllers of the workloads of a cluster, and its kubelet.
 
     Args:
         cluster: the cluster.
@@ -33,3 +34,10 @@ def workload_controllers(
         BudgetController(cluster),
         KubeletController(cluster, course),
     ]
+
+
+def cluster_controllers(
+    cluster: LocalCluster, course: CourseOf = default_course
+) -> list[Reconciler]:
+    """The controllers of a cluster without an API server, which collect its garbage too."""
+    return [*workload_controllers(cluster, course), GarbageController(cluster)]

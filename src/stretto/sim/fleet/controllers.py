@@ -11,9 +11,8 @@ from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.ends import NamespaceEnd
 from stretto.sim.fleet.server.kinds import served_kinds
 from stretto.sim.fleet.tokens import TokenController
-from stretto.workloads.assembly import workload_controllers
+from stretto.workloads.assembly import cluster_controllers
 from stretto.workloads.cluster import LocalCluster
-from stretto.workloads.garbage import GarbageController
 from stretto.workloads.kubelet import CourseOf, default_course
 
 MoreControllers = Callable[[StoreCache], Sequence[Reconciler]]
@@ -37,10 +36,8 @@ class MemberControllers:
 
     def over(self, cache: StoreCache, clock: Clock) -> list[Reconciler]:
         """The controllers over the caches of one member."""
-        cluster = LocalCluster(cache, clock)
         return [
-            *workload_controllers(cluster, self.course),
-            GarbageController(cluster),
+            *cluster_controllers(LocalCluster(cache, clock), self.course),
             *self.more(cache),
             NamespaceEnd(cache, lambda: served_kinds(cache.store)),
             TokenController(cache),
