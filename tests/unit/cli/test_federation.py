@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from stretto.api.wire.kinds import POD
+from stretto.cli.commands.federation.source import OpenedFleet, _embedded, fleet_path
 from stretto.cli.main import cli
+from stretto.cli.sources.members import searched_pods
+from stretto.sim.fleet.server.moods import MemberMood
 
 POLICY = """
 apiVersion: apps/v1
@@ -170,3 +174,48 @@ def test_a_bad_trace_is_refused(words: list[str], said: str, trace: str) -> None
     done = traced(trace, *words)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+@pytest.fixture(scope="module")
+def opened() -> OpenedFleet:
+    """The bundled fleet at its end."""
+    return _embedded(fleet_path("federation"))
+
+
+def pod_in(opened: OpenedFleet, cluster: str) -> str:
+    assert opened.members is not None
+    return str(opened.members[cluster].store.list(POD).records[0].name)
+
+
+def test_a_pod_is_explained_by_its_workload_and_by_its_own_cluster(opened: OpenedFleet) -> None:
+    pod = pod_in(opened, "east")
+    found = json.loads(called("explain", f"pod/default/{pod}", "-o", "json").stdout)
+    assert (found["pod_cluster"], found["object"]) == ("east", "Deployment default/search")
+    assert [each["cluster"] for each in found["clusters"]] == ["east", "lab", "west"]
+    assert found["pod"]["state"] == "bound"
+
+
+def test_the_table_ends_with_the_node_of_the_pod(opened: OpenedFleet) -> None:
+    done = called("explain", pod_in(opened, "west"))
+    assert "its share is" in done.stdout
+    assert "has the best score" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["moon", "pod/moon", "pod/shop/moon"])
+def test_a_name_of_no_object_and_no_pod_is_refused(name: str) -> None:
+    done = called("explain", name)
+    assert done.exit_code == 6
+    assert "no pod of a member" in done.stderr
+
+
+def test_members_that_cannot_be_read_are_named(opened: OpenedFleet) -> None:
+    assert opened.members is not None
+    opened.members["west"].served.set_mood(MemberMood.SILENT)
+    with searched_pods(opened, "moon", "") as search:
+        assert search.unread.keys() == {"west"}
+    opened.members["west"].served.set_mood(MemberMood.ANSWERS)
+
+
+def test_a_pod_of_one_cluster_is_not_found_in_another(opened: OpenedFleet) -> None:
+    done = called("explain", pod_in(opened, "east"), "west")
+    assert done.exit_code == 6

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from stretto.explain.why.answers import Explanation
 from stretto.federation.answers.records import (
     ClusterFacts,
     ClusterVerdict,
@@ -20,12 +21,18 @@ class ClusterListDocument(msgspec.Struct, frozen=True):
 
 
 class FleetExplainDocument(msgspec.Struct, frozen=True):
-    """Why an object is in a cluster, or not: ``stretto federation explain``."""
+    """Why an object or a pod is in a cluster, or not: ``stretto federation explain``."""
 
-    #: The object, as given.
+    #: The object or the pod, as given.
     name: str
-    #: The verdicts.
+    #: The verdicts about the object, or about that of the pod.
     clusters: tuple[ClusterVerdict, ...]
+    #: The explanation of the pod by its own cluster; absent for an object.
+    pod: Explanation | None = None
+    #: The cluster of the pod; empty for an object.
+    pod_cluster: str = ""
+    #: The object that the pod belongs to; empty for an object.
+    object: str = ""
 
 
 class FleetPlanDocument(msgspec.Struct, frozen=True):

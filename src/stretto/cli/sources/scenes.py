@@ -105,12 +105,31 @@ def _recorded(common: CommandContext, run: "LoadedRun", word: str) -> OpenedScen
 
 def _copied(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> OpenedScene:
     """The scene of a copy on which a plane retries the pending pods."""
+    from stretto.plane.copy import SchedulingRules
+
+    state, namespace = read_state(common, opts, SchedulingRules("", "numpy", plugins=plugins))
+    return OpenedScene(
+        scene_of(state, plugins),
+        state.title,
+        state.records,
+        namespace=namespace,
+        state=state,
+        is_cluster=opts.reads_cluster,
+        at=state.at,
+    )
+
+
+def scene_of(state: "StoreState", plugins: tuple[Path, ...] = ()) -> "Scene":
+    """The scene of a state after a plane has retried its pending pods on a copy.
+
+    Raises:
+        InputError: the profile of the state is invalid.
+    """
     from stretto.explain.why.queues import with_implicit_queues
     from stretto.explain.why.sources.live import live_scene
     from stretto.explain.why.sources.unhandled import read_objects
     from stretto.plane.copy import PlaneCopy, SchedulingRules
 
-    state, namespace = read_state(common, opts, SchedulingRules("", "numpy", plugins=plugins))
     copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=plugins))
     copy.settle()
     copy.drop_backoff()
@@ -121,12 +140,4 @@ def _copied(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...
     names = state.settings.scheduler_names
     scene.objects = read_objects(state.records, plane.cluster, names)
     scene.queues = tuple(with_implicit_queues(scene.queues, state.records))
-    return OpenedScene(
-        scene,
-        state.title,
-        state.records,
-        namespace=namespace,
-        state=state,
-        is_cluster=opts.reads_cluster,
-        at=state.at,
-    )
+    return scene

@@ -54,6 +54,29 @@ class KubeMember:
         self._store.close()
 
 
+def member_store(
+    name: str,
+    spec: FederatedClusterSpec,
+    credentials: ClusterCredentials,
+    rng: Rng | None = None,
+    options: KubeOptions = MEMBER_OPTIONS,
+) -> KubeStore:
+    """The objects of a member; it is asked with the first call.
+
+    Args:
+        name: name of its FederatedCluster.
+        spec: how it is reached.
+        credentials: what its secret holds.
+        rng: spreads waits between attempts.
+        options: timeouts and limits.
+
+    Raises:
+        InputError: the address or the credentials cannot be used.
+    """
+    access = SecretAccess(spec, credentials)
+    return KubeStore(access, (rng or Rng(0)).child("member", name), options)
+
+
 class KubeConnector:
     """Opens connections to API servers."""
 
@@ -82,8 +105,7 @@ class KubeConnector:
         Raises:
             InputError: the address or the credentials cannot be used.
         """
-        access = SecretAccess(spec, credentials)
-        store = KubeStore(access, self._rng.child("member", name), self._options)
+        store = member_store(name, spec, credentials, self._rng, self._options)
         store.fence(self._may_write)
         return KubeMember(store)
 

@@ -1,6 +1,6 @@
 """The fleet that a verb reads: a fleet file, which runs in virtual time, or a host's API server."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stretto.base.clock import Clock
     from stretto.federation.answers.subjects import FleetReader
     from stretto.federation.fleet import ClusterFleet
+    from stretto.sim.fleet.member import EmbeddedMember
 
 CLUSTER: Final = "cluster"
 """The fleet whose host is the cluster that kubectl would use."""
@@ -49,6 +50,8 @@ class OpenedFleet:
     fleet: "ClusterFleet"
     #: Its time.
     clock: "Clock"
+    #: The members of this process; ``None`` for those of a host.
+    members: "Mapping[str, EmbeddedMember] | None" = None
 
     def reader(self) -> "FleetReader":
         """Answers about it."""
@@ -125,4 +128,4 @@ def _embedded(path: Path) -> OpenedFleet:
     scenario = read_fleet(path)
     made = built(scenario.federation)
     made.run_until(made.clock.monotonic() + scenario.federation.seconds)
-    return OpenedFleet(scenario.name, made.federation.fleet, made.clock)
+    return OpenedFleet(scenario.name, made.federation.fleet, made.clock, made.members)
