@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stretto.base.errors import InputError, NotFoundError, UnknownNameError
+from stretto.base.errors import NotFoundError, UnknownNameError
 from stretto.cli import options
 from stretto.cli.commands.federation.source import (
     FleetOptions,
@@ -17,9 +17,9 @@ from stretto.cli.options import CommandContext
 from stretto.cli.output.formats import ListColumn, ListedRows, check_format, write_list
 
 if TYPE_CHECKING:
-    from stretto.cli.sources.members import FoundPod, PodSearch
     from stretto.federation.answers.records import ClusterVerdict
     from stretto.federation.answers.subjects import FleetReader
+    from stretto.federation.controllers.keys import FederatedItem
 
 _SCHEMA = "stretto.federation.explain/v1"
 
@@ -56,81 +56,39 @@ def explain(common: CommandContext, opts: FleetExplainOptions) -> None:
     check_format(opts.output)
     with opened_fleet(opts) as fleet:
         reader = fleet.reader()
-        kind, _, rest = opts.name.partition("/")
-        if kind.lower() not in ("pod", "pods"):
-            try:
-                item = reader.find(opts.name)
-            except NotFoundError as error:
-                _explain_pod(common, opts, fleet, (reader, opts.name, error.hint))
-                return
+        item = _object(reader, opts.name)
+        if item is None:
+            _explain_pod(common, opts, fleet, reader)
+        else:
             _write(common, opts, _verdicts(reader, item, opts.cluster), {})
-            return
-        _explain_pod(common, opts, fleet, (reader, rest, ""))
+
+
+def _object(reader: "FleetReader", name: str) -> "FederatedItem | None":
+    """The federated object of a name; ``None`` if there is none, or the name is that of a pod."""
+    if name.partition("/")[0].lower() in ("pod", "pods"):
+        return None
+    try:
+        return reader.find(name)
+    except NotFoundError:
+        return None
 
 
 def _explain_pod(
-    common: CommandContext,
-    opts: FleetExplainOptions,
-    fleet: OpenedFleet,
-    wanted: "tuple[FleetReader, str, str]",
+    common: CommandContext, opts: FleetExplainOptions, fleet: OpenedFleet, reader: "FleetReader"
 ) -> None:
-    """Explain the workload of a pod in each cluster, and the pod in its own.
-
-    Raises:
-        NotFoundError: no member that can be read has the pod.
-        InputError: several members have it.
-    """
-    from stretto.cli.sources.members import searched_pods
-    from stretto.federation.answers.pods import owner_of
-    from stretto.federation.answers.subjects import kind_of, title
-
-    reader, name, hint = wanted
-    with searched_pods(fleet, name, opts.cluster) as search:
-        found = _only(opts, search, hint)
-        item = owner_of(reader, found.store, found.pod)
-        of = f"{kind_of(item)} {title(item)}" if item is not None else "no federated object"
-        where = f"pod {found.pod.namespace}/{found.pod.name} of {of} is in {found.cluster}"
-        common.console.note(where)
-        verdicts = _verdicts(reader, item, "") if item is not None else []
-        answer, show = _answer(common, found)
-        more = {"pod": answer, "pod_cluster": found.cluster, "object": of}
-        _write(common, opts, verdicts, more)
-        if opts.output in ("table", "wide"):
-            show()
-
-
-def _only(opts: FleetExplainOptions, search: "PodSearch", hint: str) -> "FoundPod":
-    unread = "; ".join(f"{name}: {why}" for name, why in search.unread.items())
-    if not search.found:
-        why = "no federated object and no pod of a member has this name"
-        text = f"{why}; not read: {unread}" if unread else why
-        raise NotFoundError(opts.name, text, hint)
-    if len(search.found) > 1:
-        clusters = ", ".join(each.cluster for each in search.found)
-        raise InputError("NAME", opts.name, "a pod of one cluster", f"add CLUSTER: {clusters}")
-    return search.found[0]
-
-
-def _answer(common: CommandContext, found: "FoundPod") -> tuple[dict[str, Any], Any]:
-    """The explanation of a pod by its own cluster, and what shows it."""
-    import msgspec
-
-    from stretto.cli.sources.scenes import scene_of
+    """Explain the workload of a pod in each cluster, and the pod in its own."""
+    from stretto.cli.commands.federation.pods import explained_pod
     from stretto.cli.views.explanation import show_explanation
-    from stretto.explain.why.why import explain_pod
-    from stretto.plane.copy import PlaneSettings, StoreState
-    from stretto.reconcile.cache import StoredObject
-    from stretto.sim.history.clusters import listed
 
-    scheduler = str(StoredObject(found.pod).spec.get("schedulerName") or "")
-    names = frozenset({"", "default-scheduler", scheduler})
-    settings = PlaneSettings(1, common.seed, names)
-    state = StoreState(f"cluster {found.cluster}", listed(found.store).records, settings=settings)
-    answer = explain_pod(scene_of(state), f"{found.pod.namespace}/{found.pod.name}")
-    return dict(msgspec.to_builtins(answer)), lambda: show_explanation(common.console, answer)
+    found = explained_pod(fleet, reader, opts.name, opts.cluster, common.seed)
+    common.console.note(f"{found.sentence}.")
+    verdicts = _verdicts(reader, found.item, "") if found.item is not None else []
+    _write(common, opts, verdicts, found.fields())
+    if opts.output in ("table", "wide"):
+        show_explanation(common.console, found.answer)
 
 
-def _verdicts(reader: "FleetReader", item: Any, cluster: str) -> "list[ClusterVerdict]":
+def _verdicts(reader: "FleetReader", item: "FederatedItem", cluster: str) -> "list[ClusterVerdict]":
     """What each cluster means for an object; of one cluster unless that is empty.
 
     Raises:
