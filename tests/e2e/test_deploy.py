@@ -257,6 +257,37 @@ def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_pat
 
 
 @pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
+def test_the_chart_makes_the_master_of_the_manifest(cluster: ControlPlane, tmp_path: Path) -> None:
+    some = "nameOverride=master,master.enabled=true,tls.secretName=stretto-master-tls"
+    text = f"helm template stretto {CHART} -n mesos --set {some}"
+    rendered = shell(cluster, text, tmp_path).stdout
+    shipped = (ROOT / "deploy" / "master.yaml").read_text(encoding="utf-8")
+    theirs, ours = pod_of(rendered, "StatefulSet"), pod_of(shipped, "StatefulSet")
+    assert theirs["containers"][0]["args"] == ours["containers"][0]["args"]
+    assert theirs["volumes"].pop(0).keys() == ours["volumes"].pop(0).keys()
+    for each in (*theirs["initContainers"], *theirs["containers"]):
+        assert each.pop("imagePullPolicy") == "IfNotPresent"
+    assert theirs.pop("affinity").keys() == ours.pop("affinity").keys()
+    assert theirs == ours
+
+
+@pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
+def test_the_master_of_the_chart_and_of_the_manifest_are_accepted_by_the_server(
+    cluster: ControlPlane, kinds: Path
+) -> None:
+    some = "master.enabled=true,tls.secretName=ours,master.taskPorts=20000-20009"
+    text = f"helm template stretto {CHART} -n kube-system --set {some} > {kinds / 'm.yaml'}"
+    files = f"-f {kinds / 'm.yaml'}"
+    done = shell(cluster, f"{text} && kubectl apply --dry-run=server {files}", kinds)
+    assert done.returncode == 0, done.stderr
+    assert "statefulset.apps/stretto created (server dry run)" in done.stdout
+    assert "deployment.apps" not in done.stdout
+    shipped = "kubectl apply -f deploy/rbac-master.yaml && kubectl apply -f deploy/master.yaml"
+    done = shell(cluster, shipped, kinds)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -273,6 +304,12 @@ def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_pat
             "by which the Deployments find their pods",
         ),
         ("--set tls.secret=ours", "/tls"),
+        ("--set master.enabled=true", "tls.secretName: got nothing, expected a Secret"),
+        (
+            "--set master.enabled=true,tls.secretName=a,roles.enabled=true",
+            "roles.enabled: got true",
+        ),
+        ("--set master.taskPorts=all", "/master/taskPorts"),
         ("--set roles.enabled=true,serviceAccount.create=false", "/serviceAccount/name"),
     ],
 )
@@ -297,9 +334,9 @@ def granted() -> set[str]:
     }
 
 
-def pod_of(text: str) -> dict[str, Any]:
-    """The pod that the Deployment among some objects makes."""
-    found = next(each for each in yaml.safe_load_all(text) if each["kind"] == "Deployment")
+def pod_of(text: str, kind: str = "Deployment") -> dict[str, Any]:
+    """The pod that the Deployment (or another kind) among some objects makes."""
+    found = next(each for each in yaml.safe_load_all(text) if each["kind"] == kind)
     spec: dict[str, Any] = found["spec"]["template"]["spec"]
     return spec
 

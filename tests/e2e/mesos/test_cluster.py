@@ -1,4 +1,7 @@
-"""`stretto master --kubeconfig`: the nodes of a real API server, simulated by kwok, are offered."""
+"""`stretto master` over a real API server, with the account and the rights of its manifests.
+
+The nodes are simulated by kwok.
+"""
 
 import http.client
 import json
@@ -8,21 +11,45 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import yaml
 
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 from stretto_lab.control_plane.parts import ServerProcess, free_ports
-from tests.e2e.daemon import node, pod, put, until
+from tests.e2e.daemon import node, pod, put, rights_settle, until
+from tests.e2e.deployed import ROOT, shell
 from tests.e2e.mesos.subscriber import Subscriber
 
 pytestmark = pytest.mark.kube
 
 PODS = "/api/v1/namespaces/default/pods"
 WITHIN = 120.0
+ACCOUNT = "system:serviceaccount:mesos:stretto-master"
+PARTS = ("kube-controller-manager", "kwok")
+UNUSED = {
+    "create pods/eviction",
+    "patch persistentvolumeclaims",
+    "patch persistentvolumes",
+    "create events",
+    "patch events",
+    "patch pods/status",
+    "patch podgroups",
+    "patch podgroups/status",
+    "patch queues/status",
+    "create reservations",
+    "delete reservations",
+    "patch reservations/status",
+    "create movements",
+    "get movements",
+    "patch movements/status",
+    "get pods",
+    "get customresourcedefinitions",
+}
+"""Rights of a scheduler that this test does not use."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    with ControlPlane(ControlPlaneConfig(parts=("kube-controller-manager", "kwok"))) as plane:
+    with ControlPlane(ControlPlaneConfig(parts=PARTS, audited=True)) as plane:
         plane.install()
         body = json.loads(node("n1", "4"))
         body["metadata"]["labels"] = {"rack": "k1"}
@@ -35,12 +62,19 @@ class Masters:
 
     def __init__(self, cluster: ControlPlane, directory: Path) -> None:
         self.ports = free_ports(2)
+        applied = shell(cluster, "kubectl apply -f deploy/rbac-master.yaml", directory)
+        assert applied.returncode == 0, applied.stderr
+        rights_settle(cluster)
+        token = shell(cluster, "kubectl -n mesos create token stretto-master", directory).stdout
+        user = {"token": token.strip()}
+        self.kubeconfig = cluster.credentials.kubeconfig("master", cluster.server, user)
         self.parts = [self._part(cluster, directory, port) for port in self.ports]
 
     def _part(self, cluster: ControlPlane, directory: Path, port: int) -> ServerProcess:
         command = [sys.executable, "-m", "stretto.cli.main", "master", "--port", str(port)]
-        command += ["--kubeconfig", str(cluster.kubeconfig), "--tier", "numpy"]
-        command += ["--lease-duration", "8"]
+        command += ["--kubeconfig", str(self.kubeconfig), "--tier", "numpy"]
+        command += ["--lease-duration", "8", "--namespace", "mesos"]
+        command += ["--advertise", f"localhost:{port}"]
         return ServerProcess(f"stretto master {port}", command, directory / f"{port}.log")
 
     def get(self, number: int, path: str) -> tuple[int, str]:
@@ -74,7 +108,7 @@ def masters(cluster: ControlPlane, tmp_path: Path) -> Iterator[Masters]:
 
 def placed(cluster: ControlPlane) -> dict[str, str]:
     """Name prefix and phase of the pods on nodes."""
-    items = json.loads(cluster.send("GET", PODS).body)["items"]
+    items = json.loads(cluster.send("GET", "/api/v1/pods").body)["items"]
     return {e["metadata"]["name"]: e["status"]["phase"] for e in items if e["spec"].get("nodeName")}
 
 
@@ -85,11 +119,27 @@ def test_tasks_are_pods_and_another_master_takes_over(
         framework_id = run_task(cluster, masters, framework)
     masters.parts[1].start()
     until(lambda: masters.get(1, "/state")[0] == 307, masters.said, WITHIN)
-    assert masters.get(1, "/state")[1] == f"//127.0.0.1:{masters.ports[0]}/state"
+    assert masters.get(1, "/state")[1] == f"//localhost:{masters.ports[0]}/state"
     masters.parts[0].kill()
     until(lambda: masters.leads(1), masters.said, WITHIN)
     with closing(Subscriber(masters.ports[1], id={"value": framework_id})) as again:
         kill_task(cluster, masters, again)
+    calls = cluster.audit(ACCOUNT)
+    assert {each.what for each in calls if each.response_status.code == 403} == set()
+    assert granted() - {each.what for each in calls} - UNUSED == set()
+
+
+def granted() -> set[str]:
+    """Rights of the master, such as ``create pods``, but for what is followed."""
+    text = (ROOT / "deploy" / "rbac-master.yaml").read_text(encoding="utf-8")
+    return {
+        f"{verb} {resource}"
+        for role in yaml.safe_load_all(text)
+        for rule in role.get("rules", ())
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if "watch" not in rule["verbs"]
+    }
 
 
 def run_task(cluster: ControlPlane, masters: Masters, framework: Subscriber) -> str:

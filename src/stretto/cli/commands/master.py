@@ -62,6 +62,8 @@ class MasterOptions(ClusterOptions):
     example="""
         stretto master --work-dir /var/lib/stretto
         stretto master --kubeconfig ~/.kube/config --namespace mesos
+        stretto master --cluster --ip 0.0.0.0 --advertise "$POD_IP" --tls-cert tls.crt \\
+          --tls-key tls.key --credentials users.json
         stretto master --ip 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --credentials users.json
     """,
     result=False,
@@ -131,9 +133,9 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     listens on the loopback address; any other address needs TLS and credentials. With --work-dir a
     master that was killed continues where it stopped. SIGTERM or Ctrl-C stops it.
 
-    With --kubeconfig no agent is needed: free capacity of the nodes is offered, tasks become pods,
-    and the pods of the cluster are scheduled in the same pool. Several masters may run: the holder
-    of the lease leads, the others redirect to it.
+    With --kubeconfig or --cluster no agent is needed: free capacity of the nodes is offered, tasks
+    become pods, and the pods of the cluster are scheduled in the same pool. Several masters may
+    run: the holder of the lease leads, the others redirect to it.
     """
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
@@ -145,9 +147,9 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     rng = Rng(common.seed).child(f"{clock.now():.6f}")
     server, allocation = _server(opts), MESOS if opts.mesos else DEFAULTS
     server.check()
-    if opts.kubeconfig is not None:
+    if opts.kubeconfig is not None or opts.cluster:
         if opts.work_dir is not None:
-            expected = "no directory with --kubeconfig: the state is kept in the cluster"
+            expected = "no directory with a cluster: the state is kept in the cluster"
             raise InputError("--work-dir", str(opts.work_dir), expected)
         settings = _settings(opts, "", allocation.offer_timeout)
         serve_cluster(common, opts, settings, allocation, server)

@@ -1,7 +1,9 @@
 """``stretto master --kubeconfig``: offer the nodes of a cluster."""
 
 import asyncio
+import ipaddress
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 TASK_PORTS: Final = "20000-20999"
 """Below the node ports of Services and the ephemeral ports of Linux."""
+LAST_PORT: Final = 65535
+_ADDRESS: Final = re.compile(
+    r"(?P<host>[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(:(?P<port>[0-9]{1,5}))?"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +38,10 @@ class ClusterOptions:
 
     #: Kubeconfig; ``None`` for a master of agents.
     kubeconfig: Path | None
+    #: Whether to offer the cluster of kubectl's default kubeconfig: in a pod, its own.
+    cluster: bool
+    #: Address of this process for other machines; empty for that on which it listens.
+    advertise: str
     #: Context of the kubeconfig; empty for its current one.
     context: str
     #: Namespace of the pods of tasks and of the stored state.
@@ -63,6 +73,17 @@ def cluster_options(body: F) -> F:
                 type=options.INPUT_FILE,
                 metavar="FILE",
                 help="Offer the nodes of this cluster, and schedule its pods in the same pool.",
+            ),
+            click.option(
+                "--cluster",
+                is_flag=True,
+                help="As --kubeconfig, with kubectl's default: in a pod, the cluster of the pod.",
+            ),
+            click.option(
+                "--advertise",
+                default="",
+                metavar="HOST[:PORT]",
+                help="Address to which standbys redirect while this process leads [--ip:--port].",
             ),
             click.option(
                 "--context", default="", metavar="NAME", help="Context of the kubeconfig."
@@ -155,7 +176,8 @@ def serve_cluster(
         ports=read_ports(opts.task_ports, "--task-ports"),
     )
     config = ClusterMasterConfig(plane, master, allocation, server, pods)
-    identity = f"{master.ip}:{master.port}_{os.getpid()}_{clock.now():.6f}"
+    address = advertised(opts.advertise, master.ip, master.port)
+    identity = f"{address}_{os.getpid()}_{clock.now():.6f}"
     store = scheduler_store(opts.kubeconfig, opts.context, Rng(common.seed).child(identity))
     try:
         elector = None
@@ -168,3 +190,21 @@ def serve_cluster(
     finally:
         store.close()
     log.info("stopped")
+
+
+def advertised(text: str, ip: str, port: int) -> str:
+    """The address of this process for other machines, as ``HOST:PORT``.
+
+    Raises:
+        InputError: it is no address, or none is given and this process listens on all addresses.
+    """
+    if not text:
+        if ipaddress.ip_address(ip).is_unspecified:
+            expected = "a name or address that frameworks reach, because --ip is none"
+            raise InputError("--advertise", text, expected, "such as the address of the pod")
+        return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+    found = _ADDRESS.fullmatch(text)
+    number = int(found["port"] or port) if found else 0
+    if found is None or not 1 <= number <= LAST_PORT:
+        raise InputError("--advertise", text, "HOST or HOST:PORT, such as 10.1.2.3:5050")
+    return f"{found['host']}:{number}"
