@@ -7,7 +7,7 @@ import pytest
 
 from stretto.api.edit.yaml_text import load_documents
 from stretto.cli.commands.federation.run import run
-from stretto.federation.objects.defaults import default_types
+from stretto.federation.objects.defaults import default_types, further_types
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy" / "federation"
 
@@ -53,6 +53,15 @@ def test_the_configured_kinds_of_a_new_host_are_permitted() -> None:
     }
     sources = [each["spec"]["sourceType"] for each in default_types()]
     assert {(each["group"], each["pluralName"]) for each in sources} <= permitted
+
+
+def test_the_further_kinds_are_those_of_the_product_with_their_rights() -> None:
+    found = objects("further-kinds.yaml")
+    configs = [each for each in found if each["kind"] == "FederatedTypeConfig"]
+    kept = [{key: each[key] for key in ("metadata", "spec")} for each in configs]
+    assert kept == list(further_types())
+    permitted = {name for rule in found[0]["rules"] for name in rule["resources"]}
+    assert {each["spec"]["sourceType"]["pluralName"] for each in kept} <= permitted
 
 
 def test_a_kind_that_the_host_does_not_serve_may_be_checked() -> None:

@@ -1,15 +1,23 @@
-"""FederatedTypeConfigs of the built-in kinds, for hosts without their own."""
+"""FederatedTypeConfigs of built-in kinds: those of a host without its own, and further ones.
+
+Together they are the kinds that KubeAdmiral configures, without EndpointSlices, which need none. By
+default a host carries workloads and what belongs to them. The further kinds let the controllers
+read secrets or write roles, so an operator adds them with the rights that they need.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.federation import names
+from stretto.federation.objects.aggregation.builtin import has_rule
+from stretto.federation.objects.membership.kinds import SECRET
 from stretto.reconcile.cache import Fields
 
-_SCHEDULED: Final = [[names.SCHEDULER], [names.OVERRIDES]]
-_EVERYWHERE: Final = [[names.NAMESPACES], [names.OVERRIDES]]
+_SCHEDULED: Final = ((names.SCHEDULER,), (names.OVERRIDES,))
+_EVERYWHERE: Final = ((names.NAMESPACES,), (names.OVERRIDES,))
 _REPLICAS: Final = {
     "labelSelector": "spec.selector",
     "replicasSpec": "spec.replicas",
@@ -17,26 +25,80 @@ _REPLICAS: Final = {
     "availableReplicasStatus": "status.availableReplicas",
     "readyReplicasStatus": "status.readyReplicas",
 }
-_KINDS: Final[tuple[tuple[Kind, dict[str, str]], ...]] = (
-    (kinds.DEPLOYMENT, _REPLICAS),
-    (kinds.STATEFUL_SET, _REPLICAS),
-    (kinds.DAEMON_SET, {}),
-    (kinds.JOB, {}),
-    (kinds.CONFIG_MAP, {}),
-    (kinds.PERSISTENT_VOLUME_CLAIM, {}),
-    (kinds.NAMESPACE, {}),
+_RBAC: Final = "rbac.authorization.k8s.io"
+_MCS: Final = "multicluster.x-k8s.io"
+
+
+@dataclass(frozen=True)
+class DefaultType:
+    """How one kind is federated."""
+
+    #: The kind.
+    kind: Kind
+    #: Paths of its replicas.
+    paths: dict[str, str] = field(default_factory=dict)
+    #: Controllers before an object is written to members.
+    pipeline: tuple[tuple[str, ...], ...] = _SCHEDULED
+    #: Annotations of the configuration.
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+_DEFAULT: Final = (
+    DefaultType(kinds.DEPLOYMENT, _REPLICAS),
+    DefaultType(kinds.STATEFUL_SET, _REPLICAS),
+    DefaultType(kinds.DAEMON_SET),
+    DefaultType(kinds.JOB),
+    DefaultType(Kind("batch", "v1", "CronJob", "cronjobs")),
+    DefaultType(kinds.CONFIG_MAP),
+    DefaultType(kinds.PERSISTENT_VOLUME_CLAIM),
+    DefaultType(kinds.SERVICE_ACCOUNT),
+    DefaultType(kinds.SERVICE),
+    DefaultType(Kind("networking.k8s.io", "v1", "Ingress", "ingresses")),
+    DefaultType(
+        kinds.HORIZONTAL_POD_AUTOSCALER,
+        pipeline=((names.AUTOSCALERS,), *_SCHEDULED),
+        annotations={names.SCALE_TARGET_PATH: "spec.scaleTargetRef"},
+    ),
+    DefaultType(kinds.NAMESPACE, pipeline=_EVERYWHERE),
+    DefaultType(kinds.LIMIT_RANGE),
+    DefaultType(kinds.RESOURCE_QUOTA),
 )
-"""Kinds with the paths of their replicas."""
+_FURTHER: Final = (
+    DefaultType(kinds.POD),
+    DefaultType(SECRET),
+    DefaultType(kinds.PERSISTENT_VOLUME),
+    DefaultType(kinds.STORAGE_CLASS),
+    DefaultType(Kind(_RBAC, "v1", "Role", "roles")),
+    DefaultType(Kind(_RBAC, "v1", "RoleBinding", "rolebindings")),
+    DefaultType(Kind(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)),
+    DefaultType(Kind(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)),
+    DefaultType(
+        Kind(
+            "apiextensions.k8s.io",
+            "v1",
+            "CustomResourceDefinition",
+            "customresourcedefinitions",
+            namespaced=False,
+        )
+    ),
+    DefaultType(Kind(_MCS, "v1alpha1", "ServiceExport", "serviceexports")),
+    DefaultType(Kind(_MCS, "v1alpha1", "ServiceImport", "serviceimports")),
+)
 
 
 def default_types() -> Iterator[Fields]:
-    """The configurations, as objects."""
-    for kind, paths in _KINDS:
-        yield type_config(kind, paths)
+    """The configurations of a host without its own, as objects."""
+    return map(type_config, _DEFAULT)
 
 
-def type_config(kind: Kind, paths: dict[str, str]) -> Fields:
+def further_types() -> Iterator[Fields]:
+    """Configurations that an operator may add, as objects: ``deploy/federation/further-kinds``."""
+    return map(type_config, _FURTHER)
+
+
+def type_config(default: DefaultType) -> Fields:
     """The configuration of one kind, named like KubeAdmiral's."""
+    kind = default.kind
     name = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     spec: dict[str, Any] = {
         "sourceType": {
@@ -46,9 +108,10 @@ def type_config(kind: Kind, paths: dict[str, str]) -> Fields:
             "pluralName": kind.plural,
             "scope": "Namespaced" if kind.namespaced else "Cluster",
         },
-        "controllers": _EVERYWHERE if kind == kinds.NAMESPACE else _SCHEDULED,
-        "statusAggregation": {"enabled": bool(paths)},
+        "controllers": [list(group) for group in default.pipeline],
+        "statusAggregation": {"enabled": has_rule(kind.kind)},
         "autoMigration": {"enabled": kind == kinds.DEPLOYMENT},
-        "pathDefinition": paths,
+        "pathDefinition": default.paths,
     }
-    return {"metadata": {"name": name}, "spec": spec}
+    annotations = {"annotations": default.annotations} if default.annotations else {}
+    return {"metadata": {"name": name, **annotations}, "spec": spec}

@@ -12,7 +12,7 @@ from stretto.api.kinds.ours import OURS
 from stretto.api.wire.kinds import POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
-from stretto.federation.objects.defaults import default_types, type_config
+from stretto.federation.objects.defaults import DefaultType, default_types, type_config
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
@@ -40,7 +40,7 @@ def built(
     made = EmbeddedFleet(ManualClock(START), settings or settings_of(fleet), parts)
     configured = {str(each.get("kind")) for each in fleet.objects}
     if FEDERATED_TYPE_CONFIG.kind.kind not in configured:
-        for config in (*default_types(), type_config(POD_GROUP, {})):
+        for config in (*default_types(), type_config(DefaultType(POD_GROUP))):
             put(made.host, FEDERATED_TYPE_CONFIG.kind, config)
     for each in fleet.clusters:
         add_cluster(made, each)

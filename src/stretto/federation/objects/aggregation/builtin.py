@@ -149,6 +149,11 @@ _RULES: Final[Mapping[str, Aggregate]] = {
 """Rules by kind."""
 
 
+def has_rule(kind: str) -> bool:
+    """Whether there is a rule for the status of a kind."""
+    return kind in _RULES
+
+
 def is_observed(present: StoredObject) -> bool:
     """Whether the status of an object describes its present spec."""
     observed: Any = present.status.get("observedGeneration")
