@@ -228,7 +228,7 @@ def test_cpus_become_a_weight(cpus: float, wanted: int) -> None:
 
 
 def container(tmp_path: Path, command: str, cgroups: Cgroups | None = None) -> TaskContainer:
-    spec = ContainerSpec("c", tmp_path / "c", {"value": command}, {}, RESOURCES)
+    spec = ContainerSpec("c", tmp_path / "c", {"value": command}, {}, {}, RESOURCES)
     return TaskContainer(spec, ContainerTools(Fetcher(), cgroups))
 
 
@@ -282,3 +282,19 @@ def test_a_container_that_is_stopped_while_it_fetches_does_not_start(tmp_path: P
 
     with pytest.raises(LaunchError, match="stopped"):
         asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("info", "why"),
+    [
+        ({"type": "DOCKER"}, "DOCKER"),
+        ({"type": "MESOS", "mesos": {"image": {"type": "DOCKER"}}}, "container.mesos.image"),
+        ({"type": "MESOS", "volumes": [{"container_path": "x"}]}, "container.volumes"),
+    ],
+)
+def test_a_container_that_needs_more_than_a_process_is_refused(
+    tmp_path: Path, info: dict[str, Any], why: str
+) -> None:
+    spec = ContainerSpec("c", tmp_path / "c", {"value": "true"}, {}, info)
+    with pytest.raises(LaunchError, match=why):
+        asyncio.run(TaskContainer(spec, ContainerTools(Fetcher())).launch())

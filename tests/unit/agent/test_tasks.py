@@ -10,6 +10,8 @@ import pytest
 from stretto.agent.tasks import amounts, health
 from stretto.agent.tasks.containers.container import ContainerTools
 from stretto.agent.tasks.containers.fetcher import Fetcher
+from stretto.agent.tasks.jobs import Jobs
+from stretto.agent.tasks.ledger import TaskLedger
 from stretto.agent.tasks.records import TaskFiles, TaskRecord
 from stretto.agent.tasks.runs import RunTools, TaskRun
 from stretto.agent.tasks.status import RunStatus
@@ -126,6 +128,45 @@ def test_updates_are_sent_in_order_until_each_is_acknowledged(tmp_path: Path) ->
     asyncio.run(main())
     assert sent == ["TASK_RUNNING", "TASK_FINISHED"]
     assert list(files.tasks()) == []
+
+
+def test_a_jump_of_the_clock_neither_loses_nor_reorders_updates(tmp_path: Path) -> None:
+    made, sent, clock = record("true"), [], ManualClock(1_000_000.0)
+    writer = UpdateWriter(clock.now, Rng(1))
+
+    async def main() -> None:
+        async def post(name: str, message: dict[str, Any]) -> None:
+            sent.append(message["update"]["timestamp"])
+            stream.acknowledge(message["update"]["uuid"])
+
+        stream = UpdateStream(made, TaskFiles(tmp_path), post)
+        for state, jump in (("TASK_RUNNING", -86_400), ("TASK_FINISHED", 86_400)):
+            clock.jump_wall(jump)
+            stream.add(writer.update(made, writer.status(made, RunStatus(state))))
+        await asyncio.wait_for(stream.run(), 5)
+
+    asyncio.run(main())
+    assert sent == [913_600.0, 1_000_000.0]
+
+
+def test_a_task_that_cannot_be_stored_on_a_full_disk_fails(tmp_path: Path) -> None:
+    made, sent = record("true"), []
+    place = TaskFiles(tmp_path).place(made)
+    place.mkdir(parents=True)
+    (place / "task.new").symlink_to("/dev/full")
+
+    async def main() -> None:
+        async def post(name: str, message: dict[str, Any]) -> None:
+            sent.append(message["update"]["status"])
+            ledger.acknowledge(made.key, message["update"]["uuid"])
+
+        writer = UpdateWriter(ManualClock().now, Rng(1))
+        ledger = TaskLedger(TaskFiles(tmp_path), writer, post, Jobs(print))
+        assert not ledger.add(made)
+        await asyncio.sleep(0.05)
+
+    asyncio.run(main())
+    assert (sent[0]["state"], "No space left" in sent[0]["message"]) == ("TASK_FAILED", True)
 
 
 def test_lists_of_resources_and_attributes_are_read() -> None:

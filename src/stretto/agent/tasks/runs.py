@@ -167,6 +167,7 @@ def _spec(record: TaskRecord, files: TaskFiles) -> ContainerSpec:
             "MESOS_SANDBOX": sandbox,
             "MESOS_DIRECTORY": sandbox,
         },
+        record.task.get("container", {}),
         tuple(record.task.get("resources", ())),
         task_limits(record.task),
     )

@@ -39,6 +39,8 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     command: Message
     #: Variables of the agent.
     variables: Mapping[str, str]
+    #: ContainerInfo; empty without one.
+    info: Message = {}
     #: Resource messages that the container may use.
     resources: tuple[Message, ...] = ()
     #: Upper limits by resource, which exceed the resources; infinite for none.
@@ -128,6 +130,9 @@ class TaskContainer:
             LaunchError: it cannot be started, or was stopped meanwhile.
         """
         spec = self._spec
+        refused = unsupported(spec.info)
+        if refused:
+            raise LaunchError(refused)
         try:
             pid = processes.find(spec.exit_file)
             if not pid:
@@ -215,3 +220,14 @@ class TaskContainer:
             return None
         spec = self._spec
         return self._tools.cgroups.create(spec.name, spec.resources, spec.limits)
+
+
+def unsupported(info: Message) -> str | None:
+    """What a ContainerInfo wants that an agent cannot give: its containers are plain processes."""
+    if info.get("type") == "DOCKER":
+        return "containers of the type DOCKER are not supported: use MESOS without an image"
+    if "image" in info.get("mesos", {}):
+        return "images are not supported: container.mesos.image must not be set"
+    if info.get("volumes"):
+        return "volumes are not supported: container.volumes must be empty"
+    return None

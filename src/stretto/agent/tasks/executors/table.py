@@ -182,6 +182,7 @@ class Executors:
             place,
             record.info.get("command", {}),
             variables(record, agent_id, place / "sandbox", tools.address, tools.times),
+            record.info.get("container", {}),
             tuple(record.info.get("resources", ())),
         )
         executor = Executor(record, TaskContainer(spec, tools.containers, process))
