@@ -13,8 +13,10 @@ from stretto.api.schema.protobuf import (
 )
 
 SCHEMA = struct("apiextensions/v1.JSONSchemaProps")
-TEXT = {"type": "string", "format": ""}
-STRING = bytes_field(5, b"string") + bytes_field(6, b"")
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+TEXT = {"type": "string"}
+STRING = bytes_field(5, b"string") + bytes_field(6, b"") + varint_field(18, 0)
+"""Go writes empty values too (format, uniqueItems), which JSON omits."""
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,7 @@ STRING = bytes_field(5, b"string") + bytes_field(6, b"")
         (30, varint_field(1, 1) + bytes_field(2, STRING), {"additionalProperties": TEXT}),
         (30, varint_field(1, 1), {"additionalProperties": True}),
         (30, varint_field(1, 0), {"additionalProperties": False}),
+        (24, bytes_field(1, varint_field(38, 0)), {"items": {PRESERVE: False}}),
         (30, varint_field(1, 1) + bytes_field(2, b""), {"additionalProperties": {}}),
         (8, bytes_field(1, b'{"a": [1, "b"]}'), {"default": {"a": [1, "b"]}}),
     ],

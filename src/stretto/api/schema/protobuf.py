@@ -13,7 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.schema.types import FieldType, Form, StructType, Union, ValueType
+from stretto.api.schema.types import (
+    SCALARS,
+    FieldType,
+    Form,
+    StructType,
+    Union,
+    ValueType,
+)
 
 Json = dict[str, Any]
 
@@ -132,7 +139,9 @@ def _store(found: Json, field: FieldType, value: Any) -> None:
             _value(inner, kind.item) if inner is not None else _empty(kind.item)
         )
     else:
-        found[field.name] = _value(value, kind)
+        content = _value(value, kind)
+        if content or field.is_pointer or not field.omits_empty or kind.form not in SCALARS:
+            found[field.name] = content
 
 
 def _empty(kind: ValueType) -> Any:
