@@ -1,7 +1,7 @@
 """All controllers of the workloads of one cluster."""
 
 from stretto.reconcile.reconciler import Reconciler
-from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.cluster import REPORTERS, LocalCluster
 from stretto.workloads.cron import CronJobController
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
@@ -9,7 +9,7 @@ from stretto.workloads.garbage import GarbageController
 from stretto.workloads.jobs import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
 from stretto.workloads.policies.budgets import BudgetController
-from stretto.workloads.replicas import ReplicaSetController
+from stretto.workloads.replicas import ReplicaController
 from stretto.workloads.services.slices import EndpointSliceController
 from stretto.workloads.stateful import StatefulSetController
 
@@ -25,7 +25,7 @@ def workload_controllers(
     """
     return [
         DeploymentController(cluster),
-        ReplicaSetController(cluster),
+        *(ReplicaController(cluster, kind) for kind in REPORTERS),
         StatefulSetController(cluster),
         DaemonSetController(cluster),
         JobController(cluster),

@@ -13,6 +13,7 @@ from stretto.api.wire.kinds import (
     NODE,
     POD,
     REPLICA_SET,
+    REPLICATION_CONTROLLER,
     STATEFUL_SET,
     Kind,
 )
@@ -27,18 +28,30 @@ OWNER: Final = "owner"
 """Index of objects by the uid of the controller that owns them."""
 DEPLOYMENTS: Final = "deployment-controller"
 """Reporter of events about Deployments."""
-REPLICA_SETS: Final = "replicaset-controller"
-"""Reporter of events about ReplicaSets."""
+REPORTERS: Final = {
+    REPLICA_SET: "replicaset-controller",
+    REPLICATION_CONTROLLER: "replication-controller",
+}
+"""Reporters of events about kinds of replicas."""
 NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
 """Controllers that write no events."""
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of a pod that has ended."""
-_KINDS: Final = (NODE, POD, REPLICA_SET, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB)
+_KINDS: Final = (
+    NODE,
+    POD,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    DEPLOYMENT,
+    STATEFUL_SET,
+    DAEMON_SET,
+    JOB,
+)
 
 
 def event_recorders(store: Store, clock: Clock) -> Mapping[str, EventRecorder]:
     """Writers of the events of all controllers that write some."""
-    return {name: EventRecorder(store, clock, name) for name in (DEPLOYMENTS, REPLICA_SETS)}
+    return {name: EventRecorder(store, clock, name) for name in (DEPLOYMENTS, *REPORTERS.values())}
 
 
 def owner_of(item: StoredObject) -> Fields | None:

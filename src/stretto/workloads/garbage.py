@@ -2,11 +2,29 @@
 
 from collections.abc import Hashable, Iterable
 
-from stretto.api.wire.kinds import DAEMON_SET, DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET
+from stretto.api.wire.kinds import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    POD,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
 from stretto.reconcile.cache import Change
 from stretto.workloads.cluster import LocalCluster, owner_of
 
-_OWNERS = {each.kind: each for each in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB)}
+_OWNERS = {
+    each.kind: each
+    for each in (
+        DEPLOYMENT,
+        REPLICA_SET,
+        REPLICATION_CONTROLLER,
+        STATEFUL_SET,
+        DAEMON_SET,
+        JOB,
+    )
+}
 """Kinds whose deletion deletes their pods and ReplicaSets."""
 
 

@@ -11,6 +11,7 @@ from stretto.api.wire.kinds import (
     POD,
     POD_DISRUPTION_BUDGET,
     REPLICA_SET,
+    REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
 from stretto.base.errors import StrettoError
@@ -20,7 +21,7 @@ from stretto.workloads.cluster import ENDED, LocalCluster, owner_of, ready_since
 
 _FORGET_S: Final = 120.0
 """Seconds after which an evicted pod that is still there counts again."""
-_SCALED: Final = {"ReplicaSet": REPLICA_SET, "StatefulSet": STATEFUL_SET}
+_SCALED: Final = {each.kind: each for each in (REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)}
 
 
 class BudgetController:
@@ -39,7 +40,7 @@ class BudgetController:
             return
         if change.kind == POD_DISRUPTION_BUDGET:
             yield change.object.name
-        elif change.kind in (POD, REPLICA_SET, STATEFUL_SET, DEPLOYMENT):
+        elif change.kind in (POD, *_SCALED.values(), DEPLOYMENT):
             for each in self._budgets.in_namespace(change.object.record.namespace):
                 yield each.name
 
