@@ -63,6 +63,30 @@ class NodeBalance(NamedTuple):
     is_over: bool
 
 
+class QueueSums:
+    """Amounts of queues on slots, with their sums over all slots."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        #: Positive sums by queue and column.
+        self.sums: dict[str, Columns] = {}
+        self._by_slot: dict[int, Mapping[str, Columns]] = {}
+
+    def replace(self, slot: int, after: Mapping[str, Columns]) -> None:
+        """Replace the amounts of a slot."""
+        for sign, amounts in ((-1, self._by_slot.pop(slot, {})), (1, after)):
+            for queue, columns in amounts.items():
+                total = self.sums.setdefault(queue, {})
+                for column, amount in columns.items():
+                    total[column] = total.get(column, 0) + sign * amount
+                    if not total[column]:
+                        del total[column]
+                if not total:
+                    del self.sums[queue]
+        if after:
+            self._by_slot[slot] = after
+
+
 class SharedLedger:
     """Claims of frameworks in the cluster, and use by pods in the allocator."""
 
@@ -87,8 +111,8 @@ class SharedLedger:
         self._allocator = allocator
         self._usage = usage
         self._ports = ports
-        self._by_slot: dict[int, dict[str, Columns]] = {}
-        self._tasks: dict[int, dict[str, Columns]] = {}
+        self._claims = QueueSums()
+        self._tasks = QueueSums()
         self._outside: dict[str, Mapping[str, int]] = {}
 
     def queue_of(self, role: str) -> str:
@@ -116,12 +140,12 @@ class SharedLedger:
             _add(charged.setdefault(each.queue, {}), self._requests(task))
             used = ranges.normalize((port.port, port.port) for port in task.ports)
             ports = ranges.difference(ports, used)
-        self._tasks[slot] = charged
+        self._tasks.replace(slot, charged)
         rest = {queue: _minus(held[queue], charged.get(queue, {})) for queue in held}
         for role, milli in node.ended.scalars.items():
             queue = self.queue_of(role)
             rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), ledger))
-        self._by_slot[slot] = {queue: amounts for queue, amounts in rest.items() if amounts}
+        self._claims.replace(slot, rest)
         total = columns_of(node.reserved.scalars.items(), ledger)
         for amounts in rest.values():
             _add(total, amounts)
@@ -130,8 +154,8 @@ class SharedLedger:
 
     def release(self, slot: int) -> None:
         """Release the claim of a node whose agent has gone."""
-        self._by_slot.pop(slot, None)
-        self._tasks.pop(slot, None)
+        self._claims.replace(slot, {})
+        self._tasks.replace(slot, {})
         self._cluster.offers.replace(slot, NOTHING)
 
     def _claim_of(self, total: Columns, ports: ranges.Ranges) -> OfferClaim:
@@ -145,10 +169,7 @@ class SharedLedger:
         usage = self._usage()
         if usage is None:
             return
-        sums: dict[str, Columns] = {}
-        for by_queue in self._by_slot.values():
-            for queue, amounts in by_queue.items():
-                _add(sums.setdefault(queue, {}), amounts)
+        sums = self._claims.sums
         for queue in {*sums, *usage.offered}:
             offered = tuple(sorted(sums.get(queue, {}).items()))
             if usage.offered.get(queue, ()) != offered:
@@ -206,10 +227,7 @@ class SharedLedger:
         usage, ledger = self._usage(), self._cluster.ledger
         if usage is None:
             return
-        tasks: dict[str, Columns] = {}
-        for by_queue in self._tasks.values():
-            for queue, amounts in by_queue.items():
-                _add(tasks.setdefault(queue, {}), amounts)
+        tasks = self._tasks.sums
         for queue, role in self.roles.items():
             used = dict(usage.claims.usage(queue))
             _add(used, usage.promises.usage(queue))

@@ -69,6 +69,7 @@ class UpdateStreams:
         """Take ids of updates from ``rng``."""
         self._rng = rng
         self._streams: dict[TaskKey, TaskUpdates] = {}
+        self._waiting: dict[TaskKey, TaskUpdates] = {}
 
     def add(
         self, key: TaskKey, agent_id: str, report: TaskReport, times: tuple[float, float]
@@ -97,11 +98,17 @@ class UpdateStreams:
             "latest_state": report.state,
         }
         stream.add(report, update, now)
+        self._waiting[key] = stream
 
     def acknowledge(self, key: TaskKey, identity: str, now: float) -> bool:
         """An acknowledgement; whether the task has ended and the framework has its last update."""
         stream = self._streams.get(key)
-        return stream is not None and stream.acknowledge(identity, now)
+        if stream is None:
+            return False
+        is_done = stream.acknowledge(identity, now)
+        if stream.due == inf:
+            self._waiting.pop(key, None)
+        return is_done
 
     def is_done(self, key: TaskKey) -> bool:
         """Whether a task has ended and the framework has acknowledged every update."""
@@ -116,20 +123,21 @@ class UpdateStreams:
     def forget(self, key: TaskKey) -> None:
         """Send nothing more about a task."""
         self._streams.pop(key, None)
+        self._waiting.pop(key, None)
 
     def resend(self, framework_id: str, now: float) -> None:
         """Send what a framework that has returned has not acknowledged."""
-        for key, stream in self._streams.items():
+        for key, stream in self._waiting.items():
             if key[0] == framework_id:
                 stream.resend(now)
 
     def due(self, now: float) -> Iterator[Message]:
         """The updates to send now."""
-        for stream in list(self._streams.values()):
+        for stream in list(self._waiting.values()):
             if stream.due <= now:
                 yield stream.send(now)
 
     @property
     def next_due(self) -> float:
         """When the next update is due; infinity for none."""
-        return min((each.due for each in self._streams.values()), default=inf)
+        return min((each.due for each in self._waiting.values()), default=inf)

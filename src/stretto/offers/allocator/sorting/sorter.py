@@ -14,6 +14,7 @@ from stretto.offers.allocator.sorting.nodes import (
     ClientKind,
     ClientTree,
     SorterNode,
+    SortKey,
 )
 from stretto.offers.allocator.subjects.settings import SorterKind
 from stretto.offers.allocator.values.resources import Resources
@@ -176,15 +177,23 @@ class ClientSorter:
         if len(moved) > FEW and len(moved) * MANY > clients:
             self._sort()
             return
-        # A single client is always next, whatever its key.
-        for node in moved if clients > 1 else ():
-            parent = node.parent
-            if parent is not None and node.kind is not ClientKind.INACTIVE:
-                order = parent.order
-                del order[bisect_left(order, node.key)]
-                self._set_key(node)
-                insort(order, node.key)
+        if clients > 1:  # a single client is always next, whatever its key
+            for node in moved:
+                if node.parent is not None and node.kind is not ClientKind.INACTIVE:
+                    self._place(node, node.parent.order)
         moved.clear()
+
+    def _place(self, node: SorterNode, order: list[SortKey]) -> None:
+        """Move a node to its place: after a grant mostly from the front to the end."""
+        if order[0] is node.key:
+            del order[0]
+        else:
+            del order[bisect_left(order, node.key)]
+        self._set_key(node)
+        if order and order[-1] < node.key:
+            order.append(node.key)
+        else:
+            insort(order, node.key)
 
     def _sort(self) -> None:
         for node in self._tree.nodes():
