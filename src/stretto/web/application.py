@@ -10,8 +10,10 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stretto.serving.configuration import PEER
+from stretto.stores.webhooks import NO_WEBHOOKS, WebhookAnswer, WebhookCall
 from stretto.web.api.authn.users import certificate_user
 from stretto.web.api.message import Answer, ApiRequest, ApiResponse, ApiStream
+from stretto.web.api.reviews import PendingReviews
 from stretto.web.hosts import LOOPBACK_HOSTS, host_of
 
 MAX_BODY: Final = 3 << 20
@@ -20,10 +22,14 @@ _BODY_SECONDS: Final = 60.0
 """Seconds in which a client must send a body."""
 _IDLE_SECONDS: Final = 5.0
 """Seconds after which a quiet stream looks for events and for its end by itself."""
+_MOST_ATTEMPTS: Final = 100
+"""Attempts of a request: each but the last one waits for webhooks."""
 _TEXT: Final = "text/plain; charset=utf-8"
 
-Handle = Callable[[ApiRequest], Answer]
-"""Answers a request."""
+Attempt = Callable[[ApiRequest], Answer | PendingReviews]
+"""Answers a request, or names the webhooks that must answer first."""
+Review = Callable[[Sequence[WebhookCall]], Awaitable[Sequence[WebhookAnswer]]]
+"""Calls webhooks at the same time; one answer for each."""
 Settled = Callable[[], Awaitable[None]]
 """Waits until everything that was written so far is durable."""
 
@@ -32,25 +38,40 @@ async def at_once() -> None:
     """Writes are durable when they return."""
 
 
-def application(handle: Handle, settled: Settled = at_once, *, loopback: bool = True) -> ASGIApp:
+async def unreviewed(calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
+    """No webhook is called."""
+    return NO_WEBHOOKS.send(calls)
+
+
+def application(
+    attempt: Attempt,
+    settled: Settled = at_once,
+    review: Review = unreviewed,
+    *,
+    loopback: bool = True,
+) -> ASGIApp:
     """The API as an application.
 
     Args:
-        handle: answers requests.
+        attempt: answers requests.
         settled: awaited before anything leaves the server, so that no client sees a state that a
             killed process would not come back to.
+        review: calls webhooks; other requests are answered meanwhile.
         loopback: refuses requests that name another host than this machine, as a browser sends
             them after a name has been bound to this address.
     """
-    return _Api(handle, settled, loopback=loopback)
+    return _Api(attempt, settled, review, loopback=loopback)
 
 
 class _Api:
     """Answers every HTTP request."""
 
-    def __init__(self, handle: Handle, settled: Settled, *, loopback: bool) -> None:
-        self._handle = handle
+    def __init__(
+        self, attempt: Attempt, settled: Settled, review: Review, *, loopback: bool
+    ) -> None:
+        self._attempt = attempt
         self._settled = settled
+        self._review = review
         self._loopback = loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,12 +95,22 @@ class _Api:
         decoded = (scope.get("extensions") or {}).get(PEER)
         peer = None if decoded is None else certificate_user(decoded)
         whole = f"{target}?{query}" if query else target
-        answer = self._handle(ApiRequest(scope["method"], whole, headers, body, peer))
+        answer = await self._answered(ApiRequest(scope["method"], whole, headers, body, peer))
         if isinstance(answer, ApiStream):
             await self._stream(answer, receive, send)
             return
         await self._settled()
         await _respond(answer, send)
+
+    async def _answered(self, request: ApiRequest) -> Answer:
+        """Answer a request, with the answers of webhooks that it needs."""
+        for _ in range(_MOST_ATTEMPTS):
+            answer = self._attempt(request)
+            if not isinstance(answer, PendingReviews):
+                return answer
+            calls = [each.call for each in answer.calls]
+            request.memory.take(answer.calls, await self._review(calls))
+        return _plain(504, "the object changes faster than its webhooks answer\n")
 
     async def _stream(self, stream: ApiStream, receive: Receive, send: Send) -> None:
         """Send the chunks of a stream until it ends or the client leaves."""

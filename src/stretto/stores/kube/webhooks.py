@@ -9,6 +9,7 @@ import base64
 import binascii
 import ssl
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Final
 
 import aiohttp
@@ -32,16 +33,26 @@ _SAID: Final = 300
 class HttpWebhookClient:
     """Calls webhooks from a thread of its own."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
-        """A client; ``clock`` measures the pauses after failures."""
+    def __init__(self, clock: Clock | None = None, pause: float = PAUSE) -> None:
+        """A client.
+
+        Args:
+            clock: measures the pauses after failures.
+            pause: seconds for which a server that failed is not called.
+        """
         self._clock = clock or WallClock()
         self._loop = LoopThread("webhooks")
         self._session: aiohttp.ClientSession | None = None
+        self._pause = pause
         self._paused: dict[str, tuple[float, str]] = {}
 
     def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
         """Send calls at the same time; one answer for each, in the same order."""
         return self._loop.run(self._all(calls))
+
+    def start(self, calls: Sequence[WebhookCall]) -> "Future[Sequence[WebhookAnswer]]":
+        """As ``send``, without waiting for the answers."""
+        return self._loop.start(self._all(calls))
 
     def close(self) -> None:
         """Close all connections and end the thread."""
@@ -72,7 +83,8 @@ class HttpWebhookClient:
             problem = f"no answer within {call.timeout_s:g} s"
         except (aiohttp.ClientError, LostError, OSError, InputError) as error:
             problem = str(error) or type(error).__name__
-        self._paused[call.url] = self._clock.monotonic() + PAUSE, problem
+        if self._pause:
+            self._paused[call.url] = self._clock.monotonic() + self._pause, problem
         return WebhookAnswer(problem=problem)
 
     @staticmethod

@@ -1,6 +1,9 @@
 """Writes of the server's own components, without HTTP."""
 
+import copy
 from typing import Any, Final
+
+import msgspec
 
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import User
@@ -8,6 +11,7 @@ from stretto.web.api.call import Call, WriteOptions
 from stretto.web.api.failures import not_found
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.objects.reading import read_object
+from stretto.web.api.pending import PendingWrites, StartReviews, refuse_reviews
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
@@ -25,15 +29,18 @@ AT_ONCE: Final = DeleteOptions(propagation_policy="Background", grace_period_sec
 class ApiClient:
     """Creates and deletes objects on behalf of a component."""
 
-    def __init__(self, state: ApiState, manager: str) -> None:
+    def __init__(self, state: ApiState, manager: str, start: StartReviews | None = None) -> None:
         """For a component of the server.
 
         Args:
             state: the server.
             manager: name of the component in owners of fields.
+            start: calls webhooks in the background; ``None`` calls none.
         """
         self._state = state
         self._manager = manager
+        #: Writes that wait for webhooks.
+        self.writes = PendingWrites(refuse_reviews if start is None else start)
         self._user = User(f"system:{manager}", "", ("system:masters",))
 
     def serves(self, kind: Kind) -> bool:
@@ -51,10 +58,15 @@ class ApiClient:
         if kind.namespaced and not namespace:
             namespace = "default"
         call = self.call(resource, "create", namespace, "")
-        read, _ = read_object(item, [], resource, "Ignore")
-        if kind.namespaced:
-            read["metadata"]["namespace"] = namespace
-        return create_object(self._state, call, default_object(call, read))
+
+        def write(call: Call) -> Json:
+            read, _ = read_object(copy.deepcopy(item), [], resource, "Ignore")
+            if kind.namespaced:
+                read["metadata"]["namespace"] = namespace
+            return create_object(self._state, call, default_object(call, read))
+
+        body = msgspec.json.encode(item).decode()
+        return self.writes.run(f"create {kind.resource} {namespace} {body}", call, write)
 
     def delete(
         self, kind: Kind, namespace: str, name: str, options: DeleteOptions = IN_BACKGROUND
@@ -67,7 +79,8 @@ class ApiClient:
         resource = self._served(kind)
         found = self._state.storage.get(resource, namespace, name)
         call = self.call(resource, "delete", namespace, name)
-        remove(self._state, call, found, options)
+        purpose = f"delete {kind.resource} {namespace} {name} {found.record.uid}"
+        self.writes.run(purpose, call, lambda call: remove(self._state, call, found, options))
 
     def call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:
         """A request of the component about an object."""

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from stretto.web.api.authn.users import User
+from stretto.web.api.reviews import ReviewMemory
 
 JSON: Final = "application/json"
 """The media type of most bodies."""
@@ -26,6 +27,8 @@ class ApiRequest:
     body: bytes = b""
     #: The user of the client's certificate; ``None`` without one.
     peer: User | None = None
+    #: What it keeps between its attempts.
+    memory: ReviewMemory = field(default_factory=ReviewMemory, compare=False)
 
     @cached_property
     def path(self) -> str:

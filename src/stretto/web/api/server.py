@@ -9,9 +9,11 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.stores.store import Store
+from stretto.stores.webhooks import NO_WEBHOOKS
 from stretto.web.api import failures
 from stretto.web.api.admission.plugins import (
     ACCOUNTS,
+    CHANGING,
     CHARGING,
     CONFIGURED,
     MUTATING,
@@ -35,6 +37,7 @@ from stretto.web.api.fresh.services import settle_api_services
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
+from stretto.web.api.reviews import PendingReviews, PendingReviewsError
 from stretto.web.api.routes import parse_route, verb_of
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
@@ -77,7 +80,7 @@ class ApiServer:
             kubernetes_table(),
             settings.clock,
             settings.rng,
-            (*MUTATING, *(ACCOUNTS if settings.uses_accounts else ())),
+            (*MUTATING, *(ACCOUNTS if settings.uses_accounts else ()), *CHANGING),
             (*VALIDATING, no_escalation, *CONFIGURED, *CHARGING),
             (after_definition, after_role),
             accounts=AccountTokens(settings.accounts_key),
@@ -95,12 +98,23 @@ class ApiServer:
         return self._state
 
     def handle(self, request: ApiRequest) -> Answer:
-        """Answer a request. Never raises for bad input."""
+        """Answer a request. Never raises for bad input. Webhooks are not reached."""
+        answer = self.attempt(request)
+        while isinstance(answer, PendingReviews):
+            calls = answer.calls
+            request.memory.take(calls, NO_WEBHOOKS.send([each.call for each in calls]))
+            answer = self.attempt(request)
+        return answer
+
+    def attempt(self, request: ApiRequest) -> Answer | PendingReviews:
+        """Answer a request, or name the webhooks whose answers its memory must have first."""
         try:
             answer = self._answer(request)
             if request.method == "HEAD" and isinstance(answer, ApiResponse):
                 return replace(answer, body=b"")
             return answer
+        except PendingReviewsError as pending:
+            return PendingReviews(pending.calls)
         except ApiError as error:
             return _failed(request, error, [])
         except PlainError as error:

@@ -73,7 +73,9 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
     if strategy.counts:
         metadata["generation"] = 1
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = _generated(state, metadata["generateName"])
+        prefix = metadata["generateName"]
+        draw = call.request.memory.draw
+        metadata["name"] = draw(f"name {prefix}", lambda: _generated(state, prefix))
     prepare_new(state, call, item)
     errors = check_metadata(metadata, strategy.name_rule, namespaced=resource.kind.namespaced)
     refuse(call, item, errors + kind_errors(state, call, item, None))

@@ -33,6 +33,8 @@ class LocalParts:
     plane: PlaneConfig | None = None
     #: PEM certificate of the server's authority, for pods; empty for plain HTTP.
     authority: bytes = b""
+    #: Calls the webhooks that admit what controllers write; ``None`` calls none.
+    start_reviews: Callable[..., None] | None = None
 
 
 class LocalClusterProcess:
@@ -42,7 +44,7 @@ class LocalClusterProcess:
         """Create the nodes that do not exist yet and start the parts."""
         self._server = server
         self._clock = clock
-        client = ApiClient(server.state, "kube-controller-manager")
+        client = ApiClient(server.state, "kube-controller-manager", parts.start_reviews)
         admitting = AdmittingStore(store, client)
         self._create_nodes(store, parts.nodes)
         self._loop = ReconcileLoop(clock)

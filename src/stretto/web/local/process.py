@@ -10,13 +10,13 @@ from stretto.base.rng import Rng
 from stretto.serving.sockets import LOOPBACK, listening
 from stretto.stores.store import Store
 from stretto.web.api.server import ApiServer, ApiSettings
-from stretto.web.application import application
 from stretto.web.local.access import ServerAccess, write_kubeconfig
 from stretto.web.local.barrier import settling
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from stretto.web.local.keys import ServerKeys
 from stretto.web.local.pages import dashboard_site
 from stretto.web.local.serving import LocalServer, Site
+from stretto.web.local.webhooks import LocalWebhooks
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,16 @@ def serve_local(
             client_authority=authority.decode(),
         )
         server = ApiServer(store, settings)
-        parts = replace(options.parts, authority=authority)
+        webhooks = LocalWebhooks()
+        parts = replace(options.parts, authority=authority, start_reviews=webhooks.start)
         address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
         settled = settling(store)
-        sites = [Site(application(server.handle, settled), listener, keys.tls)]
+        sites = [Site(webhooks.application(server, settled), listener, keys.tls)]
         page = ""
-        with closing(LocalClusterProcess(server, store, clock, parts)) as cluster:
+        with (
+            closing(webhooks),
+            closing(LocalClusterProcess(server, store, clock, parts)) as cluster,
+        ):
             if cluster.plane is not None:
                 site, page = dashboard_site(cluster.plane, options.dashboard_port)
                 sites.append(site)

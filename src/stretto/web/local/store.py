@@ -19,6 +19,7 @@ _OUTCOMES = {
     "NotFound": (WriteOutcome.REFUSED, StatusReason.NOT_FOUND),
     "Forbidden": (WriteOutcome.REFUSED, StatusReason.FORBIDDEN),
     "Invalid": (WriteOutcome.REFUSED, StatusReason.INVALID),
+    "ServiceUnavailable": (WriteOutcome.REFUSED, StatusReason.UNAVAILABLE),
     "TooManyRequests": (WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS),
 }
 

@@ -39,7 +39,7 @@ def admit_account(state: ApiState, admission: AdmittedWrite) -> None:
         raise _refused(item, f"error looking up service account {space}/{name}: {missing}")
     account = found.item
     if _mounts(spec, account):
-        _mount(state, spec)
+        _mount(state, admission, spec)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [dict(each) for each in account["imagePullSecrets"]]
     if (account["metadata"].get("annotations") or {}).get(_ENFORCES) == "true":
@@ -74,7 +74,7 @@ def _mounts(spec: Json, account: Json) -> bool:
     return True
 
 
-def _mount(state: ApiState, spec: Json) -> None:
+def _mount(state: ApiState, admission: AdmittedWrite, spec: Json) -> None:
     """Mount the token where no container has mounted something else."""
     containers = [
         each
@@ -85,12 +85,17 @@ def _mount(state: ApiState, spec: Json) -> None:
         return
     volumes = spec.get("volumes") or []
     names = [each["name"] for each in volumes if each.get("name", "").startswith(_PREFIX)]
-    name = names[0] if names else _PREFIX + "".join(state.rng.choice(_LETTERS) for _ in range(5))
+    draw = admission.call.request.memory.draw
+    name = names[0] if names else draw("volume", lambda: _PREFIX + _suffix(state))
     if not names:
         spec["volumes"] = [*volumes, {"name": name, "projected": _projection()}]
     for each in containers:
         mount = {"name": name, "readOnly": True, "mountPath": _PLACE}
         each["volumeMounts"] = [*(each.get("volumeMounts") or ()), mount]
+
+
+def _suffix(state: ApiState) -> str:
+    return "".join(state.rng.choice(_LETTERS) for _ in range(5))
 
 
 def _projection() -> Json:

@@ -18,6 +18,7 @@ from stretto.web.api.admission.quotas import charge_quotas
 from stretto.web.api.admission.security import secure_pods
 from stretto.web.api.admission.use import check_use
 from stretto.web.api.configured.policies import validate_by_policies
+from stretto.web.api.configured.webhooks import mutate_by_webhooks, validate_by_webhooks
 from stretto.web.api.state import Admit
 
 MUTATING: Final[tuple[Admit, ...]] = (
@@ -33,8 +34,10 @@ MUTATING: Final[tuple[Admit, ...]] = (
 """Admission that changes objects."""
 VALIDATING: Final[tuple[Admit, ...]] = (check_limits, secure_pods, check_class, check_use)
 """Admission that only refuses."""
-CONFIGURED: Final[tuple[Admit, ...]] = (validate_by_policies,)
-"""Admission that objects of the cluster configure."""
+CHANGING: Final[tuple[Admit, ...]] = (mutate_by_webhooks,)
+"""Admission that objects of the cluster configure, after all that changes objects."""
+CONFIGURED: Final[tuple[Admit, ...]] = (validate_by_policies, validate_by_webhooks)
+"""Admission that objects of the cluster configure, after all else that refuses."""
 CHARGING: Final[tuple[Admit, ...]] = (charge_quotas,)
 """Admission that comes after all that refuses."""
 ACCOUNTS: Final[tuple[Admit, ...]] = (admit_account,)

@@ -10,6 +10,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
 from stretto.web.api.crds.printing import values_at
 from stretto.web.api.crds.rules import check_rules
+from stretto.web.api.failures import internal
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -63,6 +64,7 @@ def shown_custom(item: Json, resource: ServedResource) -> Json:
     rest = _pruned(item, stored)
     set_schema_defaults(rest, stored)
     if stored is not schema:
+        _check_conversion(resource)
         rest = _pruned(rest, schema)
     return {**rest, "apiVersion": resource.kind.api_version, "metadata": item["metadata"]}
 
@@ -70,8 +72,25 @@ def shown_custom(item: Json, resource: ServedResource) -> Json:
 def stored_custom(item: Json, resource: ServedResource) -> Json:
     """An object as the store keeps it: in the storage version of its definition."""
     version = resource.version["storage"]
+    if version != resource.kind.version:
+        _check_conversion(resource)
     rest = _pruned(item, resource.version["schemas"][version])
     return {**rest, "apiVersion": f"{resource.group}/{version}", "metadata": item["metadata"]}
+
+
+def _check_conversion(resource: ServedResource) -> None:
+    """Refuse an object that a webhook would have to convert.
+
+    Raises:
+        ApiError: the definition has a conversion webhook.
+    """
+    conversion = resource.definition["spec"].get("conversion") or {}
+    if conversion.get("strategy") == "Webhook":
+        kind = resource.kind
+        raise internal(
+            f"conversion webhook for {kind.api_version}, Kind={kind.kind} failed: this server "
+            "calls no conversion webhooks"
+        )
 
 
 def _pruned(item: Json, schema: Json) -> Json:

@@ -9,7 +9,7 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, internal, no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
-from stretto.web.api.state import ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.subresources.typed import read_typed
 from stretto.web.api.verbs.answers import accept
@@ -50,10 +50,21 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
     found = state.storage.find(POD, call.route.namespace, name)
     if found is None or pods is None:
         raise failures.not_found("", "pods", name)
+    admit_part(state, AdmittedWrite(call, "CREATE", None, None, "binding", wanted, None, BINDING))
     _check(found, metadata)
     if not call.options.dry_run:
         state.storage.replace(pods, found.record, _bound(state, found.item, wanted))
     return encoded(SUCCESS, accept(call, ()), 201, call.warnings)
+
+
+def admit_part(state: ApiState, admission: AdmittedWrite) -> None:
+    """Let admission change or refuse what is created as a part of an object.
+
+    Raises:
+        ApiError: it is refused.
+    """
+    for admit in (*state.mutating, *state.validating):
+        admit(state, admission)
 
 
 def _check(found: StoredItem, metadata: Json) -> None:

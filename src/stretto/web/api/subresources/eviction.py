@@ -11,12 +11,12 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request, no_method
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.negotiation import encoded
-from stretto.web.api.state import ApiState
-from stretto.web.api.subresources.binding import SUCCESS
+from stretto.web.api.state import AdmittedWrite, ApiState
+from stretto.web.api.subresources.binding import SUCCESS, admit_part
 from stretto.web.api.subresources.budgets import charge, is_free, targeted
 from stretto.web.api.subresources.typed import read_typed
 from stretto.web.api.verbs.answers import accept
-from stretto.web.api.verbs.removal import DeleteOptions, check_preconditions, remove
+from stretto.web.api.verbs.removal import DeleteOptions, check_preconditions, remove_admitted
 
 _KIND: Final = Kind("policy", "v1", "Eviction", "evictions")
 
@@ -34,10 +34,11 @@ def eviction(state: ApiState, call: Call) -> ApiResponse:
     if options.dry_run:
         call.options = replace(call.options, dry_run=True)
     found = state.storage.get(call.resource, call.route.namespace, name)
+    admit_part(state, AdmittedWrite(call, "CREATE", None, None, "eviction", wanted, None, _KIND))
     if not is_free(found.item):
         charge(state, call, found)
     check_preconditions(call, found, options)
-    remove(state, call, targeted(state, call, found), _after_condition(options))
+    remove_admitted(state, call, targeted(state, call, found), _after_condition(options))
     return encoded(SUCCESS, accepted, 201, call.warnings)
 
 

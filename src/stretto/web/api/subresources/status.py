@@ -54,6 +54,7 @@ def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: b
     admission = AdmittedWrite(call, "UPDATE", item, old.item, "status")
     for admit in state.mutating:
         admit(state, admission)
+    _keep_all_else(call, item, old.item)  # also what admission has changed
     return store_changed(state, admission, old)
 
 

@@ -16,7 +16,7 @@ from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
 from stretto.web.api.verbs.lists import page_of
 from stretto.web.api.verbs.pages import list_answer
-from stretto.web.api.verbs.removal import DeleteOptions, remove
+from stretto.web.api.verbs.removal import DeleteOptions, remove, review_removals
 
 Json = dict[str, Any]
 
@@ -112,8 +112,11 @@ def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> Answ
     options = read_options(call)
     page = page_of(state, call, snapshots)
     accepted = accept(call, LIST_FORMS)
-    for record in page.records:
-        stored = state.storage.find(call.resource.stored, record.namespace, record.name)
-        if stored is not None:
-            remove(state, call, stored, options)
+    found = [
+        state.storage.find(call.resource.stored, each.namespace, each.name) for each in page.records
+    ]
+    present = [each for each in found if each is not None]
+    review_removals(state, call, present)
+    for stored in present:
+        remove(state, call, stored, options)
     return list_answer(state, call, page, accepted)

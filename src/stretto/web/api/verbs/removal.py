@@ -9,6 +9,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.lifecycle import DEFINITION, begin_end
 from stretto.web.api.failures import ApiError
+from stretto.web.api.reviews import PendingReviewsError, ReviewCall
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 
@@ -46,11 +47,49 @@ def remove(
     Raises:
         ApiError: a precondition does not hold, or admission refuses it.
     """
-    resource = call.resource
     check_preconditions(call, found, options)
+    admit_removal(state, call, found)
+    return remove_admitted(state, call, found, options)
+
+
+def admit_removal(state: ApiState, call: Call, found: StoredItem) -> None:
+    """Let admission refuse the deletion of an object.
+
+    Raises:
+        ApiError: it does.
+    """
     admission = AdmittedWrite(call, "DELETE", None, found.item)
     for admit in (*state.mutating, *state.validating):
         admit(state, admission)
+
+
+def review_removals(state: ApiState, call: Call, present: list[StoredItem]) -> None:
+    """Have all webhooks answer about the deletion of some objects before the first is deleted.
+
+    Raises:
+        PendingReviewsError: they have not answered yet.
+    """
+    pending: list[ReviewCall] = []
+    for stored in present:
+        try:
+            admit_removal(state, call, stored)
+        except PendingReviewsError as error:
+            pending += error.calls
+        except ApiError:
+            continue  # refused again when it is its turn
+    if pending:
+        raise PendingReviewsError(pending)
+
+
+def remove_admitted(
+    state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
+) -> tuple[Json, bool]:
+    """Delete an object whose deletion is admitted; returns its last state and whether it is gone.
+
+    Raises:
+        ApiError: it was changed meanwhile.
+    """
+    resource = call.resource
     item, grace = _ending(state, call, found, options)
     if item is None:
         return found.item, False

@@ -48,7 +48,10 @@ class ApiScales:
         with _failures():
             call = self._call(namespace, target)
             stored = self._state.storage.get(call.resource, namespace, target.name)
-            with_replicas(self._state, call, stored, replicas)
+            purpose = f"scale {call.resource.kind.resource} {namespace} {target.name} {replicas}"
+            self._client.writes.run(
+                purpose, call, lambda call: with_replicas(self._state, call, stored, replicas)
+            )
 
     def _call(self, namespace: str, target: ScaleTargetRef) -> Call:
         """A change of the scale of a workload.

@@ -1,13 +1,16 @@
 """Ends of pods that are being deleted, as kubelets complete them."""
 
 from collections.abc import Hashable, Iterable
-from contextlib import suppress
+from typing import Final
 
 from stretto.api.wire.kinds import POD
 from stretto.reconcile.cache import Change
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import AT_ONCE, ApiClient
 from stretto.workloads.cluster import LocalCluster
+
+_SOON: Final = 0.5
+"""Seconds until the next attempt of a deletion that waits for webhooks."""
 
 
 class PodEndController:
@@ -31,6 +34,8 @@ class PodEndController:
         namespace, name = key
         pod = self._cluster.objects(POD).get(namespace, name)
         if pod is not None and pod.is_terminating and not pod.metadata.get("finalizers"):
-            with suppress(ApiError):
+            try:
                 self._client.delete(POD, namespace, name, AT_ONCE)
+            except ApiError as error:
+                return _SOON if error.reason == "ServiceUnavailable" else None
         return None

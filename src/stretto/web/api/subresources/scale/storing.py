@@ -18,6 +18,7 @@ from stretto.web.api.subresources.scale.replicas import (
     SCALE,
     parts_of,
     replica_paths,
+    scale_of,
     with_value,
 )
 from stretto.web.api.writes import prepared_change, store_changed
@@ -50,9 +51,13 @@ def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners:
     item["metadata"] = rescaled_metadata(call, old.item, wanted, owners)
     check_version(call, item, old, needs=False)
     restore(item, old.item)
-    admission = AdmittedWrite(call, "UPDATE", item, old.item, "scale")
+    admission = AdmittedWrite(
+        call, "UPDATE", item, old.item, "scale", wanted, scale_of(call, old.item), SCALE
+    )
     for admit in state.mutating:
         admit(state, admission)
+    replicas = (wanted.get("spec") or {}).get("replicas") or 0
+    item |= with_value(item, parts_of(replica_paths(call)[0]), replicas)
     prepared_change(state, call, item, old.item)
     return store_changed(state, admission, old)
 

@@ -1,0 +1,83 @@
+"""Where a webhook is: an URL, or the endpoints of a Service."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stretto.api.wire.kinds import SERVICE, Kind
+from stretto.web.api.state import ApiState
+
+Json = dict[str, Any]
+
+_SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+_OF_SERVICE: Final = "kubernetes.io/service-name"
+
+
+class AddressError(Exception):
+    """A webhook that cannot be reached; the message says why."""
+
+
+@dataclass(frozen=True)
+class HookAddress:
+    """Where a webhook is called."""
+
+    #: Address with the path.
+    url: str
+    #: Name that its certificate must have; empty: the host of the address.
+    server_name: str = ""
+    #: Address as messages name it.
+    shown: str = ""
+
+
+def address_of(state: ApiState, client: Json) -> HookAddress:
+    """Where the webhook of a ``clientConfig`` is.
+
+    Raises:
+        AddressError: its Service does not exist, or has no endpoint that is ready.
+    """
+    url = client.get("url")
+    if url:
+        if not str(url).startswith("https://"):
+            raise AddressError(f"url {url!r} must use https")
+        return HookAddress(str(url), shown=str(url))
+    return _of_service(state, client.get("service") or {})
+
+
+def _of_service(state: ApiState, reference: Json) -> HookAddress:
+    name, namespace = str(reference.get("name", "")), str(reference.get("namespace", ""))
+    number = int(reference.get("port") or 443)
+    path = str(reference.get("path") or "")
+    host = f"{name}.{namespace}.svc"
+    found = state.storage.find(SERVICE, namespace, name)
+    if found is None:
+        raise AddressError(f'service "{name}" not found')
+    spec = found.item.get("spec") or {}
+    shown = f"https://{host}:{number}{path}"
+    if spec.get("type") == "ExternalName":
+        return HookAddress(f"https://{spec.get('externalName')}:{number}{path}", host, shown)
+    port = next((each for each in spec.get("ports") or () if each.get("port") == number), None)
+    if port is None:
+        raise AddressError(f'no service port {number} found for service "{name}"')
+    address, target = _endpoint(state, namespace, name, str(port.get("name") or ""))
+    literal = f"[{address}]" if ":" in address else address
+    return HookAddress(f"https://{literal}:{target}{path}", host, shown)
+
+
+def _endpoint(state: ApiState, namespace: str, name: str, port: str) -> tuple[str, int]:
+    """Address and port of the first endpoint that is ready."""
+    for each in state.storage.items(_SLICE, namespace):
+        if (each["metadata"].get("labels") or {}).get(_OF_SERVICE) != name:
+            continue
+        numbers = [
+            found.get("port")
+            for found in each.get("ports") or ()
+            if (found.get("name") or "") == port
+        ]
+        ready = [
+            address
+            for endpoint in each.get("endpoints") or ()
+            if (endpoint.get("conditions") or {}).get("ready") is not False
+            for address in endpoint.get("addresses") or ()
+        ]
+        if numbers and numbers[0] and ready:
+            return str(ready[0]), int(numbers[0])
+    raise AddressError(f'no endpoints available for service "{name}"')

@@ -1,0 +1,30 @@
+"""An object of a write in another version of its kind, as a rule matched it."""
+
+from typing import Any
+
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.configured.attributes import WriteAttributes
+from stretto.web.api.objects.versions import shown_form, stored_form
+from stretto.web.api.resources import ServedResource
+from stretto.web.api.state import ApiState
+
+Json = dict[str, Any]
+
+
+def in_version(
+    state: ApiState, attributes: WriteAttributes, item: Json | None, kind: Kind
+) -> Json | None:
+    """A reviewed object in the version of a matched resource."""
+    resource = attributes.admission.resource
+    other = state.resources.find(kind.group, kind.version, kind.plural)
+    if item is None or other is None or attributes.admission.shown is not None:
+        return item
+    return converted(item, resource, other)
+
+
+def converted(item: Json, resource: ServedResource, other: ServedResource) -> Json:
+    """An object of one version of a resource in another version."""
+    if resource.kind == other.kind:
+        return item
+    stored = item if resource.definition is not None else stored_form(resource, item)
+    return shown_form(other, {**stored, "metadata": item["metadata"]})

@@ -1,0 +1,157 @@
+"""The webhooks of admission: which of them a write concerns, and the calls of them."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.types.federation.objects import WebhookTLSConfig
+from stretto.api.wire.kinds import Kind
+from stretto.stores.webhooks import WebhookCall
+from stretto.web.api import failures
+from stretto.web.api.configured.addresses import address_of
+from stretto.web.api.configured.attributes import WriteAttributes
+from stretto.web.api.configured.conversion import in_version
+from stretto.web.api.configured.expressions import WriteExpressions, unmet_condition
+from stretto.web.api.configured.matching import matched_resource
+from stretto.web.api.reviews import ReviewCall
+from stretto.web.api.state import ApiState
+
+Json = dict[str, Any]
+
+_GROUP: Final = "admissionregistration.k8s.io"
+MUTATING: Final = Kind(
+    _GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
+)
+"""Configurations of webhooks that change objects."""
+VALIDATING: Final = Kind(
+    _GROUP,
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+"""Configurations of webhooks that only refuse."""
+_VERSIONS: Final = ("v1", "v1beta1")
+"""Versions of reviews."""
+_HARMLESS: Final = ("None", "NoneOnDryRun")
+_DEFAULT_SECONDS: Final = 10
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One webhook."""
+
+    #: Name of its configuration.
+    configuration: str
+    #: As the configuration states it.
+    spec: Json
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.spec.get("name", ""))
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What distinguishes it from all others."""
+        return self.configuration, self.name
+
+    @property
+    def fails_closed(self) -> bool:
+        """Whether a write is refused if the webhook cannot be called."""
+        return bool(self.spec.get("failurePolicy", "Fail") == "Fail")
+
+    @property
+    def is_reinvoked(self) -> bool:
+        """Whether it is called again if later admission changes the object."""
+        return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
+
+    @property
+    def version(self) -> str:
+        """Version of the reviews that it is sent."""
+        stated = self.spec.get("admissionReviewVersions") or ()
+        return next((each for each in stated if each in _VERSIONS), "v1")
+
+    @property
+    def seconds(self) -> int:
+        """Seconds after which a call has failed."""
+        return int(self.spec.get("timeoutSeconds") or _DEFAULT_SECONDS)
+
+
+def hooks_of(state: ApiState, kind: Kind) -> list[Hook]:
+    """The webhooks of a kind of configuration, in the order in which they are called."""
+    items = sorted(state.storage.items(kind), key=lambda item: str(item["metadata"]["name"]))
+    return [
+        Hook(item["metadata"]["name"], spec)
+        for item in items
+        for spec in item.get("webhooks") or ()
+    ]
+
+
+def concerned(
+    state: ApiState, attributes: WriteAttributes, hooks: list[Hook]
+) -> Iterator[tuple[Hook, Kind]]:
+    """The webhooks that a write concerns, with the resource under which they match.
+
+    Raises:
+        ApiError: a match condition fails, or a dry run would have side effects.
+    """
+    expressions = WriteExpressions(state, attributes)
+    for hook in hooks:
+        kind = matched_resource(state, attributes, hook.spec, hook.spec.get("rules") or ())
+        if kind is None:
+            continue
+        unmet, problem = unmet_condition(expressions, hook.spec.get("matchConditions") or ())
+        if unmet or (problem and not hook.fails_closed):
+            continue
+        if problem:
+            resource = attributes.admission.resource
+            raise failures.forbidden(resource.group, resource.resource, attributes.name, problem)
+        dry = attributes.admission.call.options.dry_run
+        if dry and hook.spec.get("sideEffects") not in _HARMLESS:
+            text = f'admission webhook "{hook.name}" does not support dry run'
+            raise failures.bad_request(text)
+        yield hook, kind
+
+
+def review_call(
+    state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Kind
+) -> tuple[ReviewCall, str]:
+    """The call of a webhook about a write, and the uid that its answer must have.
+
+    Raises:
+        AddressError: the webhook cannot be reached.
+    """
+    client = hook.spec.get("clientConfig") or {}
+    address = address_of(state, client)
+    item = in_version(state, attributes, attributes.item, kind)
+    old = in_version(state, attributes, attributes.old, kind)
+    reviewed = attributes.kind if attributes.admission.shown is not None else kind
+    request = {**attributes.request(reviewed, kind), "object": item, "oldObject": old}
+    content = msgspec.json.encode([hook.identity, {**request, "object": _unowned(item)}])
+    key = hashlib.sha256(content).hexdigest()
+    uid = attributes.admission.call.request.memory.draw(key, state.rng.uid)
+    review = {
+        "kind": "AdmissionReview",
+        "apiVersion": f"admission.k8s.io/{hook.version}",
+        "request": {"uid": uid, **request},
+    }
+    tls = WebhookTLSConfig(
+        server_name=address.server_name, ca_data=str(client.get("caBundle") or "")
+    )
+    joint = "&" if "?" in address.url else "?"
+    url = f"{address.url}{joint}timeout={hook.seconds}s"
+    sent = WebhookCall(url, msgspec.json.encode(review), float(hook.seconds), tls)
+    return ReviewCall(key, sent), uid
+
+
+def _unowned(item: Json | None) -> Json | None:
+    """An object without the owners of its fields, whose times differ between attempts."""
+    if item is None:
+        return None
+    metadata = item.get("metadata") or {}
+    kept = {key: each for key, each in metadata.items() if key != "managedFields"}
+    return {**item, "metadata": kept}

@@ -1,0 +1,59 @@
+"""Calls of webhooks that a request waits for.
+
+A request is answered by a function that never waits. Where it needs the answer of a webhook, it
+ends with ``PendingReviewsError``; once the answers are in its memory it is answered again from the
+start, with the objects as they are then.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall
+
+
+class ReviewCall(msgspec.Struct, frozen=True):
+    """One call of a webhook about a request."""
+
+    #: What is called about what: equal keys have equal answers within one request.
+    key: str
+    #: What is sent.
+    call: WebhookCall
+
+
+@dataclass
+class ReviewMemory:
+    """What a request keeps between its attempts, so that they make the same calls."""
+
+    #: Answers by the key of their call.
+    answers: dict[str, WebhookAnswer] = field(default_factory=dict)
+    #: Identities and generated parts of names by their purpose.
+    drawn: dict[str, str] = field(default_factory=dict)
+
+    def draw(self, purpose: str, make: Callable[[], str]) -> str:
+        """The text for a purpose: made once."""
+        if purpose not in self.drawn:
+            self.drawn[purpose] = make()
+        return self.drawn[purpose]
+
+    def take(self, calls: Sequence[ReviewCall], answers: Sequence[WebhookAnswer]) -> None:
+        """Keep the answers of some calls."""
+        self.answers |= {call.key: answer for call, answer in zip(calls, answers, strict=True)}
+
+
+class PendingReviewsError(Exception):
+    """A request that cannot be answered before some webhooks are."""
+
+    def __init__(self, calls: Sequence[ReviewCall]) -> None:
+        super().__init__(f"{len(calls)} calls of webhooks")
+        #: What is to be called, all at the same time.
+        self.calls = tuple(calls)
+
+
+@dataclass(frozen=True)
+class PendingReviews:
+    """An attempt that waits for webhooks."""
+
+    #: What is to be called, all at the same time.
+    calls: tuple[ReviewCall, ...]

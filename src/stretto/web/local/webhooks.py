@@ -1,0 +1,55 @@
+"""The webhooks of a local cluster, called in the background of its event loop."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from starlette.types import ASGIApp
+
+from stretto.stores.kube.webhooks import HttpWebhookClient
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall
+from stretto.web.api.reviews import ReviewCall, ReviewMemory
+from stretto.web.api.server import ApiServer
+from stretto.web.application import Settled, application
+
+
+class LocalWebhooks:
+    """Calls webhooks; connects with the first call."""
+
+    def __init__(self) -> None:
+        """Without a connection."""
+        self._client: HttpWebhookClient | None = None
+        self._running: set[str] = set()
+
+    def application(self, server: ApiServer, settled: Settled) -> ASGIApp:
+        """The API of a server that calls webhooks."""
+        return application(server.attempt, settled, self.review)
+
+    async def review(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
+        """Call webhooks at the same time; one answer for each."""
+        return await asyncio.wrap_future(self._called(calls))
+
+    def start(self, memory: ReviewMemory, calls: Sequence[ReviewCall]) -> None:
+        """Call webhooks whose answers a memory gets later; calls under way are not repeated."""
+        new = [each for each in calls if each.key not in self._running]
+        if not new:
+            return
+        self._running |= {each.key for each in new}
+        future = self._called([each.call for each in new])
+
+        def keep(done: "Future[Sequence[WebhookAnswer]]") -> None:
+            self._running.difference_update(each.key for each in new)
+            if not done.cancelled() and done.exception() is None:
+                memory.take(new, done.result())
+
+        future.add_done_callback(keep)
+
+    def close(self) -> None:
+        """End all calls."""
+        if self._client is not None:
+            self._client.close()
+
+    def _called(self, calls: Sequence[WebhookCall]) -> "Future[Sequence[WebhookAnswer]]":
+        if self._client is None:
+            self._client = HttpWebhookClient(pause=0.0)
+        return self._client.start(calls)
