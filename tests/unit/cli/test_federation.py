@@ -1,16 +1,21 @@
 """The verbs of a federation, on the bundled fleet file."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from stretto.api.wire.kinds import POD
 from stretto.cli.commands.federation.source import OpenedFleet, _embedded, fleet_path
 from stretto.cli.main import cli
 from stretto.cli.sources.members import searched_pods
+from stretto.cli.sources.webhooks import AskedWebhooks, asked_webhooks
 from stretto.sim.fleet.server.moods import MemberMood
+from stretto.stores.kube.webhooks import HttpWebhookClient
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 
 POLICY = """
 apiVersion: apps/v1
@@ -219,3 +224,80 @@ def test_members_that_cannot_be_read_are_named(opened: OpenedFleet) -> None:
 def test_a_pod_of_one_cluster_is_not_found_in_another(opened: OpenedFleet) -> None:
     done = called("explain", pod_in(opened, "east"), "west")
     assert done.exit_code == 6
+
+
+HOOKED = """
+federation:
+  clusters: [{name: east}, {name: west}]
+  seconds: 1
+  objects:
+    - apiVersion: core.kubeadmiral.io/v1alpha1
+      kind: SchedulerPluginWebhookConfiguration
+      metadata: {name: hook}
+      spec: {payloadVersions: [v1alpha1], urlPrefix: "http://127.0.0.1:9", filterPath: /filter}
+    - apiVersion: core.kubeadmiral.io/v1alpha1
+      kind: SchedulingProfile
+      metadata: {name: hooked}
+      spec: {plugins: {filter: {enabled: [{type: Webhook, name: hook}]}}}
+    - apiVersion: core.kubeadmiral.io/v1alpha1
+      kind: PropagationPolicy
+      metadata: {name: spread, namespace: default}
+      spec: {schedulingMode: Divide, schedulingProfile: hooked}
+"""
+
+
+@pytest.fixture
+def hooked(tmp_path: Path) -> str:
+    """A fleet whose policy has a profile with a webhook, and a manifest beside it."""
+    manifest = tmp_path / "huge.yaml"
+    manifest.write_text(POLICY.replace("replicas: 90", "replicas: 2").replace("NAME", "spread"))
+    file = tmp_path / "fleet.yaml"
+    objects = yaml.safe_load(HOOKED)
+    objects["federation"]["objects"].append(
+        {**yaml.safe_load(manifest.read_text()), "apiVersion": "apps/v1"}
+    )
+    file.write_text(yaml.safe_dump(objects))
+    return str(file)
+
+
+def only_west(_: object, calls: Sequence[WebhookCall]) -> list[WebhookAnswer]:
+    clusters = [json.loads(each.body)["cluster"]["metadata"]["name"] for each in calls]
+    return [WebhookAnswer(json.dumps({"selected": x == "west"}).encode()) for x in clusters]
+
+
+def test_a_plan_names_a_webhook_that_does_not_answer(hooked: str, tmp_path: Path) -> None:
+    done = called("plan", str(tmp_path / "huge.yaml"), on=hooked)
+    assert done.exit_code == 3
+    assert "webhook/hook" in done.stdout
+
+
+def test_an_explanation_leaves_out_a_webhook_that_does_not_answer(hooked: str) -> None:
+    done = called("explain", "huge", on=hooked)
+    assert done.exit_code == 0
+    assert "webhook/hook: " in done.stderr
+    assert "its plugins are left out" in done.stderr
+
+
+def test_webhooks_that_answer_decide(
+    hooked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AskedWebhooks, "send", only_west)
+    assert "west=2" in called("plan", str(tmp_path / "huge.yaml"), on=hooked).stdout
+    found = json.loads(called("explain", "huge", "-o", "json", on=hooked).stdout)["clusters"]
+    assert [each["why"] for each in found] == [
+        "the filter webhook/hook rejects it",
+        "its share is 2",
+    ]
+
+
+def test_a_call_waits_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[float] = []
+
+    def send(_: object, calls: Sequence[WebhookCall]) -> list[WebhookAnswer]:
+        sent.extend(each.timeout_s for each in calls)
+        return [WebhookAnswer() for _ in calls]
+
+    monkeypatch.setattr(HttpWebhookClient, "send", send)
+    with asked_webhooks() as client:
+        client.send([WebhookCall("http://hook", b"", 60.0), WebhookCall("http://hook", b"", 1.0)])
+    assert sent == [5.0, 1.0]

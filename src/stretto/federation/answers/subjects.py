@@ -13,7 +13,7 @@ from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.rules import steering
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement
-from stretto.stores.webhooks import NO_WEBHOOKS
+from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,23 @@ class FleetDecision:
 class FleetReader:
     """Reads a fleet whose caches are filled."""
 
-    def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For a fleet; migrations end by the wall time of ``clock``."""
+    def __init__(
+        self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient = NO_WEBHOOKS
+    ) -> None:
+        """For a fleet.
+
+        Args:
+            fleet: the fleet.
+            clock: wall time, by which migrations end.
+            webhooks: sends the calls of profiles with webhooks.
+        """
         #: The fleet.
         self.fleet = fleet
+        #: Problems of webhooks that gave no usable answer, and whose plugins are left out.
+        self.left_out: dict[str, None] = {}
         self._policies = PolicyFinder(fleet)
         self._supply = FleetSupply(fleet, clock)
-        profiles = ProfileFinder(fleet, NO_WEBHOOKS)
+        profiles = ProfileFinder(fleet, webhooks, self.left_out.setdefault)
         self._decision = PlacementDecision(profiles, self._supply, keeps_last=True)
 
     def items(self) -> list[FederatedItem]:

@@ -1,5 +1,8 @@
 """The plugins of one webhook: filter, score and select by calls to its server."""
 
+from collections.abc import Callable
+from enum import Enum
+
 from stretto.federation.scheduling.fleet import ClusterColumn, ClusterMask, MemberFleet
 from stretto.federation.scheduling.plugins import ClusterPlugins
 from stretto.federation.scheduling.scores import ClusterScore, Scale
@@ -16,19 +19,36 @@ from stretto.federation.webhooks.server import WebhookError, WebhookServer
 from stretto.stores.webhooks import WebhookAnswer
 
 
+class WebhookFailure(Enum):
+    """What a webhook without a usable answer means."""
+
+    #: The decision ends, and is repeated.
+    ENDS = "ends the decision"
+    #: A filter rejects the cluster, as in KubeAdmiral; other stages end the decision.
+    REJECTS = "rejects the cluster"
+    #: Its plugins are left out; for answers that write nothing.
+    PASSES = "is left out"
+
+
 class WebhookPlugins:
     """The stages of one webhook."""
 
-    def __init__(self, server: WebhookServer, *, rejects: bool) -> None:
+    def __init__(
+        self,
+        server: WebhookServer,
+        failure: WebhookFailure,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """The stages.
 
         Args:
             server: the server.
-            rejects: whether a filter that fails rejects the cluster, as in KubeAdmiral; otherwise
-                it ends the decision.
+            failure: what a call without a usable answer means.
+            note: called with the reason where the plugins are left out.
         """
         self._server = server
-        self._rejects = rejects
+        self._failure = failure
+        self._note = note
 
     def plugins(self) -> ClusterPlugins:
         """One plugin for each stage that has a path."""
@@ -47,21 +67,45 @@ class WebhookPlugins:
             return fleet.mask(map(self._is_selected, server.singly(path, fleet.names)))
         try:
             found = server.read(server.batch(path, fleet.names), FilterBatchReply).selected
-        except WebhookError:
-            if not self._rejects:
-                raise
-            found = {}
+        except WebhookError as error:
+            return fleet.all(self._passes(error))
         return fleet.mask(found.get(name, False) for name in fleet.names)
 
     def _is_selected(self, answer: WebhookAnswer) -> bool:
         try:
             return self._server.read(answer, FilterReply).selected
-        except WebhookError:
-            if self._rejects:
-                return False
-            raise
+        except WebhookError as error:
+            return self._passes(error)
+
+    def _passes(self, error: WebhookError) -> bool:
+        """Whether a filter that fails accepts a cluster.
+
+        Raises:
+            WebhookError: it ends the decision.
+        """
+        if self._failure is WebhookFailure.REJECTS:
+            return False
+        self._leave_out(error)
+        return True
+
+    def _leave_out(self, error: WebhookError) -> None:
+        """Leave a plugin out that fails.
+
+        Raises:
+            WebhookError: it ends the decision.
+        """
+        if self._failure is not WebhookFailure.PASSES:
+            raise error
+        self._note(error.problem)
 
     def _score(self, _workload: FederatedWorkload, fleet: MemberFleet) -> ClusterColumn:
+        try:
+            return self._scores(fleet)
+        except WebhookError as error:
+            self._leave_out(error)
+            return fleet.column(0 for _ in fleet.names)
+
+    def _scores(self, fleet: MemberFleet) -> ClusterColumn:
         server, path = self._server, self._server.spec.score_path
         if not server.is_batched:
             answers = server.singly(path, fleet.names)
@@ -70,6 +114,13 @@ class WebhookPlugins:
         return fleet.column(found.get(name, 0) for name in fleet.names)
 
     def _select(self, _workload: FederatedWorkload, clusters: Ranking) -> Ranking:
+        try:
+            return self._selected(clusters)
+        except WebhookError as error:
+            self._leave_out(error)
+            return clusters
+
+    def _selected(self, clusters: Ranking) -> Ranking:
         by_name = {each.name: each for each in clusters}
         answer = self._server.selection({name: each.points for name, each in by_name.items()})
         names = self._server.read(answer, SelectReply).selected_cluster_names

@@ -43,6 +43,8 @@ class WebhookError(ObjectProblemError):
         """The problem names the webhook."""
         text = f"{problem}; the last placement stays, and the decision is repeated"
         super().__init__(ObjectCondition(SCHEDULED, "WebhookFailed", text))
+        #: The problem alone.
+        self.problem = problem
 
 
 class WebhookServer:

@@ -60,7 +60,7 @@ def explain(common: CommandContext, opts: FleetExplainOptions) -> None:
         if item is None:
             _explain_pod(common, opts, fleet, reader)
         else:
-            _write(common, opts, _verdicts(reader, item, opts.cluster), {})
+            _write(common, opts, _verdicts(common, reader, item, opts.cluster), {})
 
 
 def _object(reader: "FleetReader", name: str) -> "FederatedItem | None":
@@ -82,13 +82,15 @@ def _explain_pod(
 
     found = explained_pod(fleet, reader, opts.name, opts.cluster, common.seed)
     common.console.note(f"{found.sentence}.")
-    verdicts = _verdicts(reader, found.item, "") if found.item is not None else []
+    verdicts = _verdicts(common, reader, found.item, "") if found.item is not None else []
     _write(common, opts, verdicts, found.fields())
     if opts.output in ("table", "wide"):
         show_explanation(common.console, found.answer)
 
 
-def _verdicts(reader: "FleetReader", item: "FederatedItem", cluster: str) -> "list[ClusterVerdict]":
+def _verdicts(
+    common: CommandContext, reader: "FleetReader", item: "FederatedItem", cluster: str
+) -> "list[ClusterVerdict]":
     """What each cluster means for an object; of one cluster unless that is empty.
 
     Raises:
@@ -97,6 +99,8 @@ def _verdicts(reader: "FleetReader", item: "FederatedItem", cluster: str) -> "li
     from stretto.federation.answers.verdicts import verdicts
 
     found = verdicts(reader, reader.decision(item))
+    for problem in reader.left_out:
+        common.console.warn(f"{problem}; its plugins are left out of this answer")
     known = [each.cluster for each in found]
     if cluster and cluster not in known:
         raise UnknownNameError("cluster", cluster, known)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stretto.federation.answers.subjects import FleetReader
     from stretto.federation.fleet import ClusterFleet
     from stretto.sim.fleet.member import EmbeddedMember
+    from stretto.stores.webhooks import WebhookClient
 
 CLUSTER: Final = "cluster"
 """The fleet whose host is the cluster that kubectl would use."""
@@ -52,12 +53,15 @@ class OpenedFleet:
     clock: "Clock"
     #: The members of this process; ``None`` for those of a host.
     members: "Mapping[str, EmbeddedMember] | None" = None
+    #: Sends the calls of scheduling profiles with webhooks; ``None`` for none.
+    webhooks: "WebhookClient | None" = None
 
     def reader(self) -> "FleetReader":
         """Answers about it."""
         from stretto.federation.answers.subjects import FleetReader
+        from stretto.stores.webhooks import NO_WEBHOOKS
 
-        reader = FleetReader(self.fleet, self.clock)
+        reader = FleetReader(self.fleet, self.clock, self.webhooks or NO_WEBHOOKS)
         self.fleet.host.poll(self.clock.monotonic())
         return reader
 
@@ -110,22 +114,27 @@ def opened_fleet(opts: FleetOptions) -> Iterator[OpenedFleet]:
     Raises:
         InputError: the file or the kubeconfig is invalid.
     """
-    if not opts.reads_host:
-        yield _embedded(fleet_path(opts.on))
-        return
-    from stretto.base.clock import WallClock
-    from stretto.cli.sources.hosts import opened_host
+    from stretto.cli.sources.webhooks import asked_webhooks
 
-    context, clock = opts.on.partition(":")[2], WallClock()
-    with opened_host(opts.kubeconfig, context, clock) as fleet:
-        yield OpenedFleet(f"host {context}".strip(), fleet, clock)
+    with asked_webhooks() as webhooks:
+        if not opts.reads_host:
+            yield _embedded(fleet_path(opts.on), webhooks)
+            return
+        from stretto.base.clock import WallClock
+        from stretto.cli.sources.hosts import opened_host
+
+        context, clock = opts.on.partition(":")[2], WallClock()
+        with opened_host(opts.kubeconfig, context, clock) as fleet:
+            yield OpenedFleet(f"host {context}".strip(), fleet, clock, webhooks=webhooks)
 
 
-def _embedded(path: Path) -> OpenedFleet:
+def _embedded(path: Path, webhooks: "WebhookClient | None" = None) -> OpenedFleet:
     from stretto.sim.fleet.building import built
     from stretto.sim.fleet.description import read_fleet
+    from stretto.sim.fleet.parts import FleetParts
+    from stretto.stores.webhooks import NO_WEBHOOKS
 
     scenario = read_fleet(path)
-    made = built(scenario.federation)
+    made = built(scenario.federation, parts=FleetParts(webhooks=webhooks or NO_WEBHOOKS))
     made.run_until(made.clock.monotonic() + scenario.federation.seconds)
-    return OpenedFleet(scenario.name, made.federation.fleet, made.clock, made.members)
+    return OpenedFleet(scenario.name, made.federation.fleet, made.clock, made.members, webhooks)

@@ -9,7 +9,7 @@ from stretto.federation.fleet import ClusterFleet
 from stretto.federation.problems import unaccepted
 from stretto.federation.scheduling.plugins import BUILT_IN, DEFAULT, ClusterPlugins, ClusterProfile
 from stretto.federation.scheduling.profiles import profile_of, webhooks_of
-from stretto.federation.webhooks.plugins import WebhookPlugins
+from stretto.federation.webhooks.plugins import WebhookFailure, WebhookPlugins
 from stretto.federation.webhooks.server import WebhookServer
 from stretto.federation.webhooks.unit import WebhookSubject
 from stretto.reconcile.cache import StoredObject
@@ -22,12 +22,28 @@ PROFILE_KINDS: Final = (SCHEDULING_PROFILE.kind.kind, WEBHOOK_CONFIGURATION.kind
 class ProfileFinder:
     """Finds the plugins of profiles."""
 
-    def __init__(self, fleet: ClusterFleet, webhooks: WebhookClient) -> None:
-        """For the profiles on the host of a fleet; ``webhooks`` sends the calls."""
+    def __init__(
+        self,
+        fleet: ClusterFleet,
+        webhooks: WebhookClient,
+        left_out: Callable[[str], None] | None = None,
+    ) -> None:
+        """For the profiles on the host of a fleet.
+
+        Args:
+            fleet: the fleet.
+            webhooks: sends the calls.
+            left_out: called with the problem of each webhook that fails, whose plugins are then
+                left out; ``None`` lets the settings of the fleet decide.
+        """
         self._profiles = fleet.host.follow(SCHEDULING_PROFILE.kind)
         self._servers = fleet.host.follow(WEBHOOK_CONFIGURATION.kind)
         self._webhooks = webhooks
-        self._rejects = not fleet.settings.keeps_last_placement
+        stays = fleet.settings.keeps_last_placement
+        self._failure = WebhookFailure.ENDS if stays else WebhookFailure.REJECTS
+        if left_out is not None:
+            self._failure = WebhookFailure.PASSES
+        self._left_out = left_out or (lambda _: None)
         self._decoded: dict[str, tuple[StoredObject, ClusterProfile]] = {}
 
     def profile(self, name: str, subject: Callable[[], WebhookSubject]) -> ClusterProfile:
@@ -76,6 +92,6 @@ class ProfileFinder:
                 hint = "create the SchedulerPluginWebhookConfiguration or change the profile"
                 raise unaccepted("WebhookMissing", f"{text}: {hint}")
             server = WebhookServer(config, self._webhooks, about)
-            stages = WebhookPlugins(server, rejects=self._rejects)
+            stages = WebhookPlugins(server, self._failure, self._left_out)
             plugins = plugins.extended(stages.plugins())
         return plugins

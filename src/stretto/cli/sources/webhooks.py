@@ -1,0 +1,49 @@
+"""Webhooks of scheduling profiles, asked by a verb that writes nothing."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall
+
+if TYPE_CHECKING:
+    from stretto.stores.kube.webhooks import HttpWebhookClient
+
+MOST_S: Final = 5.0
+"""Most seconds that a verb waits for one call."""
+
+
+class AskedWebhooks:
+    """A client that opens no connection before the first call, and waits a limited time."""
+
+    def __init__(self) -> None:
+        """No call yet."""
+        self._client: HttpWebhookClient | None = None
+
+    def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
+        """Send calls at the same time; one answer for each, in the same order."""
+        from stretto.stores.kube.webhooks import HttpWebhookClient
+
+        if self._client is None:
+            self._client = HttpWebhookClient()
+        replace = msgspec.structs.replace
+        return self._client.send(
+            [replace(each, timeout_s=min(each.timeout_s, MOST_S)) for each in calls]
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._client is not None:
+            self._client.close()
+
+
+@contextmanager
+def asked_webhooks() -> Iterator[AskedWebhooks]:
+    """A client for the duration of the block."""
+    client = AskedWebhooks()
+    try:
+        yield client
+    finally:
+        client.close()
