@@ -1,7 +1,7 @@
 """The verbs of a federation, on the bundled fleet file."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,10 +9,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from stretto.api.wire.kinds import POD
-from stretto.cli.commands.federation.source import OpenedFleet, _embedded, fleet_path
+from stretto.cli.commands.federation.source import FleetOptions, OpenedFleet, opened_fleet
 from stretto.cli.main import cli
 from stretto.cli.sources.members import searched_pods
-from stretto.cli.sources.webhooks import AskedWebhooks, asked_webhooks
+from stretto.cli.sources.webhooks import LimitedWebhooks, limited_webhooks
 from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.kube.webhooks import HttpWebhookClient
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall
@@ -182,9 +182,10 @@ def test_a_bad_trace_is_refused(words: list[str], said: str, trace: str) -> None
 
 
 @pytest.fixture(scope="module")
-def opened() -> OpenedFleet:
+def opened() -> Iterator[OpenedFleet]:
     """The bundled fleet at its end."""
-    return _embedded(fleet_path("federation"))
+    with opened_fleet(FleetOptions(on="federation")) as fleet:
+        yield fleet
 
 
 def pod_in(opened: OpenedFleet, cluster: str) -> str:
@@ -281,7 +282,7 @@ def test_an_explanation_leaves_out_a_webhook_that_does_not_answer(hooked: str) -
 def test_webhooks_that_answer_decide(
     hooked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AskedWebhooks, "send", only_west)
+    monkeypatch.setattr(LimitedWebhooks, "send", only_west)
     assert "west=2" in called("plan", str(tmp_path / "huge.yaml"), on=hooked).stdout
     found = json.loads(called("explain", "huge", "-o", "json", on=hooked).stdout)["clusters"]
     assert [each["why"] for each in found] == [
@@ -298,6 +299,6 @@ def test_a_call_waits_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return [WebhookAnswer() for _ in calls]
 
     monkeypatch.setattr(HttpWebhookClient, "send", send)
-    with asked_webhooks() as client:
+    with limited_webhooks() as client:
         client.send([WebhookCall("http://hook", b"", 60.0), WebhookCall("http://hook", b"", 1.0)])
     assert sent == [5.0, 1.0]

@@ -1,4 +1,4 @@
-"""Opens the host of a federation: its API server as a fleet without members."""
+"""Opens a fleet: the API server of a host without its members, or a fleet file at its end."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stretto.base.clock import Clock
     from stretto.federation.fleet import ClusterFleet
+    from stretto.sim.fleet.fleet import EmbeddedFleet
+    from stretto.stores.webhooks import WebhookClient
 
 
 @contextmanager
@@ -30,3 +32,23 @@ def opened_host(kubeconfig: Path | None, context: str, clock: "Clock") -> Iterat
         yield fleet
     finally:
         store.close()
+
+
+def embedded_fleet(path: Path, webhooks: "WebhookClient") -> tuple[str, "EmbeddedFleet"]:
+    """The fleet of a file after its time, with its name.
+
+    Args:
+        path: the file.
+        webhooks: sends the calls of scheduling profiles with webhooks.
+
+    Raises:
+        InputError: the file is malformed.
+    """
+    from stretto.sim.fleet.building import built
+    from stretto.sim.fleet.description import read_fleet
+    from stretto.sim.fleet.parts import FleetParts
+
+    scenario = read_fleet(path)
+    made = built(scenario.federation, parts=FleetParts(webhooks=webhooks))
+    made.run_until(made.clock.monotonic() + scenario.federation.seconds)
+    return scenario.name, made

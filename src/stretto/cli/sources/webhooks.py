@@ -1,4 +1,4 @@
-"""Webhooks of scheduling profiles, asked by a verb that writes nothing."""
+"""Webhooks of scheduling profiles, called by a verb that writes nothing."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ MOST_S: Final = 5.0
 """Most seconds that a verb waits for one call."""
 
 
-class AskedWebhooks:
+class LimitedWebhooks:
     """A client that opens no connection before the first call, and waits a limited time."""
 
     def __init__(self) -> None:
@@ -40,9 +40,9 @@ class AskedWebhooks:
 
 
 @contextmanager
-def asked_webhooks() -> Iterator[AskedWebhooks]:
+def limited_webhooks() -> Iterator[LimitedWebhooks]:
     """A client for the duration of the block."""
-    client = AskedWebhooks()
+    client = LimitedWebhooks()
     try:
         yield client
     finally:

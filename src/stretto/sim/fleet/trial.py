@@ -15,9 +15,8 @@ from stretto.federation.fleet import ClusterFleet
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.building import kind_of, put
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.parts import FleetParts
+from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
 from stretto.stores.store import Patch
-from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
 
 _OWN: Final = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "ownerReferences")
 """Fields of the metadata that a store writes itself."""
@@ -27,7 +26,7 @@ def trial(
     fleet: ClusterFleet,
     now: float,
     bodies: Sequence[dict[str, Any]],
-    webhooks: WebhookClient = NO_WEBHOOKS,
+    parts: FleetParts = DEFAULT_PARTS,
 ) -> list[PlacedObject]:
     """Where new or changed objects would go.
 
@@ -35,12 +34,12 @@ def trial(
         fleet: the fleet; its host is copied.
         now: seconds since the epoch.
         bodies: the objects, as manifests.
-        webhooks: sends the calls of scheduling profiles with webhooks.
+        parts: what the copy is made of; its webhooks are called.
 
     Raises:
         InputError: an object is refused; the message names it.
     """
-    copy = _copy(fleet, now, webhooks)
+    copy = _copy(fleet, now, parts)
     copy.settle()
     kinds = {each.kind for each in fleet.types}
     wanted = set()
@@ -68,9 +67,9 @@ def trial(
     return [placed_object(found[key], errors.get(found[key].key, "")) for key in sorted(wanted)]
 
 
-def _copy(fleet: ClusterFleet, now: float, webhooks: WebhookClient) -> EmbeddedFleet:
+def _copy(fleet: ClusterFleet, now: float, parts: FleetParts) -> EmbeddedFleet:
     """A host with the same objects and no members."""
-    copy = EmbeddedFleet(ManualClock(now), FederationSettings(), FleetParts(webhooks=webhooks))
+    copy = EmbeddedFleet(ManualClock(now), FederationSettings(), parts)
     sources = [each.kind for each in fleet.types]
     for kind in dict.fromkeys([*(entry.kind for entry in FEDERATION), *sources]):
         for each in fleet.host.follow_synced(kind):

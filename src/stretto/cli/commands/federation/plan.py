@@ -42,13 +42,13 @@ def plan(common: CommandContext, opts: FleetPlanOptions) -> None:
     import msgspec
 
     from stretto.sim.fleet.manifests import read_objects
+    from stretto.sim.fleet.parts import FleetParts
     from stretto.sim.fleet.trial import trial
-    from stretto.stores.webhooks import NO_WEBHOOKS
 
     check_format(opts.output)
     bodies = read_objects(opts.manifests)
     with opened_fleet(opts) as fleet:
-        found = trial(fleet.fleet, fleet.clock.now(), bodies, fleet.webhooks or NO_WEBHOOKS)
+        found = trial(fleet.fleet, fleet.clock.now(), bodies, FleetParts(webhooks=fleet.webhooks))
     columns = [
         ListColumn("object", [f"{each.kind} {each.name}" for each in found]),
         ListColumn("clusters", [counts(each.placement) for each in found]),

@@ -15,10 +15,10 @@ from stretto.cli.output.formats import OUTPUT
 
 if TYPE_CHECKING:
     from stretto.base.clock import Clock
+    from stretto.cli.sources.webhooks import LimitedWebhooks
     from stretto.federation.answers.subjects import FleetReader
     from stretto.federation.fleet import ClusterFleet
     from stretto.sim.fleet.member import EmbeddedMember
-    from stretto.stores.webhooks import WebhookClient
 
 CLUSTER: Final = "cluster"
 """The fleet whose host is the cluster that kubectl would use."""
@@ -51,17 +51,16 @@ class OpenedFleet:
     fleet: "ClusterFleet"
     #: Its time.
     clock: "Clock"
+    #: Sends the calls of scheduling profiles with webhooks.
+    webhooks: "LimitedWebhooks"
     #: The members of this process; ``None`` for those of a host.
     members: "Mapping[str, EmbeddedMember] | None" = None
-    #: Sends the calls of scheduling profiles with webhooks; ``None`` for none.
-    webhooks: "WebhookClient | None" = None
 
     def reader(self) -> "FleetReader":
         """Answers about it."""
         from stretto.federation.answers.subjects import FleetReader
-        from stretto.stores.webhooks import NO_WEBHOOKS
 
-        reader = FleetReader(self.fleet, self.clock, self.webhooks or NO_WEBHOOKS)
+        reader = FleetReader(self.fleet, self.clock, self.webhooks)
         self.fleet.host.poll(self.clock.monotonic())
         return reader
 
@@ -114,27 +113,15 @@ def opened_fleet(opts: FleetOptions) -> Iterator[OpenedFleet]:
     Raises:
         InputError: the file or the kubeconfig is invalid.
     """
-    from stretto.cli.sources.webhooks import asked_webhooks
+    from stretto.base.clock import WallClock
+    from stretto.cli.sources.hosts import embedded_fleet, opened_host
+    from stretto.cli.sources.webhooks import limited_webhooks
 
-    with asked_webhooks() as webhooks:
+    with limited_webhooks() as webhooks:
         if not opts.reads_host:
-            yield _embedded(fleet_path(opts.on), webhooks)
+            name, made = embedded_fleet(fleet_path(opts.on), webhooks)
+            yield OpenedFleet(name, made.federation.fleet, made.clock, webhooks, made.members)
             return
-        from stretto.base.clock import WallClock
-        from stretto.cli.sources.hosts import opened_host
-
         context, clock = opts.on.partition(":")[2], WallClock()
         with opened_host(opts.kubeconfig, context, clock) as fleet:
-            yield OpenedFleet(f"host {context}".strip(), fleet, clock, webhooks=webhooks)
-
-
-def _embedded(path: Path, webhooks: "WebhookClient | None" = None) -> OpenedFleet:
-    from stretto.sim.fleet.building import built
-    from stretto.sim.fleet.description import read_fleet
-    from stretto.sim.fleet.parts import FleetParts
-    from stretto.stores.webhooks import NO_WEBHOOKS
-
-    scenario = read_fleet(path)
-    made = built(scenario.federation, parts=FleetParts(webhooks=webhooks or NO_WEBHOOKS))
-    made.run_until(made.clock.monotonic() + scenario.federation.seconds)
-    return OpenedFleet(scenario.name, made.federation.fleet, made.clock, made.members, webhooks)
+            yield OpenedFleet(f"host {context}".strip(), fleet, clock, webhooks)
