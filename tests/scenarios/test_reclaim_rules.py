@@ -64,7 +64,8 @@ def with_volume(harness: RecreatingHarness, name: str) -> bytes:
     where = {"required": {"nodeSelectorTerms": terms}}
     size = {"storage": "1Gi"}
     claimed = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": f"disk-{node}"}
-    volume = {**common, "capacity": size, "nodeAffinity": where, "claimRef": claimed}
+    disk = {"capacity": size, "local": {"path": "/mnt/disk"}}
+    volume = {**common, **disk, "nodeAffinity": where, "claimRef": claimed}
     put(PERSISTENT_VOLUME, volume, "Bound")
     request = {**common, "resources": {"requests": size}, "volumeName": f"disk-{node}"}
     bound = {"pv.kubernetes.io/bind-completed": "yes"}

@@ -82,6 +82,10 @@ class InputError(StrettoError):
         found = "got nothing" if self.value is None else f"got {quoted(self.value)}"
         return with_hint(f"{self.where}: {found}, expected {self.expected}", self.hint)
 
+    def inside(self, place: str) -> "InputError":
+        """The same error with the place that contains the value before its location."""
+        return InputError(f"{place}: {self.where}", self.value, self.expected, self.hint)
+
 
 class UnknownNameError(StrettoError):
     """A name that no table contains; the message suggests the nearest known names."""

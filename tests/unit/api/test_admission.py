@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.api.admission.admit import admit
+from stretto.api.admission.field_rules import RefusedFieldsError
 from stretto.api.admission.quota import usage
 from stretto.api.admission.request import AdmissionRequest, ForbiddenError, ObjectSet
 from stretto.api.admission.schema import UnknownField, check_fields
@@ -184,7 +185,8 @@ def test_a_missing_storage_class_is_the_default_one(given: str | None, expected:
     mark = {"storageclass.kubernetes.io/is-default-class": "true"}
     _, fast = named(kinds.STORAGE_CLASS, "fast", provisioner="p")
     fast["metadata"]["annotations"] = mark
-    spec = {} if given is None else {"storageClassName": given}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    spec |= {} if given is None else {"storageClassName": given}
     _, claim = named(kinds.PERSISTENT_VOLUME_CLAIM, "data", spec=spec)
     view = ObjectSet([(kinds.STORAGE_CLASS, fast)])
     found = admit(AdmissionRequest(kinds.PERSISTENT_VOLUME_CLAIM, claim), view).body
@@ -225,3 +227,33 @@ def test_unknown_fields_are_refused_or_reported_at_every_level() -> None:
         check_fields(kinds.POD, body, "x", None)
     with pytest.raises(InputError, match="expected an integer"):
         check_fields(kinds.POD, pod(priority="7"), "x", None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (
+            {"containers": [{"name": "c", "image": "x", "env": [{"value": "1"}]}]},
+            "spec.containers[0].env[0].name: Required value",
+        ),
+        ({"dnsPolicy": "Some"}, 'spec.dnsPolicy: Unsupported value: "Some"'),
+        ({"volumes": [{"name": "v", "hostPath": {"path": "a/../b"}}]}, "must not contain '..'"),
+    ],
+)
+def test_fields_that_the_api_server_refuses_are_refused(spec: dict[str, Any], said: str) -> None:
+    body = pod(**spec)
+    with pytest.raises(RefusedFieldsError) as error:
+        admit(AdmissionRequest(kinds.POD, body), ObjectSet())
+    assert str(error.value).startswith('Pod "web" is invalid: ')
+    assert said in str(error.value)
+
+
+def test_a_missing_image_is_no_fault() -> None:
+    assert spec_of(pod(containers=[{"name": "c"}]))["containers"][0]["name"] == "c"
+
+
+def test_the_template_of_a_job_is_checked() -> None:
+    spec = {**pod()["spec"], "restartPolicy": "Always"}
+    _, job = named(kinds.JOB, "j", spec={"template": {"spec": spec}})
+    with pytest.raises(InputError, match="restartPolicy"):
+        admit(AdmissionRequest(kinds.JOB, job), ObjectSet())

@@ -114,6 +114,7 @@ def test_a_bound_pod_is_not_held_up_by_its_own_claim() -> None:
         "capacity": {"storage": "10Gi"},
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "local",
+        "hostPath": {"path": "/mnt/disk"},
     }
     put(harness, PERSISTENT_VOLUME, "disk", spec=volume, status={"phase": "Available"})
     harness.settle(30)

@@ -14,6 +14,7 @@ import msgspec
 
 from stretto.api.admission import limits, priority, pvcs, quota
 from stretto.api.admission.defaults import DEFAULTS
+from stretto.api.admission.field_rules import check_field_rules
 from stretto.api.admission.pods import default_pod
 from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, Operation
 from stretto.api.admission.workloads import CONTROLLERS, default_controller
@@ -72,6 +73,8 @@ def is_stored(meta: JsonObject) -> bool:
 def _check(request: AdmissionRequest, body: JsonObject) -> None:
     """Check the types and the values of the defaulted object."""
     validate(decode(request.kind, msgspec.json.encode(body)))
+    if request.operation is Operation.CREATE:
+        check_field_rules(request, body)
 
 
 _STEPS: Final[Mapping[Kind, Callable[[AdmissionRequest, JsonObject, ObjectView], None]]] = {

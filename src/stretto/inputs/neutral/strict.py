@@ -56,8 +56,7 @@ def inside(where: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        place = f"{where}: {error.where}"
-        raise InputError(place, error.value, error.expected, error.hint) from error
+        raise error.inside(where) from error
 
 
 def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:

@@ -178,6 +178,13 @@ def test_every_wrong_object_of_a_file_is_reported() -> None:
         assert said in done.stderr
 
 
+def test_a_field_that_the_api_server_refuses_is_named_in_its_words() -> None:
+    Path("app.yaml").write_text(POD.replace("spec: {", "spec: {dnsPolicy: Some, "))
+    done = run_of("validate", "app.yaml")
+    assert done.exit_code == 2
+    assert 'app.yaml: Pod "a" is invalid: spec.dnsPolicy: Unsupported value: "Some"' in done.stderr
+
+
 def test_a_gang_without_its_size_is_refused() -> None:
     gang = POD.replace("{name: a}", "{name: a, labels: {scheduling.x-k8s.io/pod-group: g}}")
     Path("app.yaml").write_text(gang)
