@@ -51,6 +51,10 @@ def msh() -> FrameworkLine:
     return FrameworkLine((sys.executable, str(PROGRAMS / "msh_runs.py"), str(program)))
 
 
+def go_executor() -> Path:
+    return go_program(CACHE / "mesos-go-executor", "example-executor")
+
+
 def _requests(module: str, package: str) -> FrameworkLine:
     python = python_with(CACHE / module, package)
     return FrameworkLine((str(python), str(PROGRAMS / "requests_framework.py"), module))

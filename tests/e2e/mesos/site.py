@@ -16,8 +16,9 @@ PROGRAM = "import sys; from stretto.cli.start import main; sys.argv[0] = 'strett
 class MesosSite:
     """One master and its agents on this machine."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *options: str) -> None:
         self._directory = directory
+        self._options = options
         self.port = _free_port()
         self._ports: dict[str, int] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -28,7 +29,9 @@ class MesosSite:
 
     def start_master(self) -> None:
         state = str(self._directory / "master")
-        self._start("master", "master", "--port", str(self.port), "--work-dir", state)
+        self._start(
+            "master", "master", "--port", str(self.port), "--work-dir", state, *self._options
+        )
         self._wait("/health")
 
     def start_agent(self, name: str) -> None:

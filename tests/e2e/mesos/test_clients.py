@@ -5,28 +5,29 @@ import os
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from tests.e2e.mesos.catalog import CLIENTS, FrameworkLine
+from tests.e2e.mesos.catalog import CLIENTS, PROGRAMS, FrameworkLine, go_executor
 from tests.e2e.mesos.clients import ClientMissingError
 from tests.e2e.mesos.site import MesosSite
 
 pytestmark = [pytest.mark.mesos, pytest.mark.timeout(300)]
+T = TypeVar("T")
 TASKS = 100
 WANTED = {"TASK_FINISHED": 80, "TASK_FAILED": 10, "TASK_KILLED": 10}
 #: Of each run, these belong to `make test-mesos`; `make test-mesos-all` runs all.
 OTHERS = [pytest.param(each, marks=pytest.mark.slow) for each in CLIENTS if each != "pymesos"]
-#: msh has no id of its own: its framework ends with the master.
+#: msh has no fail-over: its framework ends with the master, and with an offer that another took.
 OUTLIVES = [each for each in OTHERS if each.values != ("msh",)]
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[MesosSite]:
-    made = MesosSite(tmp_path)
+def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MesosSite]:
+    made = MesosSite(tmp_path, *(["--mesos"] if "msh" in request.node.name else []))
     made.start_master()
     for name in ("a0", "a1"):
         made.start_agent(name)
@@ -35,10 +36,14 @@ def site(tmp_path: Path) -> Iterator[MesosSite]:
 
 
 def line_of(client: str) -> FrameworkLine:
+    return installed(CLIENTS[client], client)
+
+
+def installed(install: Callable[[], T], name: str) -> T:
     try:
-        return CLIENTS[client]()
+        return install()
     except ClientMissingError as error:
-        pytest.skip(f"{client} cannot be installed: {error}")
+        pytest.skip(f"{name} cannot be installed: {error}")
 
 
 def start(site: MesosSite, client: str, *more: str) -> "subprocess.Popen[str]":
@@ -112,8 +117,14 @@ def test_frameworks_of_msh_outlive_an_agent(site: MesosSite) -> None:
 
 
 def test_an_executor_of_its_own_outlives_master_and_agent(site: MesosSite) -> None:
-    framework = start(site, "pymesos", "executor")
+    framework = start(site, "pymesos", str(PROGRAMS / "pymesos_executor.py"))
     disturb(site)
     messages, last = result(framework)
     verify(site, Counter(last["ends"].values()))
     assert messages["answers"] > 0
+
+
+@pytest.mark.slow
+def test_the_executor_of_mesos_go_runs_tasks_over_protobuf(site: MesosSite) -> None:
+    program = installed(go_executor, "the executor of mesos-go")
+    assert ends(start(site, "pymesos", str(program))) == {"TASK_FINISHED": TASKS}

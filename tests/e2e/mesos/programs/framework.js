@@ -24,6 +24,7 @@ const scheduler = new Scheduler({
     port,
     frameworkName: "counting",
     frameworkFailoverTimeout: 100,
+    masterConnectionTimeout: 60,
     logging: { level: "error", path: process.env.LOGS, fileName: "framework.log" },
     restartStates: [],
     tasks: {
@@ -47,6 +48,13 @@ scheduler.on("update", (update) => {
     if (ENDS.includes(state)) ends[id.value] = state;
     if (Object.keys(ends).length >= Number(wanted)) leave();
 });
-scheduler.on("error", (error) => console.error(String(error.message || error)));
+scheduler.on("error", () => {});
 scheduler.on("ready", () => scheduler.subscribe());
+// The library subscribes again after the end of a stream, but not after a connection that broke.
+setInterval(() => {
+    if (scheduler.httpRequest && scheduler.httpRequest.destroyed) {
+        delete scheduler.requestTemplate.headers["mesos-stream-id"];
+        scheduler.subscribe();
+    }
+}, 1000);
 setTimeout(leave, Number(seconds) * 1000);

@@ -1,7 +1,6 @@
-"""A scheduler on the unmodified pymesos: ADDRESS, tasks, seconds, and ``executor`` for its own.
+"""A scheduler on the unmodified pymesos: ADDRESS, tasks, seconds, and the program of an executor.
 
-With an executor of its own each task is a message to it: the executor answers each, and the
-framework counts the answers.
+With an executor each task is also a message to it; the framework counts the answers.
 """
 
 import base64
@@ -14,8 +13,6 @@ from pathlib import Path
 from addict import Dict
 from pymesos import MesosSchedulerDriver, Scheduler
 from work import ENDS, Launcher, Tally
-
-PROGRAM = Path(__file__).with_name("pymesos_executor.py")
 
 
 class Counting(Scheduler):
@@ -45,11 +42,13 @@ class Counting(Scheduler):
         self.answers.add(base64.b64decode(message).decode())
 
 
-def executor():
+def executor(program):
+    interpreter = f"{sys.executable} " if program.suffix == ".py" else ""
+    uri = {"value": f"file://{program}", "extract": False, "executable": True}
     return {
         "executor_id": {"value": "own"},
         "type": "CUSTOM",
-        "command": {"value": f"exec {sys.executable} {PROGRAM.name}", "uris": [uri(PROGRAM)]},
+        "command": {"value": f"exec {interpreter}./{program.name}", "uris": [uri]},
         "resources": [
             {"name": "cpus", "type": "SCALAR", "scalar": {"value": 0.1}},
             {"name": "mem", "type": "SCALAR", "scalar": {"value": 32}},
@@ -57,13 +56,9 @@ def executor():
     }
 
 
-def uri(path):
-    return {"value": f"file://{path}", "extract": False}
-
-
 def main():
     address, wanted, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    scheduler = Counting(wanted, executor() if sys.argv[4:] == ["executor"] else None)
+    scheduler = Counting(wanted, executor(Path(sys.argv[4])) if sys.argv[4:] else None)
     framework = Dict(user="root", name="counting", hostname="here", failover_timeout=100)
     framework.checkpoint = True
     driver = MesosSchedulerDriver(scheduler, framework, address, use_addict=True)
