@@ -18,8 +18,8 @@ from record import commit, store
 
 from stretto.base.rng import Rng
 from stretto.federation.scheduling.bulk import BulkPlanner
-from stretto.federation.scheduling.division import default_division
 from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
+from stretto.federation.scheduling.replicas.default import default_division
 from stretto.federation.scheduling.workload import FederatedWorkload, ReplicaLimits
 
 IN_POLICY = 8

@@ -7,8 +7,8 @@ from stretto.api.types.core import Taint
 from stretto.base.rng import Rng
 from stretto.federation.planner.division import apportion
 from stretto.federation.planner.hashes import fnv1a, fnv1a_each
-from stretto.federation.scheduling.division import default_division
 from stretto.federation.scheduling.fleet import Amounts, MemberCluster
+from stretto.federation.scheduling.replicas.default import default_division
 from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload, ReplicaLimits
 from stretto.state.nodes.taints import NO_SCHEDULE

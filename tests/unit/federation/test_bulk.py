@@ -6,9 +6,9 @@ import pytest
 
 from stretto.base.rng import Rng
 from stretto.federation.scheduling.bulk import BulkPlanner
-from stretto.federation.scheduling.division import default_division
 from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
 from stretto.federation.scheduling.kubeadmiral import schedule
+from stretto.federation.scheduling.replicas.default import default_division
 from stretto.federation.scheduling.workload import FederatedWorkload
 
 NAMES = tuple("abcdef")

@@ -7,9 +7,9 @@ import numpy as np
 
 from stretto.api.types.federation.policies import ReplicasStrategy
 from stretto.federation.planner.supply.generations import PerformanceMatrix
-from stretto.federation.scheduling.division import default_division
 from stretto.federation.scheduling.fleet import MemberCluster
-from stretto.federation.scheduling.kubeadmiral import ReplicaDivision
+from stretto.federation.scheduling.replicas.contract import ReplicaDivision
+from stretto.federation.scheduling.replicas.default import default_division
 from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload, ReplicaLimits
 

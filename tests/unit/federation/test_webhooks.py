@@ -93,9 +93,42 @@ def test_a_webhook_scores_and_another_stage_selects() -> None:
     assert world.placed() == {"beta": 6}
 
 
+def test_a_webhook_divides_the_replicas() -> None:
+    server = ScriptedServer(replicas=lambda _: {"replicas": {"alpha": 1, "gamma": 4}})
+    world = world_with(server)
+    world.deployment(6)
+    world.run()
+    assert world.placed() == {"alpha": 1, "gamma": 4}
+    assert "1 of 6 replicas" in str(world.condition("Scheduled"))
+
+
+def test_a_profile_names_a_division() -> None:
+    world = FederationWorld()
+    enabled = {"replicas": {"enabled": [{"name": "PreferenceBinPack"}]}}
+    world.create(SCHEDULING_PROFILE.kind, "packed", spec={"plugins": enabled})
+    world.policy(schedulingProfile="packed")
+    world.deployment(6)
+    world.run()
+    assert list((world.placed()).values()) == [6]
+
+
+def test_a_profile_with_two_divisions_is_refused() -> None:
+    world = FederationWorld()
+    both = [{"name": "PreferenceBinPack"}, {"name": "ClusterCapacityWeight"}]
+    world.create(SCHEDULING_PROFILE.kind, "two", spec={"plugins": {"replicas": {"enabled": both}}})
+    world.policy(schedulingProfile="two")
+    world.deployment(6)
+    world.run()
+    assert world.placed() == {}
+    assert "at most one plugin" in str(world.condition("Accepted") or world.condition("Scheduled"))
+
+
 @pytest.mark.parametrize(
     ("stage", "answer"),
     [
+        ("replicas", {"replicas": {"nowhere": 3}}),
+        ("replicas", {"replicas": {"alpha": 99}}),
+        ("replicas", {"replicas": {"alpha": -1}}),
         ("filter", "HTTP status 500: boom"),
         ("filter", {"selected": True, "error": "overloaded"}),
         ("score", {"score": "many"}),
@@ -103,7 +136,12 @@ def test_a_webhook_scores_and_another_stage_selects() -> None:
     ],
 )
 def test_a_webhook_that_fails_keeps_the_placement(stage: str, answer: Any) -> None:
-    good = {"filter": {"selected": True}, "score": {"score": 1}}
+    equal = dict.fromkeys(("alpha", "beta", "gamma"), 2)
+    good = {
+        "filter": {"selected": True},
+        "score": {"score": 1},
+        "replicas": {"replicas": equal},
+    }
     answers = [good.get(stage, {"selectedClusterNames": ["alpha", "beta", "gamma"]}), answer]
     server = ScriptedServer(**{stage: lambda _: answers[0]})
     world = world_with(server)

@@ -16,11 +16,11 @@ from stretto.federation.scheduling.fleet import MemberCluster, MemberFleet
 from stretto.federation.scheduling.kubeadmiral import (
     FederatedPlacement,
     PlacementVerdict,
-    ReplicaDivider,
     rejections,
     schedule,
 )
 from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
+from stretto.federation.scheduling.replicas.contract import ReplicaDivider
 from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
 

@@ -4,23 +4,20 @@ Each stage runs the plugins of a profile in order. A cluster is rejected by the 
 rejects it, and later filters do not see it.
 """
 
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
-from stretto.api.types.federation.policies import ReplicasStrategy, SchedulingMode
-from stretto.federation.planner.kubeadmiral import binpack, spread, weights
-from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
 from stretto.federation.scheduling import groups
-from stretto.federation.scheduling.fleet import ClusterColumn, MemberCluster, MemberFleet
+from stretto.federation.scheduling.fleet import ClusterColumn, MemberFleet
 from stretto.federation.scheduling.plugins import DEFAULT, ClusterProfile
-from stretto.federation.scheduling.resources import CPU, GPU
+from stretto.federation.scheduling.replicas.contract import ReplicaDivider
+from stretto.federation.scheduling.replicas.kubeadmiral import kubeadmiral_division
 from stretto.federation.scheduling.selectors import MAX_CLUSTER, RankedCluster, by_points
-from stretto.federation.scheduling.supply import Positions, SupplyTable
+from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload, HeldReplicas
 
 GROUPS: Final = "ClusterAffinities"
@@ -62,24 +59,6 @@ class FederatedPlacement:
     unplaced: int = 0
     #: Those of them that a queue or a gang holds back; None for none.
     held: HeldReplicas | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaDivision:
-    """Replicas of the selected clusters."""
-
-    #: Replicas by cluster; None is all replicas of the workload.
-    replicas: Mapping[str, int | None]
-    #: Of them, those beyond the capacity of their cluster.
-    waiting: Mapping[str, int] = field(default_factory=dict)
-    #: Replicas that no cluster may run.
-    unplaced: int = 0
-    #: Those of them that a queue or a gang holds back; None for none.
-    held: HeldReplicas | None = None
-
-
-ReplicaDivider: TypeAlias = Callable[[FederatedWorkload, SupplyTable, Positions], ReplicaDivision]
-"""From a workload, all clusters and the positions of the selected ones to the replicas of each."""
 
 
 def schedule(
@@ -169,69 +148,3 @@ def _selected(
     for name in profile.selectors:
         selected = profile.plugins.selectors[name](workload, selected)
     return groups.with_least(workload, fleet, ranking, selected)
-
-
-def kubeadmiral_division(
-    workload: FederatedWorkload, supply: SupplyTable, at: Positions
-) -> ReplicaDivision:
-    """Divide as KubeAdmiral does: clusters that get no replicas are left out."""
-    clusters = [supply.members[each] for each in at.tolist()]
-    if workload.mode is SchedulingMode.DUPLICATE:
-        return ReplicaDivision({each.name: None for each in clusters})
-    if not clusters or workload.replicas <= 0:
-        return ReplicaDivision({})
-    planner = binpack if workload.strategy is ReplicasStrategy.BINPACK else spread
-    closed = {
-        clusters[x].name for x in np.flatnonzero(supply.closed(at, workload.tolerations)).tolist()
-    }
-    total = planner.plan(_demand(workload, clusters, closed)).total()
-    return ReplicaDivision({each.name: total[each.name] for each in clusters if each.name in total})
-
-
-def _demand(
-    workload: FederatedWorkload, clusters: Sequence[MemberCluster], closed: Collection[str]
-) -> ReplicaDemand:
-    """The demand; clusters in ``closed`` have a taint that lets no new replicas in."""
-    limits = workload.limits
-    current = {
-        name: workload.replicas if count is None else count
-        for name, count in workload.current.items()
-    }
-    weight = limits.weights
-    if not weight and workload.strategy is ReplicasStrategy.SPREAD:
-        weight = _dynamic(workload, clusters)
-    # A cluster with an untolerated NoSchedule taint does not grow.
-    maximum = dict(limits.maximum)
-    for name in closed:
-        maximum[name] = min(current.get(name, 0), maximum.get(name, sys.maxsize))
-    return ReplicaDemand(
-        workload.replicas,
-        tuple(
-            ReplicaPreference(
-                name, weight.get(name, 0), limits.minimum.get(name, 0), maximum.get(name)
-            )
-            for name in (each.name for each in clusters)
-        ),
-        workload.key,
-        current,
-        limits.estimated,
-        limits.limited,
-        limits.scheduled,
-        limits.avoid_disruption,
-        limits.keep_unschedulable,
-    )
-
-
-def _dynamic(workload: FederatedWorkload, clusters: Sequence[MemberCluster]) -> Mapping[str, int]:
-    """Weights by free GPUs if the workload requests some, else by free CPUs."""
-    resource = GPU if GPU in workload.request else CPU
-    supply = [
-        weights.ClusterSupply(each.name, _units(each.allocatable), _units(each.available))
-        for each in clusters
-    ]
-    return weights.weigh(supply, resource, weights.limits(supply, resource)).weights()
-
-
-def _units(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Amounts in whole units: CPU rounded up from thousandths."""
-    return {name: -(-count // 1000) if name == CPU else count for name, count in amounts.items()}

@@ -6,6 +6,8 @@ from typing import Final
 
 from stretto.base.errors import UnknownNameError
 from stretto.federation.scheduling.filters import FILTERS, ClusterFilter
+from stretto.federation.scheduling.replicas.contract import ReplicaDivider
+from stretto.federation.scheduling.replicas.kubeadmiral import DIVIDERS
 from stretto.federation.scheduling.scores import SCORES, ClusterScore
 from stretto.federation.scheduling.selectors import (
     MAX_CLUSTER,
@@ -25,6 +27,8 @@ class ClusterPlugins:
     scores: Mapping[str, ClusterScore] = field(default_factory=lambda: SCORES)
     #: Selectors.
     selectors: Mapping[str, ClusterSelector] = field(default_factory=lambda: SELECTORS)
+    #: Divisions of the replicas.
+    dividers: Mapping[str, ReplicaDivider] = field(default_factory=lambda: DIVIDERS)
 
     def extended(self, other: "ClusterPlugins") -> "ClusterPlugins":
         """These plugins and others; the others replace those of the same name."""
@@ -32,6 +36,7 @@ class ClusterPlugins:
             {**self.filters, **other.filters},
             {**self.scores, **other.scores},
             {**self.selectors, **other.selectors},
+            {**self.dividers, **other.dividers},
         )
 
 
@@ -51,6 +56,8 @@ class ClusterProfile:
     selectors: tuple[str, ...] = (PRIORITY_SORT, MAX_CLUSTER)
     #: Weights of scores; 1 for those that are absent.
     weights: Mapping[str, int] = field(default_factory=dict)
+    #: The division of the replicas; empty for that of the federation's settings.
+    replicas: str = ""
     #: The plugins behind the names.
     plugins: ClusterPlugins = BUILT_IN
 
@@ -60,11 +67,17 @@ class ClusterProfile:
             ("filter", self.filters, plugins.filters),
             ("score", self.scores, plugins.scores),
             ("select", self.selectors, plugins.selectors),
+            ("replicas", (self.replicas,) if self.replicas else (), plugins.dividers),
         )
         for stage, names, known in stages:
             for name in names:
                 if name not in known:
                     raise UnknownNameError(f"{stage} plugin", name, sorted(known))
+
+    @property
+    def divider(self) -> ReplicaDivider | None:
+        """The division of the replicas; ``None`` for that of the federation's settings."""
+        return self.plugins.dividers[self.replicas] if self.replicas else None
 
     @property
     def is_built_in(self) -> bool:
@@ -73,6 +86,7 @@ class ClusterProfile:
             FILTERS.keys() >= set(self.filters)
             and SCORES.keys() >= set(self.scores)
             and SELECTORS.keys() >= set(self.selectors)
+            and self.replicas in ("", *DIVIDERS)
         )
 
 

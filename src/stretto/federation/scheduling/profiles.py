@@ -62,7 +62,8 @@ def webhooks_of(spec: SchedulingProfileSpec) -> set[str]:
     """Names of the webhook configurations that a profile uses."""
     if spec.plugins is None:
         return set()
-    stages = spec.plugins.filter, spec.plugins.score, spec.plugins.select
+    plugins = spec.plugins
+    stages = plugins.filter, plugins.score, plugins.select, plugins.replicas
     return {each.name for stage in stages for each in stage.enabled if each.type == WEBHOOK}
 
 
@@ -90,8 +91,21 @@ def profile_of(
         _changed(DEFAULT.scores, stages.score),
         _changed(DEFAULT.selectors, stages.select),
         {_name(each): each.weight for each in stages.score.enabled if each.weight},
+        _divider(stages.replicas),
         plugins,
     )
+
+
+def _divider(changes: PluginSet) -> str:
+    """The name of the plugin that divides replicas; empty for the default.
+
+    Raises:
+        InputError: several are enabled.
+    """
+    enabled = [_name(each) for each in changes.enabled]
+    if len(enabled) > 1:
+        raise InputError("plugins.replicas.enabled", ", ".join(enabled), "at most one plugin")
+    return enabled[0] if enabled else ""
 
 
 def _changed(names: Sequence[str], changes: PluginSet) -> tuple[str, ...]:
@@ -108,7 +122,7 @@ def _name(plugin: SchedulingPlugin) -> str:
 def _configured(configs: Iterable[PluginConfig]) -> ClusterPlugins:
     """The plugins that have arguments."""
     scores = {each.name: _score(each) for each in configs}
-    return ClusterPlugins({}, scores, {})
+    return ClusterPlugins({}, scores, {}, {})
 
 
 def _score(config: PluginConfig) -> ClusterScore:

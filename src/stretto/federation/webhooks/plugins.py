@@ -1,16 +1,21 @@
 """The plugins of one webhook: filter, score and select by calls to its server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
+from stretto.api.types.federation.policies import SchedulingMode
 from stretto.federation.scheduling.fleet import ClusterColumn, ClusterMask, MemberFleet
 from stretto.federation.scheduling.plugins import ClusterPlugins
+from stretto.federation.scheduling.replicas.contract import ReplicaDivision
+from stretto.federation.scheduling.replicas.kubeadmiral import kubeadmiral_division
 from stretto.federation.scheduling.scores import ClusterScore, Scale
 from stretto.federation.scheduling.selectors import Ranking
+from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
 from stretto.federation.webhooks.replies import (
     FilterBatchReply,
     FilterReply,
+    ReplicasReply,
     ScoreBatchReply,
     ScoreReply,
     SelectReply,
@@ -57,6 +62,7 @@ class WebhookPlugins:
             {name: self._filter} if spec.filter_path else {},
             {name: ClusterScore(self._score, Scale.MOST_IS_BEST)} if spec.score_path else {},
             {name: self._select} if spec.select_path else {},
+            {name: self._divide} if spec.replicas_path else {},
         )
 
     # ---------------------------------------------------------------- stages
@@ -129,3 +135,35 @@ class WebhookPlugins:
                 text = f"selected the cluster {name}, which is not one of: {', '.join(by_name)}"
                 raise WebhookError(f"{self._server.name} {text}")
         return tuple(by_name[name] for name in dict.fromkeys(names))
+
+    def _divide(
+        self, workload: FederatedWorkload, supply: SupplyTable, at: Positions
+    ) -> ReplicaDivision:
+        names = [supply.members[each].name for each in at.tolist()]
+        if workload.mode is SchedulingMode.DUPLICATE:
+            return ReplicaDivision(dict.fromkeys(names))
+        try:
+            found = self._replicas(names, workload.replicas)
+        except WebhookError as error:
+            self._leave_out(error)
+            return kubeadmiral_division(workload, supply, at)
+        counts = {name: count for name, count in found.items() if count}
+        return ReplicaDivision(counts, unplaced=workload.replicas - sum(counts.values()))
+
+    def _replicas(self, names: Sequence[str], most: int) -> Mapping[str, int]:
+        """The replicas of each cluster.
+
+        Raises:
+            WebhookError: there is no answer, or it names another cluster or too many replicas.
+        """
+        server = self._server
+        answer = server.batch(server.spec.replicas_path, names)
+        found = server.read(answer, ReplicasReply).replicas
+        others = sorted(found.keys() - set(names))
+        if others:
+            text = f"gave replicas to {', '.join(others)}, which is none of: {', '.join(names)}"
+            raise WebhookError(f"{server.name} {text}")
+        total = sum(found.values())
+        if total > most:
+            raise WebhookError(f"{server.name} gave {total} replicas of {most}")
+        return found

@@ -46,6 +46,15 @@ class ScoreBatchReply(msgspec.Struct, frozen=True):
     error: str = ""
 
 
+class ReplicasReply(msgspec.Struct, frozen=True):
+    """The replicas of the selected clusters."""
+
+    #: Replicas by name; those that are absent get none.
+    replicas: dict[str, Annotated[int, msgspec.Meta(ge=0, le=MOST_POINTS)]] = {}
+    #: Why the server cannot say; empty if it can.
+    error: str = ""
+
+
 class SelectReply(msgspec.Struct, frozen=True, rename="camel"):
     """The clusters to use."""
 

@@ -20,6 +20,7 @@ from stretto.federation.scheduling.profiles import webhook_name
 from stretto.federation.webhooks.replies import (
     FilterBatchReply,
     FilterReply,
+    ReplicasReply,
     ScoreBatchReply,
     ScoreReply,
     SelectReply,
@@ -33,7 +34,15 @@ SINGLE: Final = "v1alpha1"
 BATCH: Final = "v1alpha1-batch"
 """Payload version with all clusters in a call."""
 
-_Reply = TypeVar("_Reply", FilterReply, ScoreReply, FilterBatchReply, ScoreBatchReply, SelectReply)
+_Reply = TypeVar(
+    "_Reply",
+    FilterReply,
+    ScoreReply,
+    FilterBatchReply,
+    ScoreBatchReply,
+    SelectReply,
+    ReplicasReply,
+)
 
 
 class WebhookError(ObjectProblemError):

@@ -44,6 +44,8 @@ class SchedulingPlugins(Wire, frozen=True):
     score: PluginSet = PluginSet()
     #: Plugins that choose among the clusters.
     select: PluginSet = PluginSet()
+    #: The plugin that divides replicas; an extension of KubeAdmiral's profile.
+    replicas: PluginSet = PluginSet()
 
 
 class PluginConfig(Wire, frozen=True):
@@ -105,6 +107,8 @@ class WebhookConfigurationSpec(Wire, frozen=True):
     score_path: str = ""
     #: Path for the select stage; empty where the server has none.
     select_path: str = ""
+    #: Path for the replicas stage; empty where the server has none. An extension of KubeAdmiral's.
+    replicas_path: str = ""
     #: TLS; absent for the defaults.
     tls_config: WebhookTLSConfig | None = None
     #: Longest time of a call, for example ``5s``.

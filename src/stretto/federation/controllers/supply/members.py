@@ -10,8 +10,8 @@ from stretto.federation.fleet import ClusterFleet, is_joined
 from stretto.federation.objects.rules.digests import FleetDigests
 from stretto.federation.scheduling.bulk import BulkPlanner
 from stretto.federation.scheduling.fleet import Amounts, MemberFleet
-from stretto.federation.scheduling.kubeadmiral import ReplicaDivider
 from stretto.federation.scheduling.plugins import ClusterProfile
+from stretto.federation.scheduling.replicas.contract import ReplicaDivider
 from stretto.federation.scheduling.supply import SupplyTable
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields, StoredObject

@@ -9,7 +9,7 @@ from stretto.federation.controllers.supply.promises import PromiseLedger
 from stretto.federation.controllers.supply.queues import FleetQueues
 from stretto.federation.controllers.supply.waiting import WaitingObjects
 from stretto.federation.fleet import ClusterFleet
-from stretto.federation.objects.decision.admission import admitting_division
+from stretto.federation.objects.decision.admission import admitting_division, with_admission
 from stretto.federation.objects.decision.circumstances import Circumstances
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, schedule
 from stretto.federation.scheduling.plugins import ClusterProfile
@@ -70,10 +70,13 @@ class FleetSupply:
             profile: the plugins.
             explains: whether the result needs scores of all clusters.
         """
+        chosen = profile.divider
         if self._divide is None:
-            return schedule(workload, self.members.fleet(type_), profile, None, self.members.table)
+            fleet, table = self.members.fleet(type_), self.members.table
+            return schedule(workload, fleet, profile, chosen, table)
+        divide = with_admission(chosen) if chosen is not None else self._divide
         with self.promises.lifted(key):
-            if explains or workload.gang is not None or not profile.is_built_in:
+            if explains or workload.gang is not None or chosen or not profile.is_built_in:
                 fleet, table = self.members.fleet(type_), self.members.table
-                return schedule(workload, fleet, profile, self._divide, table)
-            return self.members.planner(type_, profile, self._divide).planned(workload)
+                return schedule(workload, fleet, profile, divide, table)
+            return self.members.planner(type_, profile, divide).planned(workload)

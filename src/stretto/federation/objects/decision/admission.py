@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from stretto.federation.planner.supply.generations import PerformanceMatrix
-from stretto.federation.scheduling.division import default_division
-from stretto.federation.scheduling.kubeadmiral import ReplicaDivider, ReplicaDivision
+from stretto.federation.scheduling.replicas.contract import ReplicaDivider, ReplicaDivision
+from stretto.federation.scheduling.replicas.default import default_division
 from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload, GangRule, HeldReplicas
 

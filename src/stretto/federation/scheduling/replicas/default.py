@@ -22,7 +22,7 @@ from stretto.federation.planner.supply.generations import (
     in_work,
 )
 from stretto.federation.planner.supply.weights import weighed_request, weights_of
-from stretto.federation.scheduling.kubeadmiral import ReplicaDivider, ReplicaDivision
+from stretto.federation.scheduling.replicas.contract import ReplicaDivider, ReplicaDivision
 from stretto.federation.scheduling.supply import Positions, SupplyTable
 from stretto.federation.scheduling.workload import FederatedWorkload
 
