@@ -23,6 +23,7 @@ from stretto.agent.tasks.containers.container import (
     TaskContainer,
 )
 from stretto.agent.tasks.containers.fetcher import Fetcher, FetchError
+from stretto.agent.tasks.containers.volumes import VolumeError, Volumes
 from stretto.base.errors import NotAllowedError
 
 RESOURCES: tuple[dict[str, Any], ...] = tuple(
@@ -229,7 +230,7 @@ def test_cpus_become_a_weight(cpus: float, wanted: int) -> None:
 
 def container(tmp_path: Path, command: str, cgroups: Cgroups | None = None) -> TaskContainer:
     spec = ContainerSpec("c", tmp_path / "c", {"value": command}, {}, {}, RESOURCES)
-    return TaskContainer(spec, ContainerTools(Fetcher(), cgroups))
+    return TaskContainer(spec, ContainerTools(Fetcher(), Volumes(tmp_path), cgroups))
 
 
 def test_a_process_enters_its_cgroup_before_its_command(
@@ -297,4 +298,35 @@ def test_a_container_that_needs_more_than_a_process_is_refused(
 ) -> None:
     spec = ContainerSpec("c", tmp_path / "c", {"value": "true"}, {}, info)
     with pytest.raises(LaunchError, match=why):
-        asyncio.run(TaskContainer(spec, ContainerTools(Fetcher())).launch())
+        asyncio.run(TaskContainer(spec, ContainerTools(Fetcher(), Volumes(tmp_path))).launch())
+
+
+def volume(identity: str, path: str = "data") -> dict[str, Any]:
+    disk = {"persistence": {"id": identity}, "volume": {"container_path": path, "mode": "RW"}}
+    reservations = [{"type": "DYNAMIC", "role": "a/b"}]
+    return {"name": "disk", "type": "SCALAR", "disk": disk, "reservations": reservations}
+
+
+def sandbox_of(tmp_path: Path) -> Path:
+    (tmp_path / "sandbox").mkdir(exist_ok=True)
+    return tmp_path / "sandbox"
+
+
+def test_a_volume_outlives_its_tasks_until_it_is_destroyed(tmp_path: Path) -> None:
+    volumes, sandbox = Volumes(tmp_path), sandbox_of(tmp_path)
+    for _ in range(2):
+        volumes.attach([volume("v"), volume("w", "other")], sandbox)
+    (sandbox / "data/file").write_text("kept")
+    volumes.keep([volume("v")])
+    assert (tmp_path / "volumes/a b/v/file").read_text() == "kept"
+    assert not (tmp_path / "volumes/a b/w").exists()
+
+
+@pytest.mark.parametrize("path", ["", "/data", "../data", "taken"])
+def test_a_volume_whose_path_leaves_the_sandbox_or_is_taken_is_refused(
+    tmp_path: Path, path: str
+) -> None:
+    sandbox = sandbox_of(tmp_path)
+    (sandbox / "taken").mkdir()
+    with pytest.raises(VolumeError, match=f"'{path}'"):
+        Volumes(tmp_path).attach([volume("v", path)], sandbox)

@@ -10,6 +10,7 @@ import pytest
 from stretto.agent.tasks import amounts, health
 from stretto.agent.tasks.containers.container import ContainerTools
 from stretto.agent.tasks.containers.fetcher import Fetcher
+from stretto.agent.tasks.containers.volumes import Volumes
 from stretto.agent.tasks.jobs import Jobs
 from stretto.agent.tasks.ledger import TaskLedger
 from stretto.agent.tasks.records import TaskFiles, TaskRecord
@@ -28,7 +29,7 @@ def record(command: str, **fields: Any) -> TaskRecord:
 
 
 def tools(tmp_path: Path) -> RunTools:
-    return RunTools(TaskFiles(tmp_path), ContainerTools(Fetcher()))
+    return RunTools(TaskFiles(tmp_path), ContainerTools(Fetcher(), Volumes(tmp_path)))
 
 
 def run(

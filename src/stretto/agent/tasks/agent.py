@@ -141,7 +141,9 @@ class TaskAgent:
         self._jobs.start(self.post("PongSlaveMessage", {}))
 
     def _store_resources(self, message: Message) -> None:
-        self._parts.files.save_resources(message.get("resources", []))
+        resources = message.get("resources", [])
+        self._parts.files.save_resources(resources)
+        self._parts.volumes.keep(resources)
 
     def _shut_down(self, message: Message) -> None:
         """The master does not want this agent: its tasks end, and it starts as a new one."""

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stretto.agent.tasks.commands import CommandTasks
 from stretto.agent.tasks.containers.container import ContainerTools
+from stretto.agent.tasks.containers.volumes import Volumes
 from stretto.agent.tasks.executors.api import AgentSide, ExecutorApi
 from stretto.agent.tasks.executors.records import ExecutorFiles
 from stretto.agent.tasks.executors.table import Executors, ExecutorTools
@@ -34,6 +35,8 @@ class AgentParts(NamedTuple):
 
     #: The work directory.
     files: TaskFiles
+    #: Persistent volumes.
+    volumes: Volumes
     #: Tasks and executors.
     work: AgentWork
     #: The API of executors.
@@ -43,7 +46,8 @@ class AgentParts(NamedTuple):
 def assemble(settings: TaskAgentSettings, agent: Sender, rng: Rng, jobs: Jobs) -> AgentParts:
     """Join the parts of an agent."""
     files = TaskFiles(settings.work_dir)
-    containers = ContainerTools(settings.fetcher, settings.cgroups)
+    volumes = Volumes(settings.work_dir)
+    containers = ContainerTools(settings.fetcher, volumes, settings.cgroups)
     ledger = TaskLedger(files, UpdateWriter(agent.now, rng), agent.post, jobs)
     commands = CommandTasks(ledger, RunTools(files, containers), jobs, agent.executor_ended)
     tools = ExecutorTools(
@@ -51,4 +55,4 @@ def assemble(settings: TaskAgentSettings, agent: Sender, rng: Rng, jobs: Jobs) -
     )
     executors = Executors(ledger, tools, jobs, agent.executor_ended)
     work = AgentWork(files, ledger, commands, executors)
-    return AgentParts(files, work, ExecutorApi(executors, ledger, agent, jobs, rng))
+    return AgentParts(files, volumes, work, ExecutorApi(executors, ledger, agent, jobs, rng))

@@ -12,6 +12,7 @@ import msgspec
 from stretto.agent.tasks.containers import processes
 from stretto.agent.tasks.containers.cgroups import Cgroups, MemoryKill
 from stretto.agent.tasks.containers.fetcher import Fetcher, FetchError
+from stretto.agent.tasks.containers.volumes import VolumeError, Volumes
 from stretto.offers.messages.schema import Message
 
 LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
@@ -67,6 +68,8 @@ class ContainerTools(msgspec.Struct, frozen=True):
 
     #: Fetches URIs.
     fetcher: Fetcher
+    #: Persistent volumes.
+    volumes: Volumes
     #: Limits of containers; None where nothing is limited.
     cgroups: Cgroups | None = None
 
@@ -137,6 +140,7 @@ class TaskContainer:
             pid = processes.find(spec.exit_file)
             if not pid:
                 spec.sandbox.mkdir(parents=True, exist_ok=True)
+                self._tools.volumes.attach(spec.resources, spec.sandbox)
                 await asyncio.to_thread(self._fetch)
                 if self._stopped.is_set():
                     raise LaunchError("stopped before its start")
@@ -145,7 +149,7 @@ class TaskContainer:
                     spec.environment,
                     processes.Places(spec.sandbox, spec.exit_file, self._cgroup()),
                 )
-        except (OSError, FetchError) as error:
+        except (OSError, FetchError, VolumeError) as error:
             raise LaunchError(str(error)) from error
         self._process = ContainerProcess(pid, processes.start_time(pid))
         return self._process
@@ -165,11 +169,14 @@ class TaskContainer:
         return ContainerEnd(code, memory)
 
     def resize(self, resources: tuple[Message, ...]) -> None:
-        """Change what the container may use.
+        """Change what the container may use, and attach its volumes.
 
         Raises:
-            OSError: its limits cannot be written.
+            OSError: its limits cannot be written, or a directory cannot be made.
+            VolumeError: a volume cannot be attached.
         """
+        if self._process is not None:
+            self._tools.volumes.attach(resources, self._spec.sandbox)
         if self._tools.cgroups is not None and self._process is not None:
             self._tools.cgroups.create(self._spec.name, resources, self._spec.limits)
 

@@ -19,6 +19,7 @@ from stretto.agent.tasks.containers.container import (
     LaunchError,
     TaskContainer,
 )
+from stretto.agent.tasks.containers.volumes import VolumeError
 from stretto.agent.tasks.executors.environment import (
     AgentAddress,
     ExecutorTimes,
@@ -216,10 +217,10 @@ class Executors:
             resources += task.task.get("resources", ())
         try:
             executor.container.resize(tuple(resources))
-        except OSError as error:
+        except (OSError, VolumeError) as error:
             for task in tasks:
                 if not task.delivered:
-                    text = f"Failed to change the limits of the executor: {error}"
+                    text = f"Failed to give the executor what the task needs: {error}"
                     self._fail(task, "TASK_FAILED", "REASON_CONTAINER_UPDATE_FAILED", text)
 
     async def _run(self, executor: Executor) -> None:
