@@ -29,6 +29,9 @@ CPU_STEP: Final = 10
 """Milli-CPU to which use is rounded: smaller changes are noise and cause no write."""
 MEMORY_STEP: Final = 16 << 20
 """Bytes to which use is rounded."""
+POOL_PODS: Final = 1000
+"""Pod slots of the pool: more than a node has. A reclaimed pod takes one of the node's too, and a
+scheduler places none into a pool without slots."""
 PRESSURE_STEP: Final = 5
 """Percent to which pressure is rounded."""
 IO_STEP: Final = 4 << 20
@@ -91,6 +94,7 @@ def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float
     loaned: ResourceList = {
         "cpu": format_milli(_down(cpu, CPU_STEP)),
         "memory": format_value(_down(memory, MEMORY_STEP)),
+        "pods": str(POOL_PODS),
     }
     pool = ZoneResources(allocatable=loaned)
     ready = Condition("AgentReady", "True", reason="Reporting", message="the agent reports")

@@ -37,10 +37,12 @@ from stretto.sim.writes import require_accepted
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, EventType, Patch, WatchEvent
 from stretto_lab.studies.one_pool.ledger import (
+    FROM_POOL,
     TICK_S,
     DiurnalService,
     OnePoolDayResult,
     OnePoolJob,
+    PodFollower,
     QueueLedger,
 )
 
@@ -98,10 +100,10 @@ def run_one_pool_day(
         until: tick at which it ends.
         counted_from: tick from which waits, evictions and work count; the warm-up precedes it.
     """
-    return _OnePoolDay(nodes, work, config, counted_from).run(until)
+    return OnePoolDay(nodes, work, config, counted_from).run(until)
 
 
-class _OnePoolDay:
+class OnePoolDay:
     """One run."""
 
     def __init__(
@@ -140,6 +142,12 @@ class _OnePoolDay:
         queues = [*(s.queue for s in self._services), *(job.queue for job in self._jobs)]
         self._ledgers = {queue: QueueLedger() for queue in queues}
         self._samples: list[tuple[int, Counter[str], Counter[str]]] = []
+        self._use: PodFollower | None = None
+        self._reclaimed: frozenset[str] = frozenset()
+
+    def follow(self, use: PodFollower, reclaimed: frozenset[str]) -> None:
+        """Follow the use of pods; those of ``reclaimed`` queues take from the pools of nodes."""
+        self._use, self._reclaimed = use, reclaimed
 
     def run(self, until: int) -> OnePoolDayResult:
         """Run all ticks with events."""
@@ -152,6 +160,8 @@ class _OnePoolDay:
             if self._tick % SAMPLE == 0:
                 sample = (self._tick, self._cores.copy(), self._gpus.copy())
                 self._samples.append(sample)
+                if self._use is not None:
+                    self._use.sample(self._tick, self._clock.now(), self._store)
             self._tick = self._next(until)
         return self._report()
 
@@ -271,6 +281,8 @@ class _OnePoolDay:
             notes[QUEUE_NOTE] = pod.queue
             if lasts:
                 notes[DURATION] = str(lasts * TICK_S)
+            if pod.queue in self._reclaimed:
+                notes.update(FROM_POOL)
             if pod.unit is not None:
                 made["metadata"]["finalizers"] = [FINALIZER]
             head, _, tail = msgspec.json.encode(made).partition(_NAME.encode())
@@ -311,16 +323,18 @@ class _OnePoolDay:
                 self._stops[self._tick + 1].append(record.name)
                 self._lose(pod)
             elif record.node and pod.started < 0:
-                self._started(record.name, pod)
+                self._started(record.name, pod, record.node)
         return bool(self._new)
 
     def _events(self) -> Iterator[WatchEvent]:
         while batch := self._watch.poll():
             yield from batch
 
-    def _started(self, name: str, pod: _ReplicaPod) -> None:
+    def _started(self, name: str, pod: _ReplicaPod, node: str) -> None:
         pod.started = self._tick
-        self._use(pod, 1)
+        if self._use is not None:
+            self._use.started(name, (pod.queue, pod.shape, pod.service), node, self._tick)
+        self._charge(pod, 1)
         if self._tick >= self._counted_from:
             ledger = self._ledgers[pod.queue]
             ledger.started += 1
@@ -364,9 +378,11 @@ class _OnePoolDay:
     def _forget(self, name: str) -> None:
         pod = self._pods.pop(name)
         if pod.started >= 0:
-            self._use(pod, -1)
+            self._charge(pod, -1)
+            if self._use is not None:
+                self._use.ended(name)
 
-    def _use(self, pod: _ReplicaPod, sign: int) -> None:
+    def _charge(self, pod: _ReplicaPod, sign: int) -> None:
         self._cores[pod.queue] += sign * pod.shape.cpu_milli
         self._gpus[pod.queue] += sign * pod.shape.gpus
 

@@ -1,14 +1,37 @@
 """Input and accounting of the one-pool day."""
 
 from collections import Counter
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
 import msgspec
 
 from stretto.inputs.neutral.fleet import FleetPod
+from stretto.state.classes.annotations import QOS_LEVEL, RECLAIMED_CORES
+from stretto.stores.store import Store
 
 TICK_S: Final = 30
 """Seconds of a tick, equal to the default grace period of a pod."""
+
+
+FROM_POOL: Final[Mapping[str, str]] = {QOS_LEVEL: RECLAIMED_CORES}
+"""Annotations of a pod that takes from the pools of reclaimed resources."""
+
+
+class PodFollower(Protocol):
+    """Follows the pods of a day, and measures the nodes."""
+
+    def started(self, name: str, pod: tuple[str, FleetPod, int], node: str, tick: int) -> None:
+        """A pod starts; ``pod``: its queue, its request and its service, -1 for none."""
+        ...
+
+    def ended(self, name: str) -> None:
+        """A pod ends."""
+        ...
+
+    def sample(self, tick: int, now: float, store: Store) -> None:
+        """Measure all nodes at a tick and at a time of the clock."""
+        ...
 
 
 class OnePoolJob(msgspec.Struct, frozen=True, gc=False):

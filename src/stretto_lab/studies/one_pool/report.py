@@ -177,12 +177,14 @@ def run_one_pool(study: OnePoolStudy, on_run: OnRun = lambda _: None) -> OnePool
     arrivals = load_arrivals()
     nodes = machines(study)
     services, jobs = services_of(study), jobs_of(study, arrivals)
-    whole = run_one_pool_day(nodes, (services, jobs), _config(study, nodes), study.until, WARM_UP)
+    whole = run_one_pool_day(
+        nodes, (services, jobs), pool_config(study, nodes), study.until, WARM_UP
+    )
     on_run(1)
     mine, others = split_machines(study, nodes)
-    online = run_one_pool_day(mine, (services, ()), _config(study, mine), study.until, WARM_UP)
+    online = run_one_pool_day(mine, (services, ()), pool_config(study, mine), study.until, WARM_UP)
     on_run(2)
-    offline = run_one_pool_day(others, ((), jobs), _config(study, others), study.until, WARM_UP)
+    offline = run_one_pool_day(others, ((), jobs), pool_config(study, others), study.until, WARM_UP)
     first = next(i for i, tick in enumerate(whole.ticks) if tick >= WARM_UP)
     runs = {"one pool": (whole,), "two pools": (online, offline)}
     return OnePoolResult(
@@ -288,7 +290,7 @@ def _moments(second: int, until: int) -> list[int]:
     return list(range(first, until, DAY))
 
 
-def _config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
+def pool_config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
     """The configuration of the plane with its queue tree."""
     gpus = sum(node.gpus for node in nodes)
     cores = sum(node.cpu_milli for node in nodes)
