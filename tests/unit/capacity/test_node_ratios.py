@@ -6,6 +6,7 @@ import pytest
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, EVENT, NODE, NODE_OVERCOMMIT_CONFIG
 from stretto.base.clock import timestamp
+from stretto.capacity.overcommit.nodes import stepped
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.framework.profile.capacity.overcommit import POOL_LABEL
 from stretto.framework.profile.profile import load_profile
@@ -14,6 +15,7 @@ from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod
 
 HULK = {"caps": {"cpu": 3, "memory": 2}, "measured": False}
+ENVIRONMENT = "stretto.dev/environment"
 DEDICATED = {"katalyst.kubewharf.io/qos_level": "dedicated_cores"}
 
 
@@ -200,3 +202,41 @@ def test_a_warning_is_written_on_a_node_that_closes() -> None:
     at.settle()
     (event,) = [e for e in at.store.list(EVENT).records if b"OvercommitShrunk" in e.body]
     assert b"from 2 to 1.25 (the configured ratio); pods request 120 %" in event.body
+
+
+def after_reports(first: str, *more: str) -> int:
+    """Promised milli-CPU of a node after these reports of its use."""
+    at = harness({"caps": {"cpu": 3}})
+    at.submit(make_pod("p", cpu="2"))
+    at.settle()
+    at.create(CUSTOM_NODE_RESOURCE, report(at, first))
+    at.settle()
+    for cpu in more:
+        at.replace(CUSTOM_NODE_RESOURCE, report(at, cpu))
+        at.settle()
+    return given(at)
+
+
+def test_a_process_that_saw_only_the_last_report_finds_the_same_ratio() -> None:
+    assert after_reports("1", "990m", "980m", "970m") == after_reports("970m")
+
+
+@pytest.mark.parametrize(("ratio", "step"), [(1.0, 1.0), (1.2, 1.2), (1.249, 1.2), (2.15, 2.15)])
+def test_a_measured_ratio_is_rounded_down_to_a_step(ratio: float, step: float) -> None:
+    assert stepped(ratio) == step
+
+
+def test_a_node_that_closes_for_several_resources_gets_one_warning() -> None:
+    at = harness({**HULK, "memoryEnvironments": ["test"]}, reports=True, **{ENVIRONMENT: "test"})
+    at.submit(*(make_pod(f"p{i}", cpu="1", memory="2Gi") for i in range(7)))
+    at.settle()
+    at.create(NODE_OVERCOMMIT_CONFIG, config("1.25"))
+    low = {"cpu": "1.25", "memory": "1.25"}
+    spec = {"nodeOvercommitSelectorVal": "online", "resourceOvercommitRatio": low}
+    at.replace(
+        NODE_OVERCOMMIT_CONFIG, json.dumps({"metadata": {"name": "c"}, "spec": spec}).encode()
+    )
+    at.settle()
+    (event,) = [e for e in at.store.list(EVENT).records if b"OvercommitShrunk" in e.body]
+    assert b"cpu: the ratio falls" in event.body
+    assert b"memory: the ratio falls" in event.body

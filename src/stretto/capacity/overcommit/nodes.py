@@ -33,10 +33,10 @@ TARGETS: Final = (LoadTargets(0.6, 0.4), LoadTargets(0.8, 0.8))
 """Target loads of nodes and least loads of pods for CPU and memory; Katalyst's defaults."""
 EVERY_S: Final = 60.0
 """Seconds between two judgements of all nodes."""
-STEP: Final = 100
+HUNDREDTHS: Final = 100
 """Measured ratios are rounded down to hundredths, as Katalyst publishes them."""
-GROWTH: Final = 0.05
-"""Least growth of a measured ratio that is applied: smaller ones are noise."""
+STEP: Final = 5
+"""Hundredths of a step: a measured ratio is rounded down to whole steps, which hides most noise."""
 CLOSED: Final = "OvercommitShrunk"
 """Reason of the event about a node that has promised more than it may now."""
 
@@ -157,7 +157,7 @@ class NodeRatios:
             wanted = {*pool.caps, *static} & {*RESOURCES, *ledger.resources.names}
             for resource in sorted(wanted):
                 chosen = pool.choose(resource, scenario, measured, static)
-                after[resource] = _settled(before.get(resource), chosen)
+                after[resource] = chosen
         if self._cluster.node_updates.set_ratios(nodes.names[slot], after):
             self._record(slot, before, after)
 
@@ -181,7 +181,7 @@ class NodeRatios:
         measured = {}
         for i, resource in enumerate(RESOURCES):
             ratio = measured_ratio(real.get(resource, 0), requested[i], used[i], TARGETS[i])
-            measured[resource] = floor(ratio * STEP) / STEP
+            measured[resource] = stepped(ratio)
         return measured, scenario
 
     def _fresh_use(self, slot: int, expiration_s: float, at: float) -> list[int] | None:
@@ -199,9 +199,9 @@ class NodeRatios:
     def _record(
         self, slot: int, before: Mapping[str, NodeRatio], after: Mapping[str, NodeRatio]
     ) -> None:
-        """Count changes, and report a node that has promised more than it may now."""
-        ledger = self._cluster.ledger
-        for resource in {*before, *after}:
+        """Count changes, and report a node that has promised more than it may now, in one event."""
+        ledger, closed = self._cluster.ledger, list[str]()
+        for resource in sorted({*before, *after}):
             was, now = before.get(resource, _ONE).ratio, after.get(resource, _ONE).ratio
             if was == now:
                 continue
@@ -211,21 +211,21 @@ class NodeRatios:
             if now < was and used > given:
                 self.counts["closed"] += 1
                 bound = after.get(resource, _ONE).bound.value
-                self._warn(
-                    self._cluster.nodes.names[slot],
-                    CLOSED,
+                closed.append(
                     f"{resource}: the ratio falls from {was:g} to {now:g} ({bound}); pods request "
-                    f"{100 * used / max(given, 1):.0f} % of what it allows, and no pod is added",
+                    f"{100 * used / max(given, 1):.0f} % of what it allows, and no pod is added"
                 )
+        if closed:
+            self._warn(self._cluster.nodes.names[slot], CLOSED, "; ".join(closed))
 
 
 _ONE: Final = NodeRatio(1.0, 1.0, RatioBound.CAP)
 """The ratio of a resource that is not overcommitted."""
 
 
-def _settled(before: NodeRatio | None, chosen: NodeRatio) -> NodeRatio:
-    """The new ratio of a resource: a measured one shrinks at once and grows in steps."""
-    grows = before is not None and 0 < chosen.ratio - before.ratio < GROWTH
-    if before is None or not grows or chosen.bound is not RatioBound.MEASURED:
-        return chosen
-    return chosen._replace(ratio=min(before.ratio, chosen.cap))
+def stepped(ratio: float) -> float:
+    """A measured ratio in whole steps, rounded down.
+
+    It depends on the report alone, so that a process that starts again finds the same ratio.
+    """
+    return floor(ratio * HUNDREDTHS) // STEP * STEP / HUNDREDTHS

@@ -41,6 +41,10 @@ class MeasureOptions:
     profile: str | None
     #: What is done with limits of best-effort pods: ``off``, ``dry-run`` or ``on``.
     enforce: str
+    #: How CPU of best-effort pods is limited: ``quota`` or ``cpuset``.
+    cpu_limit: str
+    #: Percent of the node's CPU up to which best-effort pods may fill it.
+    cpu_percent: int
     #: Directory of the record of limits.
     state_dir: Path
     #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
@@ -88,6 +92,21 @@ _OPTIONS: Final = (
         help="Limit CPU and memory of best-effort pods, and evict them when memory is short.",
     ),
     click.option(
+        "--cpu-limit",
+        type=click.Choice(["quota", "cpuset"]),
+        default="quota",
+        show_default=True,
+        help="Limit the CPU of best-effort pods by their time, or by the CPUs that they run on.",
+    ),
+    click.option(
+        "--cpu-percent",
+        type=options.WholeRange(1, 100),
+        default=65,
+        show_default=True,
+        metavar="PERCENT",
+        help="CPU of the node up to which best-effort pods may fill it.",
+    ),
+    click.option(
         "--state-dir",
         type=click.Path(file_okay=False, path_type=Path),
         default=Path("/run/stretto-agent"),
@@ -119,6 +138,7 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
         InputError: the root is not that of a Linux machine.
     """
     from stretto.agent.limits.enforcer import EnforceMode, Enforcer
+    from stretto.agent.limits.plan import CpuLimit, LimitRules
     from stretto.agent.node import NodeAgent
     from stretto.agent.topology.gpus import gpu_reader
     from stretto.base.clock import WallClock
@@ -130,7 +150,8 @@ def measure(common: CommandContext, opts: MeasureOptions) -> None:
         raise InputError("--root", str(opts.root), expected, "mount them, for example at /host")
     clock = WallClock()
     rules = load_profile(opts.profile).capacity.reclaim if opts.profile is not None else None
-    enforcer = Enforcer(opts.root, EnforceMode(opts.enforce), state=opts.state_dir)
+    limits = LimitRules(cpu_percent=opts.cpu_percent, cpu_limit=CpuLimit(opts.cpu_limit))
+    enforcer = Enforcer(opts.root, EnforceMode(opts.enforce), limits, opts.state_dir)
     machine = NodeAgent(opts.root, gpu_reader(opts.root), clock, rules, enforcer)
     if opts.once:
         _print_once(common, opts, machine, clock)
