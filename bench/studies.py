@@ -185,6 +185,28 @@ def span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def use_table(points: list[dict[str, Any]]) -> list[str]:
+    """One row for each configuration: use, work, and the price beside it."""
+    lines = [
+        (
+            "| | requested | in use, mean / peak | core hours done | jobs used core hours "
+            "| pending at the end, mean wait | evicted, core hours lost | throttled core hours: "
+            "jobs / online | longest wait of online |"
+        ),
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {each['name']} | {each['requested_pct']:.1f} % | {each['used_pct']:.1f} % / "
+        f"{each['peak_used_pct']:.1f} % | {each['done_core_h']:,.0f} "
+        f"| {each['jobs_used_core_h']:,.0f} | {each['waiting']:,}, {span(each['mean_wait_s'])} "
+        f"| {each['evicted']:,}, {each['lost_core_h']:,.0f} "
+        f"| {each['jobs_throttled_core_h']:,.1f} / {each['online_throttled_core_h']:,.1f} "
+        f"| {span(each['online_wait_s'])} |"
+        for each in points
+    ]
+    return lines
+
+
 def record_reclaim(use: Path | None) -> None:
     """The reclaim study on the bundled series, and on a day of PlanetLab if there is one."""
     page = DOCS / "appendix" / "reclaim.md"
@@ -197,7 +219,9 @@ def record_reclaim(use: Path | None) -> None:
 def main() -> None:
     """Run and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="omega, shards, forecast, one-pool or reclaim")
+    parser.add_argument(
+        "--only", default="", help="omega, shards, forecast, one-pool, pool-use or reclaim"
+    )
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
     parser.add_argument("--use", type=Path, help="a day of PlanetLab, one file per machine")
     options = parser.parse_args()
@@ -213,6 +237,9 @@ def main() -> None:
         )
     if options.only in ("", "one-pool"):
         write(DOCS / "appendix" / "one-pool.md", "one-pool", one_pool_table(run("one-pool")))
+    if options.only in ("", "pool-use"):
+        points = run("pool-use")["points"]
+        write(DOCS / "appendix" / "one-pool.md", "pool-use", use_table(points))
     if options.only in ("", "reclaim"):
         record_reclaim(options.use)
 

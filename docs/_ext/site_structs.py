@@ -78,6 +78,7 @@ FORMS = {
     "stretto.study.offers/v1": "stretto_lab.commands.documents:OfferDesignDocument",
     "stretto.study.omega/v1": "stretto_lab.commands.documents:OmegaDocument",
     "stretto.study.one-pool/v1": "stretto_lab.studies.one_pool.report:OnePoolResult",
+    "stretto.study.pool-use/v1": "stretto_lab.studies.one_pool.real_use:UseStudyResult",
     "stretto.study.reclaim/v1": "stretto_lab.commands.documents:ReclaimDocument",
     "stretto.study.shards/v1": "stretto_lab.commands.documents:ShardStudyDocument",
     "stretto.error/v1": "stretto.cli.output.documents:ErrorDocument",

@@ -1,7 +1,8 @@
-"""``stretto study one-pool`` and ``stretto study reclaim``: what a shared pool wins and costs."""
+"""``stretto study one-pool``, ``pool-use`` and ``reclaim``: what a shared pool wins and costs."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -10,6 +11,12 @@ from stretto.cli.number_lists import counts
 from stretto.cli.options import POSITIVE, CommandContext
 from stretto_lab.commands.results import collect, show_records, write_plots
 
+USE_OPTION: Final = click.option(
+    "--use",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of measured CPU use, one file per machine.  [default: bundled series]",
+)
+"""The option of studies on measured use."""
 COLUMNS = (
     "lender",
     "limit %",
@@ -86,6 +93,60 @@ def one_pool(common: CommandContext, opts: OnePoolOptions) -> None:
 
 
 @dataclass(frozen=True)
+class PoolUseOptions(OnePoolOptions):
+    """Options of ``study pool-use``."""
+
+    #: Folder of measured use; the bundled series without it.
+    use: Path | None
+
+
+@options.command(
+    "pool-use",
+    PoolUseOptions,
+    example="""
+        stretto study pool-use --out out --json out/pool-use.json
+        stretto study pool-use --use planetlab/20110303 --nodes 100
+    """,
+    out=True,
+)
+@click.option(
+    "--nodes",
+    type=options.WholeRange(20, 20_000),
+    default=40,
+    show_default=True,
+    help="Machines.",
+)
+@click.option(
+    "--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True, help="Hours."
+)
+@USE_OPTION
+def pool_use(common: CommandContext, opts: PoolUseOptions) -> None:
+    """Compare what a day of one pool really uses, with overcommit, reclaimed batch and elasticity.
+
+    The work is that of ``study one-pool``; pods repeat the use of measured machines.
+    docs/appendix/one-pool.md explains the figures.
+    """
+    import msgspec
+
+    from stretto.inputs.traces.measured_use import load_measured_use, read_use
+    from stretto.sim.plots.figures import check_plots
+    from stretto_lab.studies.one_pool.real_use import run_real_use, use_plots
+    from stretto_lab.studies.one_pool.report import OnePoolStudy
+    from stretto_lab.studies.one_pool.variants import VARIANTS
+
+    wanted = OnePoolStudy(opts.nodes, opts.hours, common.seed)
+    use = load_measured_use() if opts.use is None else read_use(opts.use)
+    if common.out is not None:
+        check_plots()
+    with common.console.progress("pool use", len(VARIANTS)) as bar:
+        found = run_real_use(wanted, use, bar.update)
+    show_records(common, [msgspec.structs.asdict(each) for each in found.points])
+    common.console.json("stretto.study.pool-use/v1", msgspec.to_builtins(found))
+    if common.out is not None:
+        write_plots(common, use_plots(found))
+
+
+@dataclass(frozen=True)
 class ReclaimStudyOptions:
     """Options of ``study reclaim``."""
 
@@ -112,11 +173,7 @@ class ReclaimStudyOptions:
     """,
     out=True,
 )
-@click.option(
-    "--use",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of measured CPU use, one file per machine.  [default: bundled series]",
-)
+@USE_OPTION
 @click.option("--nodes", type=POSITIVE, default=20, show_default=True, help="Nodes.")
 @click.option(
     "--cores",

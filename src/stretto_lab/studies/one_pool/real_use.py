@@ -6,17 +6,15 @@ that is in use. The price stands beside the use: throttled time, evictions, lost
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from stretto.base.rng import Rng
 from stretto.capacity.reclaim.estimators import estimator
-from stretto.framework.profile.capacity.overcommit import POOL_LABEL
 from stretto.framework.profile.capacity.reclaim import ReclaimRules
-from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.measured_use import UseTrace
 from stretto.inputs.traces.one_pool import load_arrivals
@@ -41,42 +39,11 @@ from stretto_lab.studies.one_pool.report import (
     services_of,
     split_machines,
 )
-from stretto_lab.studies.one_pool.use import DayUse, NodeAgents, UseSample
+from stretto_lab.studies.one_pool.use import DayUse, DayUseSample, ReportingAgents
+from stretto_lab.studies.one_pool.variants import LABELS, VARIANTS, PoolVariant, variant_profile
 
-NODE_POOL: Final = "shared"
-"""The node pool of the machines that are overcommitted."""
-CAP: Final = 3.0
-"""Hard cap of the CPU ratio; the measured load sets the ratio below it."""
-FRESH_S: Final = 900
-"""Seconds for which a report counts: three samples."""
 Work = tuple[Sequence[DiurnalService], Sequence[OnePoolJob]]
 """Services and jobs."""
-
-
-class PoolVariant(NamedTuple):
-    """A way to run the day."""
-
-    #: Its name.
-    name: str
-    #: Whether online has machines of its own.
-    split: bool = False
-    #: Whether services keep the replicas of their peak all day.
-    fixed: bool = False
-    #: Whether CPU is overcommitted by the measured load, and placed by it.
-    overcommits: bool = False
-    #: Whether batch runs on reclaimed capacity instead of requests.
-    reclaims: bool = False
-
-
-VARIANTS: Final = (
-    PoolVariant("two pools", split=True),
-    PoolVariant("one pool, fixed replicas", fixed=True),
-    PoolVariant("one pool"),
-    PoolVariant("one pool, overcommit", overcommits=True),
-    PoolVariant("one pool, reclaimed batch", reclaims=True),
-    PoolVariant("one pool, overcommit and reclaimed batch", overcommits=True, reclaims=True),
-)
-"""The configurations, from requests alone to all of them."""
 
 
 class UsePoint(msgspec.Struct, frozen=True):
@@ -93,7 +60,7 @@ class UsePoint(msgspec.Struct, frozen=True):
     #: Core hours of finished jobs, as their pods request them.
     done_core_h: float
     #: Core hours that finished and unfinished jobs used.
-    batch_used_core_h: float
+    jobs_used_core_h: float
     #: Core hours that services lacked.
     online_throttled_core_h: float
     #: Core hours that jobs lacked.
@@ -145,7 +112,7 @@ def run_real_use(
     return UseStudyResult(study, use.source, tuple(points), hours, curves)
 
 
-Run = tuple[OnePoolDayResult, list[UseSample]]
+Run = tuple[OnePoolDayResult, list[DayUseSample]]
 """The result of one pool, and its measurements."""
 
 
@@ -155,8 +122,7 @@ def _runs(
     """The runs of a configuration: one, or one for each of two pools."""
     nodes, services = machines(study), services_of(study)
     if variant.overcommits:
-        label = {POOL_LABEL: NODE_POOL}
-        nodes = [msgspec.structs.replace(node, labels=label) for node in nodes]
+        nodes = [msgspec.structs.replace(node, labels=LABELS) for node in nodes]
     if not variant.split:
         return [_day(study, variant, use, (nodes, (services, jobs)))]
     mine, others = split_machines(study, nodes)
@@ -171,14 +137,12 @@ def _day(
 ) -> Run:
     """One pool; the loads of services are their curves also where their replicas are fixed."""
     nodes, (services, jobs) = of
-    config = msgspec.structs.replace(
-        pool_config(study, nodes), profile=load_profile(_profile(variant))
-    )
+    config = msgspec.structs.replace(pool_config(study, nodes), profile=variant_profile(variant))
     run = [_at_peak(each) for each in services] if variant.fixed else services
     day = OnePoolDay(nodes, (run, jobs), config, WARM_UP)
     draw = Rng(study.seed).child("use").numpy()
     models = [estimator(ReclaimRules()) for _ in nodes] if variant.reclaims else []
-    agents = NodeAgents(nodes, models) if variant.reclaims or variant.overcommits else None
+    agents = ReportingAgents(nodes, models) if variant.reclaims or variant.overcommits else None
     measured = DayUse(nodes, services, list(use.cpu.values()), draw, agents)
     day.follow(measured, frozenset(BATCH) if variant.reclaims else frozenset())
     return day.run(study.until), measured.samples
@@ -188,21 +152,6 @@ def _at_peak(service: DiurnalService) -> DiurnalService:
     """A service whose replicas are those of its peak at all times."""
     peak = max(replicas for _, replicas in service.load_curve)
     return msgspec.structs.replace(service, load_curve=((0, peak),))
-
-
-def _profile(variant: PoolVariant) -> Mapping[str, Any]:
-    """Packing by requests; with overcommit, nodes that are busy take no more pods."""
-    profile: dict[str, Any] = {
-        "pluginConfig": [
-            {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}},
-            {"name": "LoadAware", "args": {"nodeMetricExpirationSeconds": FRESH_S}},
-        ]
-    }
-    if variant.overcommits:
-        pools = {NODE_POOL: {"caps": {"cpu": CAP}}}
-        profile["plugins"] = {"filter": {"enabled": [{"name": "LoadAware"}]}}
-        profile["stretto"] = {"overcommit": {"pools": pools, "expirationSeconds": FRESH_S}}
-    return {"profiles": [profile]}
 
 
 def _used(runs: Sequence[Run], first: int) -> Any:
@@ -231,7 +180,7 @@ def _point(name: str, runs: Sequence[Run], first: int, whole: float) -> UsePoint
         used_pct=round(100 * float(used.mean()) / whole, 1),
         peak_used_pct=round(100 * float(used.max()) / whole, 1),
         done_core_h=round(sum(each.done_core_h for each in ledgers.values()), 1),
-        batch_used_core_h=round(jobs_used, 1),
+        jobs_used_core_h=round(jobs_used, 1),
         online_throttled_core_h=round(throttled, 1),
         jobs_throttled_core_h=round(lacked - throttled, 1),
         evicted=sum(each.evicted for each in ledgers.values()),
@@ -250,7 +199,7 @@ def _mean_wait(ledgers: Iterable[QueueLedger]) -> float:
     return round(TICK_S * total / max(sum(waits.values()), 1), 1)
 
 
-def _sample_hours(samples: Sequence[UseSample]) -> float:
+def _sample_hours(samples: Sequence[DayUseSample]) -> float:
     """Hours between two samples."""
     return (samples[1].tick - samples[0].tick) * TICK_S / 3600
 

@@ -28,7 +28,7 @@ REPLICA_USE: Final = 0.6
 MIB: Final = 1 << 20
 
 
-class UseSample(msgspec.Struct, frozen=True):
+class DayUseSample(msgspec.Struct, frozen=True):
     """CPU of all nodes at one tick, in cores."""
 
     #: The tick.
@@ -64,7 +64,7 @@ class DayUse:
         services: Sequence[DiurnalService],
         series: Sequence[Sequence[int]],
         draw: np.random.Generator,
-        agents: "NodeAgents | None" = None,
+        agents: "ReportingAgents | None" = None,
     ) -> None:
         """Follow the pods on these nodes.
 
@@ -76,7 +76,7 @@ class DayUse:
             agents: write the reports; ``None`` for no reports.
         """
         #: One entry for each sample.
-        self.samples: list[UseSample] = []
+        self.samples: list[DayUseSample] = []
         self._nodes, self._services, self._series = nodes, services, series
         self._number = {node.name: number for number, node in enumerate(nodes)}
         self._draw = draw
@@ -113,7 +113,7 @@ class DayUse:
         if self._agents is not None:
             self._agents.report(found, tick, now, store)
         self.samples.append(
-            UseSample(
+            DayUseSample(
                 tick,
                 {queue: milli / 1000 for queue, milli in used.items()},
                 {queue: milli / 1000 for queue, milli in throttled.items()},
@@ -136,7 +136,7 @@ class DayUse:
         return pod.shape.cpu_milli * pod.series[step % len(pod.series)] / FULL
 
 
-class NodeAgents:
+class ReportingAgents:
     """The agents of all nodes: they report use, and pools of reclaimed resources."""
 
     def __init__(
