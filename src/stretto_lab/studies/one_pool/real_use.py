@@ -95,12 +95,15 @@ class UseStudyResult(msgspec.Struct, frozen=True):
 
 
 def run_real_use(
-    study: OnePoolStudy, use: UseTrace, on_run: OnRun = lambda _: None
+    study: OnePoolStudy,
+    use: UseTrace,
+    on_run: OnRun = lambda _: None,
+    variants: Sequence[PoolVariant] = VARIANTS,
 ) -> UseStudyResult:
-    """Run the day in every configuration; ``on_run`` is called after each."""
+    """Run the day in the configurations; ``on_run`` is called after each."""
     jobs = jobs_of(study, load_arrivals())
     points, curves, ticks = [], {}, np.zeros(0)
-    for number, variant in enumerate(VARIANTS):
+    for number, variant in enumerate(variants):
         runs = _runs(study, variant, use, jobs)
         first = next(i for i, each in enumerate(runs[0][1]) if each.tick >= WARM_UP)
         whole = sum(result.capacity[0] for result, _ in runs)
@@ -206,13 +209,14 @@ def _sample_hours(samples: Sequence[DayUseSample]) -> float:
 
 def use_plots(result: UseStudyResult) -> Pictures:
     """CPU in use over the day, one curve for each configuration with elastic services."""
-    shown = [each.name for each in VARIANTS if not each.fixed]
+    fixed = {each.name for each in VARIANTS if each.fixed}
+    shown = [name for name in result.used_pct if name not in fixed]
     lines = [
         PlotLine(name, result.hours, result.used_pct[name], colour, steps=True)
         for colour, name in enumerate(shown)
     ]
     best = max(result.points, key=lambda each: each.used_pct)
-    base = next(each for each in result.points if each.name == "two pools")
-    title = f"CPU in use: {base.used_pct:.0f} % in two pools, {best.used_pct:.0f} % in {best.name}"
+    base = result.points[0]
+    title = f"CPU in use: {base.name} {base.used_pct:.0f} %, {best.name} {best.used_pct:.0f} %"
     texts = PlotTexts(title, "hour of the day", "in use, % of all cores", from_0=True)
     return draw_curves("one-pool-use", lines, texts)
