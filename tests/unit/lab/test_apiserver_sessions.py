@@ -68,3 +68,23 @@ def test_a_template_in_internal_names_is_a_named_deviation() -> None:
     got = 'spec: Invalid value: {"spec":{}}: field is immutable'
     assert deviation_of(line, "message", want, got) == "internal-structs"
     assert deviation_of(line, "message", want, got.replace("immutable", "fixed")) is None
+
+
+def test_an_action_waits_for_a_member_of_the_answer(tmp_path: Path) -> None:
+    schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+    headers = {"Authorization": "Bearer ${TOKEN:admin}"}
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 9}
+    item = {"metadata": {"name": "a"}, "spec": spec}
+    create = {"method": "POST", "path": schemas, "headers": headers, "json": item}
+    read = {"method": "GET", "path": f"{schemas}/a", "headers": headers}
+    wait = {"until": "settled", "method": "GET", "path": f"{schemas}/a", "has": "status.conditions"}
+    lines = [
+        {"session": "crud.x", "n": 0, "setup": {"server": "bare", "flags": []}},
+        {"session": "crud.x", "n": 1, "request": create, "status": 201},
+        {"session": "crud.x", "n": 2, "action": wait},
+        {"session": "crud.x", "n": 3, "request": read, "status": 200, "json": {}},
+    ]
+    path = tmp_path / "crud.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    last = list(cases.read(path))[-1]
+    assert "conditions" in next(got for path, _, got in last.found if path == "status")

@@ -157,6 +157,20 @@ class SessionReplay:
         self._server.tick()
 
 
+def _is_settled(action: dict[str, Any], answer: Answer) -> bool:
+    """Whether an answer is the one that an action waits for."""
+    if answer.status != action.get("status", answer.status) or isinstance(answer, ApiStream):
+        return answer.status == action.get("status")
+    found = _decoded(answer.body)
+    for part in action.get("has", "").split(".") if "has" in action else ():
+        found = found.get(part) if isinstance(found, dict) else None
+    if "condition" in action:
+        conditions = ((found or {}).get("status") or {}).get("conditions") or ()
+        states = {each.get("type"): each.get("status") for each in conditions}
+        return states.get(action["condition"]) == "True"
+    return found is not None
+
+
 def _yaml(text: str) -> Any:
     """The value of a YAML text, in which the order of keys has no meaning."""
     return [each for _, each in load_documents(text, "body")]

@@ -143,3 +143,22 @@ def test_amounts_of_bytes_and_repeated_variables_are_warnings(server: ApiServer)
     _, _, warnings = send(server, "POST", PODS, body)
     assert 'fractional byte value \\"500m\\" is invalid' in warnings[0]
     assert 'hides previous definition of \\"A\\"' in warnings[1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "fault"),
+    [
+        ("device.foo", "<input>:1:7: undefined field 'foo'\n | device.foo\n | ......^"),
+        ("device.(", "<input>:1:8: Syntax error"),
+        ('device.driver == "device.foo"', ""),
+        ('device.attributes["x"].v.isGreaterThan(semver("1.0.0"))', ""),
+    ],
+)
+def test_an_expression_about_devices_reads_known_fields(
+    server: ApiServer, expression: str, fault: str
+) -> None:
+    spec = {"selectors": [{"cel": {"expression": expression}}]}
+    body = {"metadata": {"name": "a"}, "spec": spec}
+    status, answer, _ = send(server, "POST", "/apis/resource.k8s.io/v1/deviceclasses", body)
+    assert status == (422 if fault else 201)
+    assert fault in answer.get("message", "")

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
+from stretto.web.api.cel.devices import device_errors
 from stretto.web.api.cel.programs import compile_problem
 
 Json = dict[str, Any]
@@ -120,5 +121,8 @@ _CHECKS: Final[Mapping[tuple[str, str], Callable[[Json], Iterator[FieldError | N
     (_ADMISSION, "MutatingWebhookConfiguration"): _webhooks,
     (_ADMISSION, "ValidatingWebhookConfiguration"): _webhooks,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("resource.k8s.io", "DeviceClass"): device_errors,
+    ("resource.k8s.io", "ResourceClaim"): device_errors,
+    ("resource.k8s.io", "ResourceClaimTemplate"): device_errors,
 }
 """Checks by kind."""

@@ -1,0 +1,53 @@
+"""Expressions that select devices: their syntax, and the fields of the device that they read.
+
+Which functions they may call is not checked: the versions and sets of Kubernetes are unknown here.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import FieldError, invalid
+from stretto.web.api.cel.programs import compile_problem
+
+Json = dict[str, Any]
+
+_KNOWN: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
+"""Fields of a device."""
+_TEXTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
+_READ: Final = re.compile(r"(?<![\w.])device\s*(\.)\s*(\w+)")
+
+
+def device_errors(item: Json) -> Iterator[FieldError]:
+    """The refused expressions of a DeviceClass, a ResourceClaim or a template of claims."""
+    spec, path = item.get("spec") or {}, "spec"
+    yield from _selectors(spec, path)
+    if isinstance(spec.get("spec"), dict):
+        spec, path = spec["spec"], "spec.spec"
+    for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
+        where = f"{path}.devices.requests[{index}]"
+        yield from _selectors(request.get("exactly") or {}, f"{where}.exactly")
+        for place, each in enumerate(request.get("firstAvailable") or ()):
+            yield from _selectors(each, f"{where}.firstAvailable[{place}]")
+
+
+def _selectors(owner: Json, path: str) -> Iterator[FieldError]:
+    for index, each in enumerate(owner.get("selectors") or ()):
+        text = (each.get("cel") or {}).get("expression", "")
+        problem = _problem(text) if text.strip() else ""
+        if problem:
+            yield invalid(f"{path}.selectors[{index}].cel.expression", text, problem)
+
+
+def _problem(text: str) -> str:
+    """Why an expression cannot be used; empty if it can."""
+    syntax = compile_problem(text, ("device",))
+    if "Syntax error" in syntax:
+        return syntax
+    blank = _TEXTS.sub(lambda match: " " * len(match[0]), text)
+    for match in _READ.finditer(blank):
+        if match[2] not in _KNOWN:
+            place = match.start(1)
+            head = f"compilation failed: ERROR: <input>:1:{place + 1}: undefined field '{match[2]}'"
+            return f"{head}\n | {text}\n | {'.' * place}^"
+    return ""
