@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import uvicorn
 
 from stretto.serving.sockets import LOOPBACK, listening
-from stretto.web.dashboard.app import Access, dashboard_app
+from stretto.web.dashboard.app import dashboard_app
+from stretto.web.dashboard.guard import Access
 from stretto.web.views.parts import DashboardParts
 from stretto.web.views.sight import ViewSource
 

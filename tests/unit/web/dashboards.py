@@ -7,9 +7,9 @@ import httpx
 from starlette.applications import Starlette
 
 from stretto.testing import Harness, make_node, make_pod
-from stretto.web.dashboard.app import LOCAL, READ_ONLY, Access, dashboard_app
-from stretto.web.dashboard.guard import COOKIE
-from stretto.web.views.parts import DashboardParts
+from stretto.web.dashboard.app import dashboard_app
+from stretto.web.dashboard.guard import COOKIE, LOCAL, Access
+from stretto.web.views.parts import READ_ONLY, DashboardParts
 from stretto.web.views.sources import PlaneSource
 
 ADDRESS = "http://127.0.0.1:8421"

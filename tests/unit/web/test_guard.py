@@ -2,8 +2,7 @@
 
 import pytest
 
-from stretto.web.dashboard.app import Access
-from stretto.web.dashboard.guard import COOKIE, POLICY
+from stretto.web.dashboard.guard import COOKIE, POLICY, Access
 from tests.unit.web.dashboards import get, post, small_dashboard
 from tests.unit.web.recorded_actions import RecordedActions, acting_dashboard
 

@@ -4,7 +4,8 @@ import asyncio
 
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.testing import Harness, make_node, make_pod
-from stretto.web.dashboard.frames import FrameHub
+from stretto.web.dashboard.frames import INTERVAL, FrameHub
+from stretto.web.dashboard.ticker import Ticker
 from stretto.web.views.decisions import DecisionLog, PodDecision
 from stretto.web.views.node_grid import ABSENT, STEPS, NodeGrid, NodeState
 from stretto.web.views.queue_tree import queue_tree
@@ -47,7 +48,7 @@ def test_a_layout_shows_closed_nodes() -> None:
 
 
 def test_viewers_of_an_unchanged_state_share_one_frame() -> None:
-    hub = FrameHub(source_of(small_cluster()))
+    hub = FrameHub(source_of(small_cluster()), Ticker(INTERVAL))
 
     async def both() -> tuple[bytes, bytes]:
         return await hub.frame("cpu"), await hub.frame("cpu")
@@ -58,11 +59,28 @@ def test_viewers_of_an_unchanged_state_share_one_frame() -> None:
 
 def test_a_frame_changes_when_a_pod_is_placed() -> None:
     harness = small_cluster()
-    hub = FrameHub(source_of(harness))
+    hub = FrameHub(source_of(harness), Ticker(INTERVAL))
     before = asyncio.run(hub.frame("cpu"))
     harness.submit(make_pod("more", cpu="2"))
     harness.settle()
     assert asyncio.run(hub.frame("cpu"))[HEAD:] != before[HEAD:]
+
+
+def test_viewers_wake_together_at_one_tick() -> None:
+    ticker = Ticker(0.01)
+    woken: list[int] = []
+
+    async def viewer(number: int) -> None:
+        await ticker.wait()
+        woken.append(number)
+        await ticker.wait()
+        woken.append(number)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(viewer(number) for number in range(3)))
+
+    asyncio.run(all_of_them())
+    assert [sorted(woken[:3]), sorted(woken[3:])] == [[0, 1, 2], [0, 1, 2]]
 
 
 def test_a_log_drops_its_oldest_decisions() -> None:

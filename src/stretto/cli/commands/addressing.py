@@ -35,23 +35,24 @@ class MasterAccess:
     ca: Path | None
 
 
-def master_options(body: Body) -> Body:
-    """The options of `MasterAccess`."""
+def trust_options(body: Body) -> Body:
+    """The options about credentials and certificates of a master."""
     for option in (
         click.option("--ca", type=INPUT_FILE, help="Certificate authorities of the master, PEM."),
         click.option("--token", type=INPUT_FILE, help="File with a bearer token for the master."),
         click.option(
             "--credential", type=INPUT_FILE, help="File with the principal and the secret."
         ),
-        click.option(
-            "--master",
-            default=DEFAULT_MASTER,
-            metavar="URL",
-            help=f"The master [{DEFAULT_MASTER}].",
-        ),
     ):
         body = option(body)
     return body
+
+
+def master_options(body: Body) -> Body:
+    """The options of `MasterAccess`."""
+    text = f"The master [{DEFAULT_MASTER}]."
+    option = click.option("--master", default=DEFAULT_MASTER, metavar="URL", help=text)
+    return option(trust_options(body))
 
 
 def address(access: MasterAccess) -> SplitResult:

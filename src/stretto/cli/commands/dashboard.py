@@ -8,6 +8,7 @@ import click
 
 from stretto.base.errors import MissingExtraError
 from stretto.cli import options
+from stretto.cli.commands.pooling import PoolOptions, pool_options, with_pools
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import StateOptions, state_options
 
@@ -16,7 +17,7 @@ PORT: Final = 8421
 
 
 @dataclass(frozen=True)
-class DashboardOptions(StateOptions):
+class DashboardOptions(StateOptions, PoolOptions):
     """Options of ``dashboard``."""
 
     #: The port on the loopback address; 0 for any free one.
@@ -33,6 +34,7 @@ class DashboardOptions(StateOptions):
     example="""
         stretto dashboard --on examples/quickstart.yaml
         stretto dashboard --on cluster --port 0 --browse
+        stretto dashboard --on cluster --fleet cluster:host --master http://127.0.0.1:5050
     """,
 )
 @click.option(
@@ -43,6 +45,7 @@ class DashboardOptions(StateOptions):
     help=f"Port on 127.0.0.1; 0 takes any free one [{PORT}].",
 )
 @click.option("--browse", is_flag=True, help="Open the default browser.")
+@pool_options
 @options.PLUGIN
 @state_options
 def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
@@ -54,25 +57,20 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
     """
     try:
         from stretto.serving.sockets import LOOPBACK, listening, serve
-        from stretto.web.dashboard.app import Access, dashboard_app
+        from stretto.web.dashboard.app import dashboard_app
+        from stretto.web.dashboard.guard import Access
     except ImportError as error:
         raise MissingExtraError("the dashboard", "web") from error
     from stretto.base.tokens import new_token
-    from stretto.cli.sources.previews import defragmenter, planner
-    from stretto.cli.sources.run_studies import RunStudies
+    from stretto.cli.sources.previews import preview_parts
     from stretto.cli.sources.views import view_source
-    from stretto.explain.records.records import RunRecords
-    from stretto.web.views.parts import DashboardParts
 
+    previews = preview_parts(common, opts, opts.plugin)
     with (
         listening(LOOPBACK, opts.port) as listener,
+        with_pools(previews, opts, opts.kubeconfig) as parts,
         view_source(common, opts, opts.plugin) as source,
     ):
-        parts = DashboardParts(
-            RunStudies(RunRecords()),
-            planner(common, opts, opts.plugin),
-            defragmenter(common, opts),
-        )
         token = new_token()
         address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"
         common.console.data(f"{source.title}: {address}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stretto.base.rng import Rng
     from stretto.plane.config import PlaneConfig
     from stretto.stores.store import Store
+    from stretto.web.views.parts import DashboardParts
 
 SHAPE: Final = "64cpu-256gib"
 """Shape of the nodes where none is named."""
@@ -130,6 +131,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     from stretto.base.tokens import unique_seed
     from stretto.web.local.cluster import LocalParts
     from stretto.web.local.keys import open_keys
+    from stretto.web.local.pages import LocalPages
     from stretto.web.local.process import LocalOptions, serve_local
 
     clock = PacedClock(WallClock(), opts.speed) if opts.speed != 1.0 else WallClock()
@@ -140,11 +142,16 @@ def up(common: CommandContext, opts: UpOptions) -> None:
         plane=_plane(common, opts) if opts.scheduler == "included" else None,
     )
     with _keys_folder(opts) as folder:
-        local = LocalOptions(
-            parts, open_keys(folder), opts.kubeconfig, opts.port, opts.dashboard_port, opts.speed
-        )
         store = _store(opts.store, clock, rng)
         try:
+            local = LocalOptions(
+                parts,
+                open_keys(folder),
+                opts.kubeconfig,
+                opts.port,
+                opts.speed,
+                LocalPages(opts.dashboard_port, _previews(opts, store)),
+            )
             serve_local(store, clock, rng, local, lambda *found: _announce(common, opts, *found))
         finally:
             store.close()
@@ -199,6 +206,24 @@ def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":
     if kind != "sqlite" or not path:
         raise InputError("--store", text, "memory or sqlite:PATH")
     return SqliteStore(Path(path), clock, rng, grouped=True)
+
+
+def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
+    """Plans for the dashboard: each on a copy of the objects as they are when it is requested."""
+    from stretto.cli.sources.previews import defragmenter_on, planner_on
+    from stretto.cli.sources.states import StateContents
+    from stretto.plane.copy import PlaneSettings, StoreState
+    from stretto.sim.history.clusters import listed
+    from stretto.web.dashboard.requests import from_event_loop
+    from stretto.web.views.parts import DashboardParts
+
+    settings = PlaneSettings(scheduler_names=frozenset(NAMES))
+
+    def read() -> StateContents:
+        records = from_event_loop(lambda: listed(store)).records
+        return StateContents(StoreState("local cluster", records, opts.profile, settings), "")
+
+    return DashboardParts(plan=planner_on(read), defragment=defragmenter_on(read))
 
 
 def _plane(common: CommandContext, opts: UpOptions) -> "PlaneConfig":

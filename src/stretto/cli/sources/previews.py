@@ -1,33 +1,59 @@
 """Plans of pasted objects and of moves for the dashboard, on a copy of the state that it shows."""
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stretto.cli.options import CommandContext
-from stretto.cli.sources.states import StateOptions, read_state, rules_of
+from stretto.cli.sources.states import StateContents, StateOptions, read_state, rules_of
 
 if TYPE_CHECKING:
     from stretto.control.controllers.move_plan import DefragPlan
     from stretto.sim.history.plan import PlanReport
     from stretto.state.work.rescheduling import ReschedulingGoal
-    from stretto.web.views.parts import Defragmenter, Planner, PlanPreview
+    from stretto.web.views.parts import DashboardParts, Defragmenter, Planner, PlanPreview
+
+
+TIER: Final = "numpy"
+"""Kernels of a plan: they need no compilation."""
+
+
+def preview_parts(
+    common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]
+) -> "DashboardParts":
+    """What a dashboard offers beside a state: run records, and plans on the state."""
+    from stretto.cli.sources.run_studies import kept_studies
+    from stretto.web.views.parts import DashboardParts
+
+    plan = planner(common, opts, plugins)
+    return DashboardParts(kept_studies(), plan, defragmenter(common, opts))
 
 
 def planner(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> "Planner":
     """A function that plans YAML on the state of the options, read afresh each time."""
 
+    def read() -> StateContents:
+        from stretto.plane.copy import SchedulingRules
+
+        return read_state(common, opts, SchedulingRules("", TIER, plugins=plugins))
+
+    return planner_on(read, plugins)
+
+
+def planner_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()) -> "Planner":
+    """A function that plans YAML on a state that a function reads."""
+
     def previewed(text: str) -> "PlanPreview":
         from stretto.cli.sources.planning import planned
         from stretto.inputs.objects.manifests import ManifestOptions
-        from stretto.plane.copy import SchedulingRules
 
-        state, namespace = read_state(common, opts, SchedulingRules("", "numpy", plugins=plugins))
+        state, namespace = read()
         settings = ManifestOptions(namespace or "default", keep_missing_owners=True)
         with TemporaryDirectory(prefix="stretto-") as folder:
             path = Path(folder) / "objects.yaml"
             path.write_text(text, encoding="utf-8")
-            rules = rules_of(state, "", "numpy", plugins)
+            rules = rules_of(state, "", TIER, plugins)
             report, _, notes = planned(state, [path], settings, rules)
         return _preview(report, [*report.refused, *notes])
 
@@ -37,12 +63,21 @@ def planner(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...
 def defragmenter(common: CommandContext, opts: StateOptions) -> "Defragmenter":
     """A function that plans moves on the state of the options, read afresh each time."""
 
-    def planned(goal: "ReschedulingGoal", budget: int) -> "DefragPlan":
-        from stretto.cli.sources.moves import planned_moves
+    def read() -> StateContents:
         from stretto.plane.copy import SchedulingRules
 
-        state = read_state(common, opts, SchedulingRules("", "numpy")).state
-        return planned_moves(state, goal, budget, "numpy")
+        return read_state(common, opts, SchedulingRules("", TIER))
+
+    return defragmenter_on(read)
+
+
+def defragmenter_on(read: Callable[[], StateContents]) -> "Defragmenter":
+    """A function that plans moves on a state that a function reads."""
+
+    def planned(goal: "ReschedulingGoal", budget: int) -> "DefragPlan":
+        from stretto.cli.sources.moves import planned_moves
+
+        return planned_moves(read().state, goal, budget, TIER)
 
     return planned
 

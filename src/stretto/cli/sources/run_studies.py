@@ -44,3 +44,8 @@ class RunStudies:
         ]
         texts = PlotTexts("Pods placed over time", "seconds", "pods placed", from_0=True)
         return draw_curves("runs", lines, texts)["runs.png"]
+
+
+def kept_studies() -> RunStudies:
+    """The run records of this user."""
+    return RunStudies(RunRecords())

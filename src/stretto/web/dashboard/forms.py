@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -61,7 +62,7 @@ class DashboardForms:
         if request.method == "POST":
             text = (await _form(request)).get("objects", "")
             try:
-                preview = await read(self._source, self._parts.plan, text)
+                preview = await run_in_threadpool(self._parts.plan, text)
             except StrettoError as refused:
                 error = str(refused)
         values = {"text": text, "preview": preview, "error": error}
@@ -75,7 +76,7 @@ class DashboardForms:
         if request.method == "POST":
             try:
                 goal, budget = _moves_of(await _form(request))
-                plan = await read(self._source, self._parts.defragment, goal, budget)
+                plan = await run_in_threadpool(self._parts.defragment, goal, budget)
             except StrettoError as refused:
                 error = str(refused)
         values = {

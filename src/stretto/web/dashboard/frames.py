@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from stretto.web.dashboard.requests import read
+from stretto.web.dashboard.ticker import Ticker
 from stretto.web.views.node_grid import NodeGrid, NodeLayout
 from stretto.web.views.sight import ViewSource
 
@@ -23,9 +24,15 @@ _HEAD: Final = struct.Struct("<IQ")
 class FrameHub:
     """The grid of a source, with its newest frame by column."""
 
-    def __init__(self, source: ViewSource) -> None:
-        """Serve the frames of a source."""
+    def __init__(self, source: ViewSource, ticker: Ticker) -> None:
+        """Serve the frames of a source.
+
+        Args:
+            source: the state that is shown.
+            ticker: the times at which viewers look for a new frame.
+        """
         self._source = source
+        self._ticker = ticker
         self._grid: NodeGrid | None = None
         self._frames: dict[str, tuple[int, bytes]] = {}
         self._busy = asyncio.Lock()
@@ -57,7 +64,7 @@ class FrameHub:
             if frame != last or clock() - sent_at > _KEEP_ALIVE:
                 last, sent_at = frame, clock()
                 yield frame
-            await asyncio.sleep(INTERVAL)
+            await self._ticker.wait()
 
     def _current(self) -> NodeGrid:
         """The grid of the present nodes; rebuilt when they change."""

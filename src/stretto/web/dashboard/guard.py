@@ -7,14 +7,14 @@ cookie (``SameSite=Strict``), and names that resolve to the loopback address are
 import hmac
 from collections.abc import Collection, Mapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stretto.web.hosts import host_of
+from stretto.web.hosts import LOOPBACK_HOSTS, host_of
 
 COOKIE: Final = "stretto-session"
 """Name of the cookie with the token."""
@@ -32,6 +32,21 @@ _HEADERS: Final = {
 }
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _OPEN_PATHS: Final = ("/static/", "/healthz")
+
+
+class Access(NamedTuple):
+    """Who may open the dashboard."""
+
+    #: Names, without port, by which a browser may reach it.
+    hosts: Collection[str] = LOOPBACK_HOSTS
+    #: What a browser must present once; empty where another layer authenticates.
+    token: str = ""
+    #: Path below which another application mounts the dashboard; empty for its own server.
+    base: str = ""
+
+
+LOCAL: Final = Access()
+"""Browsers of this machine, without a token."""
 
 
 class Guard:

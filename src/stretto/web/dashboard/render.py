@@ -15,6 +15,8 @@ PAGES: Final = (
     ("/queues", "Queues"),
     ("/units", "Units"),
     ("/shards", "Shards"),
+    ("/offers", "Offers"),
+    ("/clusters", "Clusters"),
     ("/decisions", "Decisions"),
     ("/studies", "Studies"),
     ("/plan", "Plan"),

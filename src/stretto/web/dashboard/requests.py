@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from anyio import from_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -22,6 +23,11 @@ async def read(
     if source.capability.threaded:
         return await run_in_threadpool(function, *args, **kwargs)
     return function(*args, **kwargs)
+
+
+def from_event_loop(function: Callable[[], Answer]) -> Answer:
+    """Call a function in the event loop from one of its threads, and wait for the answer."""
+    return from_thread.run_sync(function)
 
 
 def page_path(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.base.clock import Clock
@@ -14,7 +14,7 @@ from stretto.web.local.access import ServerAccess, write_kubeconfig
 from stretto.web.local.barrier import settling
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from stretto.web.local.keys import ServerKeys
-from stretto.web.local.pages import dashboard_site
+from stretto.web.local.pages import LocalPages, dashboard_site
 from stretto.web.local.serving import LocalServer, Site
 from stretto.web.local.webhooks import LocalWebhooks
 
@@ -31,10 +31,10 @@ class LocalOptions:
     kubeconfig: Path
     #: Port of the API; 0 takes a free one.
     port: int = 0
-    #: Port of the dashboard; 0 takes a free one.
-    dashboard_port: int = 0
     #: Cluster seconds per second.
     speed: float = 1.0
+    #: The dashboard.
+    pages: LocalPages = field(default_factory=LocalPages)
 
 
 def serve_local(
@@ -79,7 +79,7 @@ def serve_local(
             closing(LocalClusterProcess(server, store, clock, parts)) as cluster,
         ):
             if cluster.plane is not None:
-                site, page = dashboard_site(cluster.plane, options.dashboard_port)
+                site, page = dashboard_site(cluster.plane, options.pages)
                 sites.append(site)
             write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
             process = LocalServer(sites, cluster, options.speed, settled)

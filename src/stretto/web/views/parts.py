@@ -1,12 +1,14 @@
 """What a dashboard may offer beside its source; the process that serves it decides."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from stretto.control.controllers.move_plan import DefragPlan
 from stretto.explain.inventory.run_comparison import RunComparison
 from stretto.explain.inventory.runs import RunRow
+from stretto.federation.answers.records import ClusterFacts
 from stretto.state.work.rescheduling import ReschedulingGoal
+from stretto.web.views.offers import OfferBoard
 
 
 class PlannedPod(NamedTuple):
@@ -34,9 +36,9 @@ class PlanPreview(NamedTuple):
 
 
 Planner = Callable[[str], PlanPreview]
-"""Plans pasted YAML; raises ``InputError`` for text that is not valid."""
+"""Plans pasted YAML, in a thread; raises ``InputError`` for text that is not valid."""
 Defragmenter = Callable[[ReschedulingGoal, int], DefragPlan]
-"""Plans at most a number of moves towards a goal."""
+"""Plans at most a number of moves towards a goal, in a thread."""
 
 
 class Actions(Protocol):
@@ -93,5 +95,13 @@ class DashboardParts(NamedTuple):
     plan: Planner | None = None
     #: Plans moves that free nodes or GPUs; ``None`` without that page.
     defragment: Defragmenter | None = None
+    #: What a master offers; ``None`` without that page.
+    offers: Callable[[], OfferBoard] | None = None
+    #: The clusters of a federation; ``None`` without that page.
+    clusters: Callable[[], Sequence[ClusterFacts]] | None = None
     #: Changes objects; ``None`` for a dashboard that only reads.
     actions: Actions | None = None
+
+
+READ_ONLY: Final = DashboardParts()
+"""No studies, plans or actions."""

@@ -1,8 +1,9 @@
-// Keeps a page up to date: reads the stream of changes and fetches the page's part again.
+// Keeps a page up to date: reads the stream of changes, or looks at intervals, and fetches the
+// page's part again.
 // Elements with data-keep keep their content and focus.
 
 const BASE = document.body.dataset.base;
-const main = document.querySelector("main[data-refresh]");
+const main = document.querySelector("main[data-refresh], main[data-poll]");
 const status = document.querySelector("[data-live]");
 const LEAST_GAP_MS = 1000;
 
@@ -40,7 +41,9 @@ function isReading() {
   return selection !== null && !selection.isCollapsed;
 }
 
-if (main) {
+if (main && main.dataset.poll) {
+  setInterval(() => { if (!isReading()) schedule(); }, Number(main.dataset.poll));
+} else if (main) {
   const changes = new EventSource(`${BASE}/live/changes`);
   let first = true;
   changes.onopen = () => { if (status) status.textContent = "live"; };

@@ -1,0 +1,43 @@
+"""Pages about what is around a scheduler: offers of a master, clusters of a federation."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stretto.base.errors import StrettoError
+from stretto.web.dashboard.render import Renderer
+from stretto.web.dashboard.requests import page_path
+from stretto.web.views.parts import DashboardParts
+
+
+class PoolPages:
+    """The handlers of these pages; each reads a snapshot in a thread."""
+
+    def __init__(self, parts: DashboardParts, renderer: Renderer) -> None:
+        """Serve the pages whose data exist."""
+        self._parts = parts
+        self._renderer = renderer
+
+    def routes(self) -> list[Route]:
+        """The routes of the pages that are offered."""
+        readers = (("offers", self._parts.offers), ("clusters", self._parts.clusters))
+        return [Route(f"/{name}", self._page(name, read)) for name, read in readers if read]
+
+    def _page(self, name: str, read: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+        """A page that shows a snapshot, or why there is none."""
+
+        async def handler(request: Request) -> Response:
+            found, error = None, ""
+            try:
+                found = await run_in_threadpool(read)
+            except StrettoError as refused:
+                error = str(refused)
+            bare = "part" in request.query_params
+            frame = {"path": page_path(request), "bare": bare, "live": False}
+            return self._renderer.page(name, {**frame, "found": found, "error": error})
+
+        return handler
