@@ -117,3 +117,13 @@ def test_a_deployment_ends_in_the_foreground_after_its_pods(cluster: Cluster) ->
     cluster.settle()
     for path in (DEPLOYMENTS, SETS, PODS):
         assert cluster.send("GET", path)["items"] == []
+
+
+def test_owners_in_a_circle_do_not_wait_for_each_other(cluster: Cluster) -> None:
+    first = made(cluster, "first")
+    last = made(cluster, "last", made(cluster, "middle", first))
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "last", "blockOwnerDeletion": True}
+    references = [{**owner, "uid": last["metadata"]["uid"]}]
+    cluster.send("PATCH", f"{MAPS}/first", {"metadata": {"ownerReferences": references}})
+    delete(cluster, "first", "Foreground")
+    assert names(cluster) == set()

@@ -22,6 +22,7 @@ from stretto.web.local.controllers.garbage.graph import (
     Reference,
     key_of,
     references_of,
+    waits_for_dependents,
 )
 
 ORPHAN: Final = "orphan"
@@ -117,6 +118,8 @@ class GarbageCollector:
             ended = (OwnerState.ABSENT, OwnerState.WAITING)
             self._remove_references(item, {each["uid"] for each, found in pairs if found in ended})
             return
+        if OwnerState.WAITING in states and self._unblocks(item, references):
+            return  # the change of its references makes it due again
         record = item.record
         options = DeleteOptions(
             propagation_policy=self._policy(item, states),
@@ -130,6 +133,16 @@ class GarbageCollector:
             return "Foreground"
         finalizers = item.metadata.get("finalizers") or ()
         return next((name for each, name in _POLICIES.items() if each in finalizers), "Background")
+
+    def _unblocks(self, item: StoredObject, references: Collection[Reference]) -> bool:
+        """Break a circle of owners that wait for each other: the object blocks none any longer."""
+        if not any(each.get("blockOwnerDeletion") for each in references):
+            return False
+        if not any(map(waits_for_dependents, self._graph.dependents(item.record.uid))):
+            return False
+        freed = [{**each, "blockOwnerDeletion": False} for each in references]
+        writes.patch(self._cache.store, item, {"metadata": {"ownerReferences": freed}})
+        return True
 
     def _remove_references(self, item: StoredObject, uids: Collection[str]) -> None:
         """Take away references to some owners."""

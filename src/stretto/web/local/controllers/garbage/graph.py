@@ -39,6 +39,11 @@ def references_of(item: StoredObject) -> list[Reference]:
     return list(item.metadata.get("ownerReferences") or ())
 
 
+def waits_for_dependents(item: StoredObject) -> bool:
+    """Whether an object is being deleted in the foreground."""
+    return item.is_terminating and FOREGROUND in (item.metadata.get("finalizers") or ())
+
+
 def key_of(item: StoredObject) -> ObjectKey:
     """The key of an object."""
     return item.record.kind, item.record.namespace, item.record.name
