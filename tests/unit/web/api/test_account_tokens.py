@@ -72,3 +72,11 @@ def test_a_changed_token_is_refused(site: Site, damage: str) -> None:
     head, body, signature = site.token().split(".")
     changed = f"{head}.{body[:-4]}AAAA{damage}.{signature}"
     assert site.send("GET", "/api", token=changed)["reason"] == "Unauthorized"
+
+
+def test_a_review_is_no_object_and_has_no_table(site: Site) -> None:
+    accepted = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    headers = {"authorization": "Bearer secret", "accept": accepted}
+    answer = site.server.handle(ApiRequest("POST", REVIEWS, headers, b"{}"))
+    assert isinstance(answer, ApiResponse)
+    assert answer.status == 406

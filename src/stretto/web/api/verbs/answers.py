@@ -24,7 +24,8 @@ def answer(
     state: ApiState, call: Call, item: Json, status: int = 200, columns: TableFormat | None = None
 ) -> ApiResponse:
     """An object as the client accepts it; ``columns`` of a table if not those of the resource."""
-    accepted = accept(call, OBJECT_FORMS)
+    has_metadata = "get" in call.resource.facts.verbs  # reviews are answers, not objects
+    accepted = accept(call, OBJECT_FORMS if has_metadata else ())
     if accepted.form == "Table" and item.get("kind") != "Status":
         version = item["metadata"].get("resourceVersion", "")
         content = ([item], {"resourceVersion": version})
