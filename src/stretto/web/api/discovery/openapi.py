@@ -11,6 +11,7 @@ import msgspec
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import FieldType, Form, Merge, StructType, ValueType
 from stretto.web.api.discovery import gnostic
+from stretto.web.api.discovery.custom import list_kind, list_schema, object_schema
 from stretto.web.api.discovery.groups import groups
 from stretto.web.api.message import NO_CACHE, ApiRequest, ApiResponse
 from stretto.web.api.resources import ServedResource
@@ -171,8 +172,8 @@ def _schemas(found: list[ServedResource], ref: str) -> Json:
     waiting: list[str] = []
     for each in found:
         if each.definition is not None:
-            schemas[custom_name(each)] = _custom(each, ref)
-            waiting.append("meta/v1.ObjectMeta")
+            schemas |= _custom(each, ref)
+            waiting += ["meta/v1.ObjectMeta", "meta/v1.ListMeta"]
             continue
         waiting.append(each.struct.name)
         schemas.setdefault(schema_name(each.struct.name), {})
@@ -217,21 +218,20 @@ def custom_name(each: ServedResource) -> str:
     return f"{group}.{each.kind.version}.{each.kind.kind}"
 
 
+def _reference(name: str, ref: str) -> Json:
+    """A reference to a schema; beside one, version 3 allows nothing else."""
+    found: Json = {"$ref": ref + name}
+    return {"allOf": [found]} if ref == _V3 else found
+
+
 def _custom(each: ServedResource, ref: str) -> Json:
-    schema = dict(each.version.get("schema") or {"type": "object"})
-    meta: Json = {"$ref": ref + schema_name("meta/v1.ObjectMeta")}
-    if ref == _V3:
-        meta = {"allOf": [meta]}
-    properties = {
-        **schema.get("properties", {}),
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "metadata": meta,
-    }
+    """The schemas of a custom kind and of its lists, by name."""
+    name, meta = custom_name(each), _reference(schema_name("meta/v1.ObjectMeta"), ref)
+    list_name = custom_name(each).removesuffix(each.kind.kind) + list_kind(each)
+    list_meta = _reference(schema_name("meta/v1.ListMeta"), ref)
     return {
-        **schema,
-        "properties": properties,
-        "x-kubernetes-group-version-kind": [_gvk(each)],
+        name: object_schema(each, meta, is_v2=ref == _V2),
+        list_name: list_schema(each, {"$ref": ref + name}, list_meta),
     }
 
 

@@ -1,0 +1,135 @@
+"""Schemas of custom kinds in OpenAPI documents.
+
+Version 2 cannot say everything that a structural schema says. What kubectl would misread is left
+out of it, as real servers do: alternatives, nullable types, and fields beside unknown ones.
+"""
+
+from typing import Any, Final
+
+from stretto.web.api.resources import ServedResource
+
+Json = dict[str, Any]
+
+_CONVENTIONS: Final = (
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+)
+_VERSION: Final = {
+    "description": "APIVersion defines the versioned schema of this representation of an object. "
+    f"More info: {_CONVENTIONS}#resources",
+    "type": "string",
+}
+_KIND: Final = {
+    "description": "Kind is the REST resource that this object represents, in CamelCase. "
+    f"More info: {_CONVENTIONS}#types-kinds",
+    "type": "string",
+}
+_METADATA: Final = f"Standard object's metadata. More info: {_CONVENTIONS}#metadata"
+_LIST_METADATA: Final = f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds"
+_GVK: Final = "x-kubernetes-group-version-kind"
+_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_ALTERNATIVES: Final = ("allOf", "oneOf", "anyOf", "not")
+_MEMBERS: Final = ("items", "properties")
+
+
+def object_schema(each: ServedResource, meta: Json, *, is_v2: bool) -> Json:
+    """The schema of the objects of a kind.
+
+    Args:
+        each: the resource.
+        meta: reference to the schema of metadata.
+        is_v2: whether the document is of version 2.
+    """
+    kind = {"group": each.group, "version": each.kind.version, "kind": each.kind.kind}
+    schema = each.version.get("schema")
+    if not schema or (is_v2 and schema.get(_UNKNOWN)):
+        # With any property stated, kubectl would refuse all others.
+        return {"type": "object", _GVK: [kind]}
+    found = _with_embedded(_for_v2(schema) if is_v2 else schema, meta, is_v2=is_v2)
+    properties = {**(found.get("properties") or {}), **_head(meta, _METADATA)}
+    return {**found, "properties": properties, _GVK: [kind]}
+
+
+def list_schema(each: ServedResource, item: Json, meta: Json) -> Json:
+    """The schema of a list of a kind.
+
+    Args:
+        each: the resource.
+        item: reference to the schema of its objects.
+        meta: reference to the schema of the metadata of lists.
+    """
+    name = list_kind(each)
+    items = {
+        "description": f"List of {each.resource}. More info: {_CONVENTIONS}",
+        "type": "array",
+        "items": item,
+    }
+    return {
+        "description": f"{name} is a list of {each.kind.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {**_head(meta, _LIST_METADATA), "items": items},
+        _GVK: [{"group": each.group, "version": each.kind.version, "kind": name}],
+    }
+
+
+def list_kind(each: ServedResource) -> str:
+    """The kind of lists of a custom kind."""
+    names = each.definition["spec"]["names"]
+    return str(names.get("listKind") or f"{each.kind.kind}List")
+
+
+def _head(meta: Json, description: str) -> Json:
+    """What every object has: version, kind and metadata."""
+    metadata = {**meta, "description": description}
+    return {"apiVersion": _VERSION, "kind": _KIND, "metadata": metadata}
+
+
+def _for_v2(schema: Json) -> Json:
+    """A schema without what version 2 cannot say."""
+    found = {key: value for key, value in schema.items() if key not in _ALTERNATIVES}
+    if found.pop("nullable", False):
+        found.pop("type", None)
+        _drop_members(found)
+    if found.get(_UNKNOWN):
+        _drop_members(found)
+        if found.get("type") == "object":
+            del found["type"]
+    if found.get("type") == "array" and "items" not in found:
+        del found["type"]
+    inner = found.get("properties") or {}
+    others = found.get("additionalProperties")
+    required = [
+        name for name in found.get("required") or () if not (inner.get(name) or {}).get("nullable")
+    ]
+    if isinstance(others, dict) and others.get("nullable"):
+        required = []
+    found.pop("required", None)
+    return _over_members(found, _for_v2) | ({"required": required} if required else {})
+
+
+def _drop_members(schema: Json) -> None:
+    for name in _MEMBERS:
+        schema.pop(name, None)
+
+
+def _over_members(schema: Json, change: Any) -> Json:
+    """A schema with a function applied to the schemas of its members."""
+    found = dict(schema)
+    if isinstance(found.get("properties"), dict):
+        found["properties"] = {key: change(each) for key, each in found["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(found.get(name), dict):
+            found[name] = change(found[name])
+    return found
+
+
+def _with_embedded(schema: Json, meta: Json, *, is_v2: bool) -> Json:
+    """A schema in which embedded objects state version, kind and metadata."""
+    found = _over_members(schema, lambda each: _with_embedded(each, meta, is_v2=is_v2))
+    if not found.get(_EMBEDDED) or (is_v2 and found.get(_UNKNOWN)):
+        return found
+    required = list(found.get("required") or ())
+    required += [name for name in ("kind", "apiVersion") if name not in required]
+    properties = {**(found.get("properties") or {}), **_head(meta, _METADATA)}
+    return {**found, "properties": properties, "required": required}
