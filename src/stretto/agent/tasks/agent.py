@@ -40,6 +40,11 @@ class TaskAgent:
         self._parts: AgentParts = assemble(settings, self, rng, self._jobs)
         self._agent_id = self._parts.files.agent_id()
 
+    @property
+    def app(self) -> AgentApp:
+        """The application that serves executors."""
+        return AgentApp(self._parts.api, self._settings.limits)
+
     async def serve(self) -> None:
         """Serve executors, and the master beside, until SIGINT or SIGTERM.
 
@@ -47,10 +52,9 @@ class TaskAgent:
             InputError: the port is in use.
         """
         settings = self._settings
-        app = AgentApp(self._parts.api, settings.limits)
         work = self._jobs.start(self.run())
         try:
-            await serve_application(app, ServerSettings(settings.ip, settings.port))
+            await serve_application(self.app, ServerSettings(settings.ip, settings.port))
         finally:
             work.cancel()
             await asyncio.wait({work})

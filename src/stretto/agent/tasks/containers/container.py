@@ -141,7 +141,7 @@ class TaskContainer:
             if not pid:
                 spec.sandbox.mkdir(parents=True, exist_ok=True)
                 self._tools.volumes.attach(spec.resources, spec.sandbox)
-                await asyncio.to_thread(self._fetch)
+                await self._fetched()
                 if self._stopped.is_set():
                     raise LaunchError("stopped before its start")
                 pid = processes.start(
@@ -197,9 +197,15 @@ class TaskContainer:
             send = processes.send
             self._escalation = loop.call_later(grace, send, self._process.pid, signal.SIGKILL)
 
-    def _fetch(self) -> None:
+    async def _fetched(self) -> None:
+        """Fetch the files of the command, beside the event loop; a stop ends the fetch."""
         uris = self._spec.command.get("uris", ())
-        self._tools.fetcher.fetch(uris, self._spec.sandbox, self._stopped)
+        fetch = self._tools.fetcher.fetch
+        try:
+            await asyncio.to_thread(fetch, uris, self._spec.sandbox, self._stopped)
+        except asyncio.CancelledError:
+            self._stopped.set()
+            raise
 
     async def _kill_rest(self, pid: int) -> None:
         """Kill what the first process has left, and what that starts meanwhile."""
