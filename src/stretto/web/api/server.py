@@ -150,7 +150,7 @@ class ApiServer:
         if route is None or not route.resource:
             authorize_page(storage, user, request)
         else:
-            authorize(storage, user, route, verb, _selected_name(request))
+            authorize(storage, user, route, verb, _selected_fields(request))
         found = page(self._state, request)
         if found is not None:
             return found
@@ -193,10 +193,11 @@ def _failed(request: ApiRequest, error: ApiError, warnings: list[str]) -> ApiRes
     return ApiResponse(error.code, body, media, headers)
 
 
-def _selected_name(request: ApiRequest) -> str:
-    """The name that a field selector demands; empty for none."""
+def _selected_fields(request: ApiRequest) -> dict[str, str]:
+    """What a field selector demands to be equal, by field."""
+    found = {}
     for part in request.parameter("fieldSelector").split(","):
-        key, _, value = part.partition("=")
-        if key == "metadata.name":
-            return value.lstrip("=")
-    return ""
+        key, equals, value = part.partition("=")
+        if equals and not key.endswith("!"):
+            found[key] = value.removeprefix("=")
+    return found

@@ -14,7 +14,7 @@ from stretto.web.api.authn.users import (
 )
 from stretto.web.api.authz.requests import denied
 from stretto.web.api.authz.rules import AccessRequest, access_of
-from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.failures import ApiError, DeniedError
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.storage import ObjectStorage
 
@@ -62,10 +62,11 @@ def impersonated(storage: ObjectStorage, user: User, request: ApiRequest, verb: 
             if groups
             else ("[]string(nil)")
         )
-        raise bad_request(
+        text = (
             f'requested &user.DefaultInfo{{Name:"", UID:"{uid}", Groups:{shown}, '
             "Extra:map[string][]string(nil)} without impersonating a user name"
         )
+        raise DeniedError(400, "BadRequest", text)
     account = _ACCOUNT.fullmatch(name)
     wanted = AccessRequest("impersonate", "", "users", "", "", name)
     if account is not None:

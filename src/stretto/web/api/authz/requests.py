@@ -1,16 +1,15 @@
 """Authorisation of requests: what a request does, and the answer to one that is not allowed."""
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from stretto.web.api.authn.users import User
+from stretto.web.api.authz.nodes import node_access
 from stretto.web.api.authz.rules import AccessRequest, access_of
 from stretto.web.api.failures import ApiError, DeniedError, details_of, qualified
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.routes import Route
 from stretto.web.api.storage import ObjectStorage
-
-_NO_NAME: Final = "No Object name found"
-_NODES: Final = "system:nodes"
 
 
 def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> None:
@@ -26,7 +25,7 @@ def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> N
 
 
 def authorize(
-    storage: ObjectStorage, user: User, route: Route, verb: str, field_name: str = ""
+    storage: ObjectStorage, user: User, route: Route, verb: str, fields: Mapping[str, str]
 ) -> None:
     """Refuse a request about a resource.
 
@@ -35,14 +34,16 @@ def authorize(
         user: the user.
         route: the parts of the path.
         verb: the verb.
-        field_name: a name that a field selector demands.
+        fields: what a field selector demands, by field.
 
     Raises:
         ApiError: the user may not do it.
     """
-    wanted = access_request(route, verb, field_name)
+    wanted = access_request(route, verb, fields.get("metadata.name", ""))
     if not access_of(storage, user, wanted).allowed:
-        raise denied(user, wanted)
+        of_node = node_access(storage, user, wanted, fields)
+        if not of_node.allowed:
+            raise denied(user, wanted, of_node.reason)
 
 
 def access_request(route: Route, verb: str, field_name: str = "") -> AccessRequest:
@@ -54,8 +55,8 @@ def access_request(route: Route, verb: str, field_name: str = "") -> AccessReque
     return AccessRequest(verb, route.group, route.resource, route.subresource, namespace, name)
 
 
-def denied(user: User, wanted: AccessRequest) -> ApiError:
-    """403 in the words of kube-apiserver."""
+def denied(user: User, wanted: AccessRequest, reason: str = "") -> ApiError:
+    """403 in the words of kube-apiserver, with the reason of an authoriser."""
     scope = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     what = qualified(wanted.group, wanted.resource)
     if wanted.name:
@@ -64,7 +65,7 @@ def denied(user: User, wanted: AccessRequest) -> ApiError:
         f'{what} is forbidden: User "{user.name}" cannot {wanted.verb} resource '
         f'"{wanted.full_resource}" in API group "{wanted.group}" {scope}'
     )
-    if _NODES in user.groups and wanted.resource in ("secrets", "configmaps") and not wanted.name:
-        text = f"{text}: {_NO_NAME}"
+    if reason:
+        text = f"{text}: {reason}"
     details: dict[str, Any] = details_of(wanted.group, wanted.resource, wanted.name)
     return DeniedError(403, "Forbidden", text, details)

@@ -32,7 +32,7 @@ def review(state: ApiState, call: Call) -> ApiResponse:
     item.setdefault("metadata", {})
     if call.resource.kind.kind == "SelfSubjectReview":
         item["metadata"]["creationTimestamp"] = state.now
-    else:
+    elif call.resource.kind.kind != "SelfSubjectRulesReview":
         item.pop("status", None)
         own(state, call, blank(call), item)
     item["status"] = _REVIEWS[call.resource.key](state, call, item)

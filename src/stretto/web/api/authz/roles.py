@@ -95,7 +95,7 @@ def _rules(verbs: list[str]) -> list[Json]:
 
 def _role(name: str, rules: list[Json] | None, labels: dict[str, str] | None = None) -> Json:
     metadata = {"name": name, "labels": {**_LABELS, **(labels or {})}, "annotations": _NOTES}
-    return {"metadata": metadata, "rules": rules}
+    return {"metadata": metadata} if rules is None else {"metadata": metadata, "rules": rules}
 
 
 def _aggregate(name: str, into: str = "") -> Json:

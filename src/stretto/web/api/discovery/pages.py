@@ -20,6 +20,8 @@ from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
 
+_ADDRESS: Final = "127.0.0.1:443"
+"""Address of a server that is called without HTTP."""
 _READS: Final = ("GET", "HEAD")
 
 
@@ -74,7 +76,7 @@ def _document(state: ApiState, request: ApiRequest, parts: list[str]) -> Json | 
     resources = state.resources
     if parts[0] == "api":
         if len(parts) == 1:
-            return api_versions(request.header("host") or "127.0.0.1")
+            return api_versions(request.header("host") or _ADDRESS)
         return resource_list(resources, "", parts[1])
     if len(parts) == 1:
         return group_list(resources)
