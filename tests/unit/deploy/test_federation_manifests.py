@@ -47,7 +47,7 @@ def test_the_configured_kinds_of_a_new_host_are_permitted() -> None:
     permitted = {
         (group, resource)
         for rule in rules()
-        if "patch" in rule["verbs"]
+        if "update" in rule["verbs"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
