@@ -26,14 +26,19 @@ POOLS = {"0e4a51": 96, "ee9e8c": 224}
 
 def run(study: str, *more: str, name: str = "") -> dict[str, Any]:
     """Run one study; returns its JSON and stores its plots."""
-    target = HERE / "results" / f"{name or study}-{commit()}.json"
-    stretto = str(Path(sys.executable).parent / "stretto")
-    out = ["--json", str(target), "--out", str(DOCS / "images")]
-    words = [stretto, "-q", "study", study, *more, *out]
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    print(f"recorded in {target.relative_to(HERE.parent)}")
+    target = run_data(study, *more, "--out", str(DOCS / "images"), name=name)
     found: dict[str, Any] = json.loads(target.read_text())
     return found
+
+
+def run_data(study: str, *more: str, name: str = "") -> Path:
+    """Run one study without plots; returns the file of its JSON."""
+    target = HERE / "results" / f"{name or study}-{commit()}.json"
+    stretto = str(Path(sys.executable).parent / "stretto")
+    words = [stretto, "-q", "study", study, *more, "--json", str(target)]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    print(f"recorded in {target.relative_to(HERE.parent)}")
+    return target
 
 
 def omega_table(points: list[dict[str, Any]]) -> list[str]:
@@ -207,6 +212,20 @@ def use_table(points: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def seasonal_table(points: list[dict[str, Any]]) -> list[str]:
+    """One row for each series: both errors at each distance."""
+    ahead = list(dict.fromkeys(each["ahead_s"] for each in points))
+    lines = [
+        "| series | " + " | ".join(f"{span(each)} ahead" for each in ahead) + " |",
+        "| --- |" + " --- |" * len(ahead),
+    ]
+    rows: dict[str, list[str]] = {}
+    for each in points:
+        cell = f"{each['seasonal_pct']:.1f} % / {each['last_pct']:.1f} %"
+        rows.setdefault(each["series"], []).append(cell)
+    return lines + [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()]
+
+
 def record_reclaim(use: Path | None) -> None:
     """The reclaim study on the bundled series, and on a day of PlanetLab if there is one."""
     page = DOCS / "appendix" / "reclaim.md"
@@ -219,9 +238,7 @@ def record_reclaim(use: Path | None) -> None:
 def main() -> None:
     """Run and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--only", default="", help="omega, shards, forecast, one-pool, pool-use or reclaim"
-    )
+    parser.add_argument("--only", default="", help="one study, such as omega")
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
     parser.add_argument("--use", type=Path, help="a day of PlanetLab, one file per machine")
     options = parser.parse_args()
@@ -240,6 +257,9 @@ def main() -> None:
     if options.only in ("", "pool-use"):
         points = run("pool-use")["points"]
         write(DOCS / "appendix" / "one-pool.md", "pool-use", use_table(points))
+    if options.only in ("", "seasonal"):
+        points = json.loads(run_data("seasonal").read_text())["points"]
+        write(DOCS / "guides" / "scaling.md", "seasonal", seasonal_table(points))
     if options.only in ("", "reclaim"):
         record_reclaim(options.use)
 

@@ -1,4 +1,4 @@
-"""``stretto study one-pool``, ``pool-use`` and ``reclaim``: what a shared pool wins and costs."""
+"""``stretto study one-pool``, ``pool-use``, ``reclaim`` and ``seasonal``: what a shared pool wins and costs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Final
 import click
 
 from stretto.cli import options
-from stretto.cli.number_lists import counts
-from stretto.cli.options import POSITIVE, CommandContext
+from stretto.cli.number_lists import counts, seconds
+from stretto.cli.options import ABOVE_0, POSITIVE, CommandContext
 from stretto_lab.commands.results import collect, show_records, write_plots
 
 USE_OPTION: Final = click.option(
@@ -236,3 +236,52 @@ def reclaim(common: CommandContext, opts: ReclaimStudyOptions) -> None:
         write_plots(common, reclaim_plots(points))
     if interrupted:
         raise KeyboardInterrupt
+
+
+@dataclass(frozen=True)
+class SeasonalOptions:
+    """Options of ``study seasonal``."""
+
+    #: Folder of measured use; the bundled series without it.
+    use: Path | None
+    #: Seconds of a season.
+    season: float
+    #: Seconds from the last value to the forecast one, separated by commas.
+    ahead: str
+
+
+@options.command(
+    "seasonal",
+    SeasonalOptions,
+    example="""
+        stretto study seasonal --json out/seasonal.json
+        stretto study seasonal --season 604800 --ahead 3600
+    """,
+)
+@USE_OPTION
+@click.option(
+    "--season", type=ABOVE_0, default=86_400.0, show_default=True, help="Seconds of a season."
+)
+@click.option(
+    "--ahead",
+    default="300,3600,21600",
+    show_default=True,
+    metavar="S,...",
+    help="Seconds from the last value to the forecast one.",
+)
+def seasonal(common: CommandContext, opts: SeasonalOptions) -> None:
+    """Measure how far the seasonal forecast of demand misses measured series.
+
+    The forecast of a value is the median at the same time of the last three seasons. It is compared
+    with the last value. docs/guides/scaling.md explains the figures.
+    """
+    import msgspec
+
+    from stretto.inputs.traces.measured_use import load_measured_use, read_use
+    from stretto_lab.studies.seasonal import SeasonalResult, SeasonalStudy, seasonal_points
+
+    study = SeasonalStudy(opts.season, seconds("--ahead", opts.ahead))
+    use = load_measured_use() if opts.use is None else read_use(opts.use)
+    found = SeasonalResult(study, use.source, tuple(seasonal_points(study, use)))
+    show_records(common, [msgspec.structs.asdict(each) for each in found.points])
+    common.console.json("stretto.study.seasonal/v1", msgspec.to_builtins(found))
