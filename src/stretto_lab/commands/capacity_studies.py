@@ -1,4 +1,4 @@
-"""``stretto study one-pool``, ``pool-use``, ``reclaim`` and ``seasonal``: what a shared pool wins and costs."""
+"""Studies of capacity: ``one-pool``, ``pool-use``, ``reclaim`` and ``seasonal``."""
 
 from dataclasses import dataclass
 from pathlib import Path
