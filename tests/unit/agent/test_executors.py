@@ -29,13 +29,14 @@ TIMES = ExecutorTimes(registration=60.0, reregistration=60.0, shutdown=0.1)
 class AgentBench:
     """The parts of an agent without a master; the test plays master and executor."""
 
-    def __init__(self, directory: Path, times: ExecutorTimes = TIMES) -> None:
+    def __init__(self, directory: Path, times: ExecutorTimes = TIMES, **settings: Any) -> None:
         self.posts: list[tuple[str, Body]] = []
         self.logged: list[str] = []
         self.events: list[Body] = []
-        settings = TaskAgentSettings("", 0, directory, "host", executors=times)
+        self.authorization = ""
+        made = TaskAgentSettings("", 0, directory, "host", executors=times, **settings)
         self._jobs = Jobs(self.logged.append)
-        self._parts: AgentParts = assemble(settings, self, Rng(1), self._jobs)
+        self._parts: AgentParts = assemble(made, self, Rng(1), self._jobs)
         self._parts.work.recover()
 
     def info(self) -> Body:
@@ -81,7 +82,7 @@ class AgentBench:
         encoded = json.dumps(call).encode()
         if media != "application/json":
             encoded = binary.write("executor.Call", call)
-        headers = {"content-type": media, "accept": media}
+        headers = {"content-type": media, "accept": media, "authorization": self.authorization}
         return self._parts.api.answer(MasterRequest("POST", "/api/v1/executor", headers, encoded))
 
     async def subscribe(self, media: str = "application/json", **body: Any) -> HttpAnswer:
@@ -356,6 +357,22 @@ def test_an_invalid_update_is_refused(tmp_path: Path, fields: Body, why: str) ->
         assert (answer.status, why in answer.body.decode()) == (400, True)
 
     play(tmp_path, act)
+
+
+def test_an_executor_without_its_token_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        bench = AgentBench(tmp_path, authenticate_executors=True)
+        async with ending(bench):
+            bench.launch("t", command="env > env.txt; exec sleep 60")
+            assert bench.call("SUBSCRIBE").status == 401
+            file = tmp_path / "executors"
+            await until(lambda: list(file.glob("f/e/*/executor.json")))
+            (stored,) = file.glob("f/e/*/executor.json")
+            assert stored.stat().st_mode & 0o777 == 0o600
+            bench.authorization = f"Bearer {json.loads(stored.read_text())['token']}"
+            assert (await bench.subscribe()).status == 200
+
+    asyncio.run(main())
 
 
 def test_a_call_of_an_unknown_executor_is_refused(tmp_path: Path) -> None:

@@ -51,7 +51,12 @@ def assemble(settings: TaskAgentSettings, agent: Sender, rng: Rng, jobs: Jobs) -
     ledger = TaskLedger(files, UpdateWriter(agent.now, rng), agent.post, jobs)
     commands = CommandTasks(ledger, RunTools(files, containers), jobs, agent.executor_ended)
     tools = ExecutorTools(
-        ExecutorFiles(settings.work_dir), containers, settings.executors, settings.address, rng
+        ExecutorFiles(settings.work_dir),
+        containers,
+        settings.executors,
+        settings.address,
+        rng,
+        settings.authenticate_executors,
     )
     executors = Executors(ledger, tools, jobs, agent.executor_ended)
     work = AgentWork(files, ledger, commands, executors)

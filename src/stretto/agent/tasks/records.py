@@ -170,10 +170,11 @@ class TaskFiles:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace a file as a whole, durably."""
+    """Replace a file as a whole, durably; only its owner can read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
-    with temporary.open("wb") as file:
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

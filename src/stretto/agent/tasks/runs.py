@@ -10,6 +10,7 @@ import msgspec
 from stretto.agent.tasks import health
 from stretto.agent.tasks.containers.container import (
     LAUNCH_FAILED,
+    MEMORY,
     ContainerEnd,
     ContainerProcess,
     ContainerSpec,
@@ -24,8 +25,6 @@ from stretto.offers.messages.schema import Message
 GRACE: Final = 3.0
 """Seconds between SIGTERM and SIGKILL without a kill policy, as in Mesos."""
 NANO: Final = 1e9
-MEMORY: Final = "REASON_CONTAINER_LIMITATION_MEMORY"
-"""Reason of a task that exceeded its memory."""
 
 Report = Callable[[TaskRecord, RunStatus], None]
 """Is called with each state of a task."""

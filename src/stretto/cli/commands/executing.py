@@ -43,6 +43,8 @@ class TaskOptions(MasterAccess):
     fetch_http: bool
     #: Directory of relative URIs.
     frameworks_home: Path | None
+    #: Whether executors must send their token.
+    authenticate_executors: bool
     #: Seconds until an executor must have subscribed.
     executor_registration_timeout: float
     #: The same after a restart of the agent.
@@ -87,6 +89,11 @@ _OPTIONS: Final = (
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         metavar="DIR",
         help="Directory of relative URIs [they are refused].",
+    ),
+    click.option(
+        "--authenticate-executors",
+        is_flag=True,
+        help="Refuse executors without the token in MESOS_EXECUTOR_AUTHENTICATION_TOKEN.",
     ),
     click.option(
         "--executor-registration-timeout",
@@ -156,6 +163,7 @@ def _settings(common: CommandContext, opts: TaskOptions) -> "TaskAgentSettings":
         trust=trust(opts),
         fetcher=Fetcher(opts.fetch_http, opts.frameworks_home),
         cgroups=_cgroups(common, opts.limits),
+        authenticate_executors=opts.authenticate_executors,
         executors=ExecutorTimes(
             opts.executor_registration_timeout,
             opts.executor_reregistration_timeout,

@@ -19,6 +19,8 @@ LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
 """Reason of a task whose container was not started."""
 
 
+MEMORY: Final = "REASON_CONTAINER_LIMITATION_MEMORY"
+"""Reason of a task that exceeded its memory."""
 KILLED: Final = 128 + signal.SIGKILL
 """Exit status of a container that was killed."""
 ATTEMPTS: Final = 20

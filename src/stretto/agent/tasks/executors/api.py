@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import hmac
 from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
@@ -26,6 +27,8 @@ from stretto.offers.master.server.streams import RecordQueue
 from stretto.offers.master.state.outbox import ClientStream, EventKind
 from stretto.offers.messages.schema import Message
 
+CHALLENGE: Final = 'Bearer realm="stretto-agent"'
+"""Challenge for an executor that does not send its token."""
 HEARTBEAT: Final = 1800.0
 """Seconds between two heartbeats on the stream of an executor."""
 
@@ -88,6 +91,8 @@ class ExecutorApi:
         executor = self._executors.get(_key(call))
         if executor is None:
             return plain(400, "Executor cannot be found")
+        if not _is_authentic(request, executor.record.token):
+            return plain(401, headers={"WWW-Authenticate": CHALLENGE})
         if call["type"] == "SUBSCRIBE":
             return self._subscribe(request, executor, call["subscribe"])
         if executor.phase is ExecutorPhase.REGISTERING:
@@ -171,6 +176,12 @@ def _status_error(call: Message, status: Message) -> str | None:
     if status["state"] == "TASK_STAGING":
         return f"Received TASK_STAGING from {sender} which is not allowed"
     return None
+
+
+def _is_authentic(request: MasterRequest, token: str) -> bool:
+    """Whether a request has the token of its executor, if that has one."""
+    given = request.headers.get("authorization", "")
+    return not token or hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 
 
 def _key(call: Message) -> Key:

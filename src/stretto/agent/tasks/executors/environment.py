@@ -59,6 +59,8 @@ def variables(
         "LIBPROCESS_IP": "0.0.0.0",
         "LIBPROCESS_PORT": "0",
     }
+    if record.token:
+        found["MESOS_EXECUTOR_AUTHENTICATION_TOKEN"] = record.token
     if record.checkpoint:
         found["MESOS_RECOVERY_TIMEOUT"] = duration(times.recovery)
         found["MESOS_SUBSCRIPTION_BACKOFF_MAX"] = duration(times.backoff)

@@ -22,6 +22,8 @@ class ExecutorRecord(msgspec.Struct):
     info: Message
     #: Id of its container.
     container_id: str
+    #: What it must send as a bearer token; empty without authentication.
+    token: str = ""
     #: Process id of its first process; 0 before it starts.
     pid: int = 0
     #: Start time of that process in clock ticks after boot.

@@ -12,6 +12,7 @@ import msgspec
 
 from stretto.agent.tasks.containers.container import (
     LAUNCH_FAILED,
+    MEMORY,
     ContainerEnd,
     ContainerProcess,
     ContainerSpec,
@@ -32,9 +33,9 @@ from stretto.agent.tasks.executors.records import ExecutorFiles, ExecutorRecord
 from stretto.agent.tasks.jobs import Jobs
 from stretto.agent.tasks.ledger import TaskLedger
 from stretto.agent.tasks.records import Key, TaskRecord
-from stretto.agent.tasks.runs import MEMORY
 from stretto.agent.tasks.status import RunStatus, Source
 from stretto.base.rng import Rng
+from stretto.base.tokens import new_token
 from stretto.offers.messages.schema import Message
 
 TERMINATED: Final = "REASON_EXECUTOR_TERMINATED"
@@ -78,6 +79,8 @@ class ExecutorTools(msgspec.Struct, frozen=True):
     address: AgentAddress
     #: Ids of containers.
     rng: Rng
+    #: Whether an executor must send the token that it got.
+    authenticate: bool = False
 
 
 class Executors:
@@ -170,7 +173,8 @@ class Executors:
 
     def _start(self, task: TaskRecord) -> Executor:
         info = {"framework_id": {"value": task.framework_id}} | task.task["executor"]
-        record = ExecutorRecord(task.framework, info, self._tools.rng.uid())
+        token = new_token() if self._tools.authenticate else ""
+        record = ExecutorRecord(task.framework, info, self._tools.rng.uid(), token)
         return self._follow(record, task.agent_id, None)
 
     def _follow(
