@@ -14,8 +14,17 @@ LOOPBACK: Final = "127.0.0.1"
 _BACKLOG: Final = 1024
 
 
-def listening(address: str, port: int) -> socket.socket:
+ANY_PORT: Final = "--port 0 takes any free one"
+"""Hint of a command whose port may be chosen for it."""
+
+
+def listening(address: str, port: int, hint: str = ANY_PORT) -> socket.socket:
     """A socket that listens; port 0 takes a free one.
+
+    Args:
+        address: the address.
+        port: the port.
+        hint: what to do if the port cannot be used.
 
     Raises:
         InputError: the port is in use or not permitted.
@@ -29,7 +38,7 @@ def listening(address: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         expected = f"a free port ({error.strerror})"
-        raise InputError("--port", port, expected, "--port 0 takes any free one") from error
+        raise InputError("--port", port, expected, hint) from error
     return listener
 
 

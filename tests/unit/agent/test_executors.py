@@ -14,7 +14,7 @@ import pytest
 from stretto.agent.tasks.executors.environment import ExecutorTimes, duration
 from stretto.agent.tasks.jobs import Jobs
 from stretto.agent.tasks.parts import AgentParts, assemble
-from stretto.agent.tasks.records import Key
+from stretto.agent.tasks.records import Key, TaskFiles, TaskRecord
 from stretto.agent.tasks.settings import TaskAgentSettings
 from stretto.base.rng import Rng
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest
@@ -310,6 +310,15 @@ def test_an_executor_survives_its_agent_and_subscribes_again(tmp_path: Path) -> 
     states = {each["task_id"]["value"]: each["state"] for each in seen.statuses()}
     assert states["t1"] == "TASK_RUNNING"
     assert "TASK_LOST" in [e["state"] for e in seen.statuses() if e["task_id"]["value"] == "t2"]
+
+
+def test_a_restarted_agent_starts_an_executor_that_it_had_not_stored(tmp_path: Path) -> None:
+    TaskFiles(tmp_path).save(TaskRecord("f", framework(), task("t", "exec sleep 60")))
+
+    async def act(bench: AgentBench) -> None:
+        await bench.subscribe()
+
+    assert play(tmp_path, act).kinds()[:2] == ["SUBSCRIBED", "LAUNCH"]
 
 
 def test_a_restarted_agent_stops_an_executor_that_stays_away(tmp_path: Path) -> None:

@@ -170,6 +170,20 @@ def test_a_task_that_cannot_be_stored_on_a_full_disk_fails(tmp_path: Path) -> No
     assert (sent[0]["state"], "No space left" in sent[0]["message"]) == ("TASK_FAILED", True)
 
 
+def test_the_statuses_of_a_task_on_a_drained_agent_have_the_reason(tmp_path: Path) -> None:
+    made = record("exec sleep 60")
+    seen = run(tmp_path, made, lambda running: running.kill(1.0, "REASON_AGENT_DRAINING"))
+    assert [each.reason for each in seen[2:]] == ["REASON_AGENT_DRAINING"] * 2
+
+
+def test_a_stored_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    files, made = TaskFiles(tmp_path), record("true")
+    files.save(made)
+    (files.place(made) / "task.json").write_text("{")
+    with pytest.raises(InputError, match=r"task\.json.*remove the file"):
+        list(files.tasks())
+
+
 def test_lists_of_resources_and_attributes_are_read() -> None:
     cpus, ports = amounts.resources("cpus:1.5; ports:[1-2, 5-9]")
     assert cpus == amounts.scalar("cpus", 1.5)

@@ -49,18 +49,24 @@ class TaskAgent:
         """Serve executors, and the master beside, until SIGINT or SIGTERM.
 
         Raises:
-            InputError: the port is in use.
+            InputError: the port is in use, or a stored record cannot be read.
         """
         settings = self._settings
-        work = self._jobs.start(self.run())
-        try:
-            await serve_application(self.app, ServerSettings(settings.ip, settings.port))
-        finally:
-            work.cancel()
-            await asyncio.wait({work})
+        server = serve_application(self.app, ServerSettings(settings.ip, settings.port))
+        loop = asyncio.get_running_loop()
+        jobs = {loop.create_task(self.run()), loop.create_task(server)}
+        ended, rest = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+        for each in rest:
+            each.cancel()
+        for each in ended:
+            each.result()
 
     async def run(self) -> None:
-        """Follow stored tasks, and serve the master until cancelled."""
+        """Follow stored tasks, and serve the master until cancelled.
+
+        Raises:
+            InputError: a stored record cannot be read.
+        """
         self._parts.work.recover()
         while True:
             name, message = self._registration()

@@ -48,11 +48,16 @@ class CommandTasks:
         if run is not None:
             run.kill(grace)
 
-    def kill_where(self, chosen: Callable[[TaskRecord], bool], grace: float | None = None) -> None:
-        """Stop tasks."""
+    def kill_where(
+        self,
+        chosen: Callable[[TaskRecord], bool],
+        grace: float | None = None,
+        reason: str = "",
+    ) -> None:
+        """Stop tasks; the reason is that of their statuses."""
         for run in list(self._runs.values()):
             if chosen(run.record):
-                run.kill(grace)
+                run.kill(grace, reason)
 
     async def _run(self, key: Key, run: TaskRun) -> None:
         try:

@@ -3,13 +3,15 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
+from stretto.base.errors import InputError
 from stretto.offers.master.state.tasks import TERMINAL
 from stretto.offers.messages.schema import Message
 
+R = TypeVar("R")
 Key: TypeAlias = tuple[str, str]
 """Ids of a framework and of one of its tasks or executors."""
 REMEMBERED: Final = 32
@@ -162,11 +164,26 @@ class TaskFiles:
     def tasks(self) -> Iterator[TaskRecord]:
         """Stored tasks."""
         for path in sorted(self._directory.glob(f"tasks/*/*/{STATE}")):
-            yield msgspec.json.decode(path.read_bytes(), type=TaskRecord)
+            yield read_record(path, TaskRecord)
 
     def place(self, record: TaskRecord) -> Path:
         """The directory of a task."""
         return self._directory / "tasks" / record.framework_id / record.task_id
+
+
+def read_record(path: Path, kind: type[R]) -> R:
+    """A stored record.
+
+    Raises:
+        InputError: the file is no such record.
+    """
+    data = path.read_bytes()
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.DecodeError as error:
+        start = data[:40].decode(errors="replace")
+        hint = f"{error}: remove the file, and the agent forgets it"
+        raise InputError(str(path), start, "a record of this agent", hint) from error
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -49,6 +49,7 @@ class TaskRun:
         self._files = tools.files
         self._report = report
         self._killed = False
+        self._reason = ""
         self._late = False
         self._unhealthy = False
         process = ContainerProcess(record.pid, record.started) if record.pid else None
@@ -67,13 +68,13 @@ class TaskRun:
                 each.cancel()
         self._report(self.record, self._end(end))
 
-    def kill(self, grace: float | None = None) -> None:
+    def kill(self, grace: float | None = None, reason: str = "") -> None:
         """Stop the task: SIGTERM, and SIGKILL after a grace period in seconds."""
         if self._killed:
             return
-        self._killed = True
+        self._killed, self._reason = True, reason
         if self._container.is_running and self.record.has("TASK_KILLING_STATE"):
-            self._report(self.record, RunStatus("TASK_KILLING"))
+            self._report(self.record, RunStatus("TASK_KILLING", reason=reason))
         policy = self.record.task.get("kill_policy", {}).get("grace_period", {})
         own = policy.get("nanoseconds", GRACE * NANO) / NANO
         self._container.stop(own if grace is None else grace)
@@ -146,7 +147,7 @@ class TaskRun:
             reason = "REASON_MAX_COMPLETION_TIME_REACHED"
             return RunStatus("TASK_FAILED", "The task ran too long", reason)
         if self._killed:
-            return RunStatus("TASK_KILLED", "The task was killed")
+            return RunStatus("TASK_KILLED", "The task was killed", self._reason)
         text = f"Command {end.text}"
         if end.code == 0:
             return RunStatus("TASK_FINISHED", text)

@@ -63,14 +63,6 @@ class AgentWork:
         """Send all updates again that wait for an acknowledgement."""
         self._ledger.resend()
 
-    def end(self, chosen: Callable[[TaskRecord], bool], grace: float | None = None) -> None:
-        """Kill tasks."""
-        self._commands.kill_where(chosen, grace)
-        policy = None if grace is None else {"grace_period": {"nanoseconds": int(grace * 1e9)}}
-        for record in self._ledger:
-            if record.is_custom and record.is_active and chosen(record):
-                self._executors.kill(record, policy)
-
     def end_all(self) -> None:
         """Kill all tasks and stop all executors."""
         self._commands.kill_where(lambda _: True)
@@ -143,8 +135,14 @@ class AgentWork:
         )
 
     def _drain(self, message: Message) -> None:
-        grace = message["config"].get("max_grace_period", {}).get("nanoseconds")
-        self.end(lambda _: True, None if grace is None else grace / 1e9)
+        """Kill all tasks; the operator limits their grace period."""
+        limit = message["config"].get("max_grace_period")
+        grace = None if limit is None else limit["nanoseconds"] / 1e9
+        self._commands.kill_where(lambda _: True, grace, "REASON_AGENT_DRAINING")
+        policy = None if limit is None else {"grace_period": limit}
+        for record in self._ledger:
+            if record.is_custom and record.is_active:
+                self._executors.kill(record, policy)
 
 
 def _executor(message: dict[str, Any]) -> tuple[str, str]:

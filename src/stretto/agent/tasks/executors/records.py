@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.agent.tasks.records import Key, write_file
+from stretto.agent.tasks.records import Key, read_record, write_file
 from stretto.offers.messages.schema import Message
 
 STATE: Final = "executor.json"
@@ -66,4 +66,4 @@ class ExecutorFiles:
     def all(self) -> Iterator[ExecutorRecord]:
         """Stored executors."""
         for path in sorted(self._directory.glob(f"*/*/*/{STATE}")):
-            yield msgspec.json.decode(path.read_bytes(), type=ExecutorRecord)
+            yield read_record(path, ExecutorRecord)

@@ -106,17 +106,22 @@ class Executors:
     def recover(self) -> None:
         """Follow the executors that an earlier run of the agent has started.
 
-        A task whose executor was not stored, because the agent was killed meanwhile, has failed.
+        An executor is stored before its process starts. So a task without one has waited for it,
+        and it is started now.
         """
         for record in self._tools.files.all():
             process = ContainerProcess(record.pid, record.started) if record.pid else None
-            agent_id = next((each.agent_id for each in self._ledger.of_executor(record.key)), "")
-            self._follow(record, agent_id, process)
+            tasks = self._ledger.of_executor(record.key)
+            self._follow(record, tasks[0].agent_id if tasks else "", process)
         for task in self._ledger:
             key = task.framework_id, task.executor_id
-            if task.is_custom and task.is_active and key not in self._executors:
+            if not task.is_custom or not task.is_active or key in self._executors:
+                continue
+            if task.delivered:
                 text = "The executor has ended while the agent was away"
                 self._fail(task, "TASK_FAILED", TERMINATED, text)
+            else:
+                self._start(task)
 
     def launch(self, tasks: list[TaskRecord], may_start: bool) -> None:
         """Run stored tasks of one executor, several of them as a group."""
