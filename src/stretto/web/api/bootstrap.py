@@ -6,7 +6,7 @@ from stretto.web.api.authn.users import User
 from stretto.web.api.authz.roles import aggregate, bootstrap_bindings, bootstrap_roles
 from stretto.web.api.call import Call, WriteOptions
 from stretto.web.api.fresh.flows import GROUP, PRODUCER, priority_levels
-from stretto.web.api.fresh.services import api_objects
+from stretto.web.api.fresh.services import api_objects, settle_network
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
@@ -49,6 +49,7 @@ def make_objects(state: ApiState, client_authority: str) -> None:
         make(state, (GROUP, "v1", "prioritylevelconfigurations"), level, PRODUCER)
     for resource, item in api_objects(state.now, client_authority):
         make(state, resource, item)
+    settle_network(state)
     for role in bootstrap_roles():
         make(state, (_RBAC, "v1", "clusterroles"), role)
     for binding in bootstrap_bindings():

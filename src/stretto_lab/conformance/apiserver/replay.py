@@ -110,7 +110,7 @@ class SessionReplay:
         elif line.body is not None:
             yield from differences(line.body, answer.body.decode(errors="replace"), self._bindings)
         elif line.json_digest is not None:
-            got = digest(line.json_digest, _decoded(answer.body))
+            got = digest(line.json_digest, answer)
             yield from differences(line.json_digest, got, self._bindings, "digest")
 
     def _stream(self, line: RecordedLine, stream: ApiStream) -> Iterator[Difference]:
@@ -186,25 +186,47 @@ def _is_awaited(answer: Answer, action: dict[str, Any]) -> bool:
     return value is not None or "has" not in action
 
 
-def digest(want: Any, got: Any) -> Any:
+def digest(want: Any, answer: ApiResponse) -> Any:
     """The parts of a large body that a recorded digest has."""
-    if not isinstance(want, dict) or not isinstance(got, dict):
+    got = _decoded(answer.body)
+    if not isinstance(want, dict):
         return got
+    found: dict[str, Any] = dict.fromkeys(want)
+    if not isinstance(got, dict):
+        return found | _facts(want, answer, is_json=False)
     found = {key: got[key] for key in want if key in got}
     listed = got.get("items") or got.get("groups") or []
     names = [each.get("name") or each.get("metadata", {}).get("name") for each in listed]
-    if "groups" in want:
-        found["groups"] = names
-    if "order" in want:
-        found["order"] = names
+    for key in ("groups", "order", "names"):
+        if key in want:
+            found[key] = names
     if isinstance(want.get("group"), list):
         found["group"] = [each for each, name in zip(listed, names, strict=True) if "b." in name]
+    if "of it" in want:
+        chosen = {each["name"] for each in want["of it"]}
+        found["of it"] = [_service(each) for each in listed if each["metadata"]["name"] in chosen]
     if "causes" in want:
         found["causes"] = got.get("details", {}).get("causes")
-        found["status"] = got.get("code")
-    if want.get("status") == 200:
-        found["status"] = 200
-    return found
+    return found | _facts(want, answer, is_json=True)
+
+
+def _facts(want: dict[str, Any], answer: ApiResponse, *, is_json: bool) -> dict[str, Any]:
+    """What a digest says about an answer as a whole."""
+    location = str(answer.headers.get("Location", "")).partition("=")[0]
+    found = {"status": answer.status, "is_json": is_json, "location": location}
+    return {key: each for key, each in found.items() if key in want}
+
+
+def _service(item: dict[str, Any]) -> dict[str, Any]:
+    """An APIService as a digest has it."""
+    words = ("type", "status", "reason", "message")
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return {
+        "name": item["metadata"]["name"],
+        "labels": item["metadata"].get("labels"),
+        "spec": item["spec"],
+        "conditions": [[each.get(word) for word in words] for each in conditions],
+    }
 
 
 def _now(seconds: float) -> str:

@@ -71,6 +71,13 @@ class AccountTokens:
         assert isinstance(found, ec.EllipticCurvePrivateKey)
         return found
 
+    def key_set(self) -> Json:
+        """The key that verifies tokens, as a JSON Web Key Set (RFC 7517)."""
+        numbers = self._key.public_key().public_numbers()
+        x, y = (_encoded(each.to_bytes(_HALF, "big")) for each in (numbers.x, numbers.y))
+        key = {"use": "sig", "kty": "EC", "crv": "P-256", "alg": "ES256", "x": x, "y": y}
+        return {"keys": [key]}
+
     def issued(self, subject: TokenSubject, now: float, seconds: int, identity: str) -> str:
         """A token.
 

@@ -18,6 +18,11 @@ _DISCOVERY: Final = [
     "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
     "/readyz", "/version", "/version/",
 ]  # fmt: skip
+_ISSUER: Final = "system:service-account-issuer-discovery"
+_TOKENS: Final = [
+    "/.well-known/openid-configuration", "/.well-known/openid-configuration/",
+    "/openid/v1/jwks", "/openid/v1/jwks/",
+]  # fmt: skip
 _NAMESPACED: Final = [
     (
         "",
@@ -59,6 +64,10 @@ def bootstrap_roles() -> list[Json]:
                 },
             ],
         ),
+        _role(
+            _ISSUER,
+            [{"nonResourceURLs": _TOKENS, "verbs": ["get"]}],
+        ),
         _aggregate("view", into="edit"),
         _aggregate("edit", into="admin"),
         _aggregate("admin"),
@@ -75,6 +84,7 @@ def bootstrap_bindings() -> list[Json]:
         _binding("system:basic-user", "system:authenticated"),
         _binding("system:discovery", "system:authenticated"),
         _binding("system:public-info-viewer", "system:authenticated", "system:unauthenticated"),
+        _binding(_ISSUER, "system:serviceaccounts"),
     ]
 
 

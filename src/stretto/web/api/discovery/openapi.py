@@ -62,6 +62,9 @@ _ACTIONS: Final = {
 
 def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
     """A document, or the index of the documents of v3."""
+    accepted = request.header("accept")
+    if accepted.partition(";")[0].strip() == "application/yaml" and parts != ["v3"]:
+        return ApiResponse(406, b"", "", {**NO_CACHE, "Vary": _vary(request)})
     if parts == ["v2"]:
         if gnostic.ACCEPTED in request.header("accept"):
             return _answer(request, _made(state, "gnostic", _message), gnostic.MEDIA)
@@ -71,7 +74,10 @@ def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRespon
     if parts and parts[0] == "v3":
         name = "/".join(parts[1:])
         if name in _names(state):
-            return _answer(request, _third(state, name))
+            made, stated = _third(state, name), request.parameter("hash")
+            if stated and stated != made.tag:
+                return _moved(request, name, made)
+            return _answer(request, made)
     return ApiResponse(404, b"", "", NO_CACHE)
 
 
@@ -119,9 +125,19 @@ def _names(state: ApiState) -> list[str]:
     return sorted(found)
 
 
+def _moved(request: ApiRequest, name: str, made: _Made) -> ApiResponse:
+    """The answer to a link with the hash of an older document."""
+    place = f"/openapi/v3/{name}?hash={made.tag}"
+    headers = {**NO_CACHE, "Etag": f'"{made.tag}"', "Location": place, "Vary": _vary(request)}
+    return ApiResponse(301, b"", "application/json", headers)
+
+
+def _vary(request: ApiRequest) -> str:
+    return "Accept" if request.path.startswith("/openapi/v3") else "Accept-Encoding, Accept"
+
+
 def _answer(request: ApiRequest, made: _Made, media: str = "application/json") -> ApiResponse:
-    vary = "Accept" if request.path.startswith("/openapi/v3") else "Accept-Encoding, Accept"
-    headers = {**NO_CACHE, "Etag": f'"{made.tag}"', "Vary": vary}
+    headers = {**NO_CACHE, "Etag": f'"{made.tag}"', "Vary": _vary(request)}
     if request.header("if-none-match") == f'"{made.tag}"':
         return ApiResponse(304, b"", "", headers)
     return ApiResponse(200, made.body, media, headers)

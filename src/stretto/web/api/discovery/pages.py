@@ -2,7 +2,10 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from stretto.web.api import failures
+from stretto.web.api.authn.accounts import ISSUER
 from stretto.web.api.discovery.aggregated import aggregated
 from stretto.web.api.discovery.groups import (
     api_versions,
@@ -11,7 +14,7 @@ from stretto.web.api.discovery.groups import (
     groups,
     resource_list,
 )
-from stretto.web.api.discovery.health import VERSION, health, no_page
+from stretto.web.api.discovery.health import CHECKS, VERSION, health, no_page
 from stretto.web.api.discovery.openapi import openapi
 from stretto.web.api.encoding import JSON, YAML
 from stretto.web.api.message import ApiRequest, ApiResponse
@@ -37,12 +40,17 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     if not parts or parts == ["index.html"]:
         return encoded({"paths": _paths(state)}, negotiate("", ()))
     word = parts[0]
-    if word in ("healthz", "livez", "readyz"):
-        return health(request)
+    if word in CHECKS:
+        found = health(request)
+        if found is None:
+            raise no_page()
+        return found
     if word == "version" and len(parts) == 1:
         if request.method != "GET":
             raise failures.no_method()
         return encoded(VERSION, negotiate("", ()))
+    if path in _ISSUER:
+        return _issuer(state, path)
     if word == "openapi":
         return openapi(state, request, parts[1:])
     if (word == "api" and len(parts) <= 2) or (word == "apis" and len(parts) <= 3):
@@ -50,6 +58,27 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
     if word in ("api", "apis"):
         return None
     raise no_page()
+
+
+_KEYS: Final = "/openid/v1/jwks"
+_ISSUER: Final = ("/.well-known/openid-configuration", _KEYS)
+"""Paths about the issuer of tokens of ServiceAccounts."""
+
+
+def _issuer(state: ApiState, path: str) -> ApiResponse:
+    """How others verify tokens of ServiceAccounts (OpenID Connect Discovery)."""
+    headers = {"Cache-Control": "public, max-age=3600"}
+    if path == _KEYS:
+        body = msgspec.json.encode(state.accounts.key_set())
+        return ApiResponse(200, body, "application/jwk-set+json", headers)
+    found = {
+        "issuer": ISSUER,
+        "jwks_uri": f"{ISSUER}{_KEYS}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+    return ApiResponse(200, msgspec.json.encode(found), JSON, headers)
 
 
 def _discovery(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiResponse:
@@ -86,8 +115,10 @@ def _document(state: ApiState, request: ApiRequest, parts: list[str]) -> Json | 
 
 
 def _paths(state: ApiState) -> list[str]:
-    found = ["/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/openapi/v2"]
-    found += ["/openapi/v3", "/openapi/v3/", "/readyz", "/version"]
+    found = ["/api", "/api/v1", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"]
+    found += ["/version", *_ISSUER]
+    for endpoint, checks in CHECKS.items():
+        found += [f"/{endpoint}", *(f"/{endpoint}/{check}" for check in checks)]
     for group, versions in groups(state.resources).items():
         found += [f"/apis/{group}", *(f"/apis/{group}/{each}" for each in versions)]
     return sorted(found)

@@ -15,6 +15,7 @@ PORT: Final = 6443
 """Port in the Endpoints of the API."""
 _NAME: Final = "kubernetes"
 _NETWORK: Final = "10.0.0.0/24"
+_NETWORK_WRITER: Final = ("kubernetes-service-cidr-controller", "Apply")
 _FIRST: Final = "10.0.0.1"
 _PREFIX: Final = "ipaddress.kubernetes.io/"
 _MAPS: Final = ("", "v1", "configmaps")
@@ -49,6 +50,25 @@ def _settings(name: str, data: dict[str, str]) -> Json:
 
 def _service_network() -> Json:
     return {"metadata": {"name": _NAME}, "spec": {"cidrs": [_NETWORK]}}
+
+
+def settle_network(state: ApiState) -> None:
+    """Say in the status of the network of Services that it is ready."""
+    kind = Kind("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", namespaced=False)
+    resource = state.resources.find(kind.group, kind.version, kind.plural)
+    found = state.storage.find(kind, "", _NAME)
+    if resource is None or found is None or (found.item.get("status") or {}).get("conditions"):
+        return
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": state.now,
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }
+    changed = {**found.item, "status": {"conditions": [condition]}}
+    own_status(state, resource, found.item, changed, _NETWORK_WRITER)
+    state.storage.replace(resource, found.record, changed)
 
 
 def _service(metadata: Json) -> Json:

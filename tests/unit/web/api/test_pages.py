@@ -1,0 +1,57 @@
+"""Paths outside the API of resources: health, the issuer of tokens, OpenAPI."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stretto.web.api.message import ApiRequest, ApiResponse
+from stretto.web.api.server import ApiServer
+from tests.unit.web.api.conftest import Send
+
+
+def page(server: ApiServer, target: str, **headers: str) -> ApiResponse:
+    answer = server.handle(ApiRequest("GET", target, headers))
+    assert isinstance(answer, ApiResponse)
+    return answer
+
+
+def test_health_lists_the_checks_and_those_that_are_left_out(server: ApiServer) -> None:
+    lines = page(server, "/readyz?verbose&exclude=etcd&exclude=x").body.decode().splitlines()
+    assert "[+]etcd excluded: ok" in lines
+    assert 'warn: some health checks cannot be excluded: no matches for "x"' in lines
+    assert lines[-1] == "readyz check passed"
+
+
+@pytest.mark.parametrize(("path", "status"), [("/livez/etcd", 200), ("/livez/nothing", 404)])
+def test_a_check_has_a_path_of_its_own(server: ApiServer, path: str, status: int) -> None:
+    assert page(server, path).status == status
+
+
+def test_the_root_lists_the_paths(server: ApiServer) -> None:
+    paths = json.loads(page(server, "/").body)["paths"]
+    assert {"/api/v1", "/livez/etcd", "/readyz/shutdown", "/openid/v1/jwks"} <= set(paths)
+
+
+def test_the_key_of_account_tokens_is_published(server: ApiServer) -> None:
+    found = json.loads(page(server, "/.well-known/openid-configuration").body)
+    keys: Any = json.loads(page(server, "/openid/v1/jwks").body)["keys"]
+    assert found["id_token_signing_alg_values_supported"] == [keys[0]["alg"]]
+    assert keys[0]["kty"] == "EC"
+
+
+def test_a_link_with_an_old_hash_leads_to_the_document(server: ApiServer) -> None:
+    answer = page(server, "/openapi/v3/api/v1?hash=OLD")
+    assert answer.status == 301
+    assert page(server, str(answer.headers["Location"])).status == 200
+
+
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3/apis/apps/v1"])
+def test_openapi_is_not_served_as_yaml(server: ApiServer, path: str) -> None:
+    assert page(server, path, accept="application/yaml").status == 406
+
+
+def test_the_network_of_services_is_ready(send: Send) -> None:
+    item = send("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes").item
+    assert item["status"]["conditions"][0]["type"] == "Ready"
+    assert item["metadata"]["managedFields"][0]["operation"] == "Apply"
