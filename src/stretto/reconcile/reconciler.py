@@ -12,9 +12,11 @@ from stretto.stores.store import Reply
 class RetryError(Exception):
     """A reconciliation that cannot finish now; the key is retried with back-off."""
 
-    def __init__(self, message: str, after: float | None = None) -> None:
+    def __init__(self, message: str, after: float | None = None, cause: str = "") -> None:
         """Retry after a delay in seconds; ``None`` for the back-off of the loop."""
         super().__init__(message)
+        #: What the store answered, without what was tried; the message where it is not known.
+        self.cause = cause or message
         #: Seconds before the next attempt; ``None`` for the back-off of the loop.
         self.after = after
 
@@ -67,5 +69,6 @@ def accepted(reply: Reply, what: str) -> Reply:
         RetryError: the write was not accepted.
     """
     if reply.outcome.value != "ok":
-        raise RetryError(f"{what}: {reply.message or reply.code.value}", reply.retry_after)
+        cause = reply.message or reply.code.value
+        raise RetryError(f"{what}: {cause}", reply.retry_after, cause)
     return reply

@@ -1,6 +1,7 @@
 """ReplicaSets and ReplicationControllers: as many pods as replicas."""
 
 from collections.abc import Hashable, Iterable
+from typing import Final
 
 from stretto.api.wire.kinds import POD, Kind
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -9,6 +10,8 @@ from stretto.reconcile.reconciler import RetryError
 from stretto.workloads.adoption import PodClaims, selector_of
 from stretto.workloads.cluster import REPORTERS, LocalCluster, available, owner_of, ready_since
 from stretto.workloads.pods import pod_of, removed_first
+
+_FAILURE: Final = "ReplicaFailure"
 
 
 class ReplicaController:
@@ -41,27 +44,30 @@ class ReplicaController:
             return None
         pods = self._claims.pods_of(item)
         missing = int(item.spec.get("replicas", 1)) - len(pods)
-        for _ in range(missing):
-            made = pod_of(item, item.spec["template"], generateName=f"{item.record.name}-")
-            self._create(item, made)
+        failure = self._create(item, missing)
         if missing < 0:
             self._cluster.delete(removed_first(self._cluster, pods, -missing))
-        return self._count(item, pods)
+        due = self._count(item, pods, failure)
+        if failure is not None:
+            raise failure
+        return due
 
-    def _create(self, item: StoredObject, pod: Fields) -> None:
-        """Create a pod; a refusal is an event.
+    def _create(self, item: StoredObject, count: int) -> RetryError | None:
+        """Create pods until one is refused, which is an event."""
+        for _ in range(count):
+            made = pod_of(item, item.spec["template"], generateName=f"{item.record.name}-")
+            try:
+                self._cluster.create(POD, made)
+            except RetryError as error:
+                text = f"Error creating: {error.cause}"
+                event = EventText(EventLevel.WARNING, "FailedCreate", text)
+                self._cluster.note(self._reporter, item, event)
+                return error
+        return None
 
-        Raises:
-            RetryError: it was refused.
-        """
-        try:
-            self._cluster.create(POD, pod)
-        except RetryError as error:
-            text = EventText(EventLevel.WARNING, "FailedCreate", f"Error creating: {error}")
-            self._cluster.note(self._reporter, item, text)
-            raise
-
-    def _count(self, item: StoredObject, pods: list[StoredObject]) -> float | None:
+    def _count(
+        self, item: StoredObject, pods: list[StoredObject], failure: RetryError | None
+    ) -> float | None:
         """Write the status; seconds until a ready pod becomes available."""
         wait = float(item.spec.get("minReadySeconds") or 0)
         ready = [pod for pod in pods if ready_since(pod) is not None]
@@ -72,6 +78,20 @@ class ReplicaController:
             "fullyLabeledReplicas": len(pods),
             "readyReplicas": len(ready) or None,
             "availableReplicas": len(usable) or None,
+            "conditions": self._conditions(item, failure),
         }
         self._cluster.set_status(item, status)
         return wait if len(usable) < len(ready) else None
+
+    def _conditions(self, item: StoredObject, failure: RetryError | None) -> list[Fields] | None:
+        """The conditions of an object: the first refusal of a pod, until none is refused.
+
+        The message names a pod, so a new one at each attempt would make the object due at once.
+        """
+        before: list[Fields] = item.status.get("conditions") or []
+        kept = [each for each in before if failure is not None or each.get("type") != _FAILURE]
+        if failure is not None and not any(each.get("type") == _FAILURE for each in kept):
+            made = {"type": _FAILURE, "status": "True", "reason": "FailedCreate"}
+            since = self._cluster.now_text()
+            kept.append({**made, "lastTransitionTime": since, "message": failure.cause})
+        return kept or None

@@ -76,3 +76,17 @@ def test_a_pod_of_another_controller_is_not_adopted(cluster: Cluster) -> None:
     create(cluster, "ReplicationController", 1)
     kinds = sorted(owners(each)[0] for each in cluster.send("GET", PODS)["items"])
     assert kinds == ["ReplicaSet", "ReplicationController"]
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_a_refused_pod_is_a_condition_until_it_is_created(cluster: Cluster, kind: str) -> None:
+    quotas = "/api/v1/namespaces/shop/resourcequotas"
+    cluster.send("POST", quotas, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}})
+    cluster.settle(2.0)
+    create(cluster, kind, 2)
+    (found,) = cluster.send("GET", f"{SETS[kind]}/web")["status"]["conditions"]
+    assert (found["type"], found["reason"]) == ("ReplicaFailure", "FailedCreate")
+    assert "is forbidden: exceeded quota: q" in found["message"]
+    cluster.send("PATCH", f"{SETS[kind]}/web", {"spec": {"replicas": 1}})
+    cluster.settle(2.0)
+    assert "conditions" not in cluster.send("GET", f"{SETS[kind]}/web")["status"]
