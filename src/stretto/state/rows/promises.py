@@ -53,12 +53,17 @@ def amplified(original: int, exclusive: int, ratio: float) -> int:
         ratio: promised amount per real amount.
 
     Returns:
-        The exclusive part plus the rest times the ratio, truncated; at least the real amount.
+        The exclusive part plus the rest times the ratio, truncated. It is below the real amount
+        where the exclusive part is above it, as in Katalyst.
     """
-    rest = original - exclusive
-    if ratio <= 1.0 or rest <= 0:
+    if ratio <= 1.0:
         return original
-    return int(rest * ratio) + exclusive
+    return int((original - exclusive) * ratio) + exclusive
+
+
+def promised(original: int, exclusive: int, ratio: float) -> int:
+    """What a node promises of an amount: ``amplified``, and at least the real amount."""
+    return max(original, amplified(original, exclusive, ratio))
 
 
 class PromisedAmounts:
@@ -104,7 +109,7 @@ class PromisedAmounts:
         """The most that a slot may ever promise, by column of the resources with a ratio."""
         ratios = self.ratios.get(slot, {})
         return {
-            column: amplified(real, self._held(slot, column), ratios[column].cap)
+            column: promised(real, self._held(slot, column), ratios[column].cap)
             for column, real in self.real(slot).items()
         }
 
@@ -126,7 +131,7 @@ class PromisedAmounts:
         """Allocatable amounts of the overcommitted resources with more exclusive amounts."""
         ratios = self.ratios.get(slot, {})
         return {
-            column: amplified(real, self._held(slot, column) + more[column], ratios[column].ratio)
+            column: promised(real, self._held(slot, column) + more[column], ratios[column].ratio)
             for column, real in self.real(slot).items()
             if column in more
         }
@@ -161,4 +166,4 @@ class PromisedAmounts:
 
     def _promised(self, slot: int, column: int, real: int) -> int:
         each = self.ratios.get(slot, {}).get(column)
-        return real if each is None else amplified(real, self._held(slot, column), each.ratio)
+        return real if each is None else promised(real, self._held(slot, column), each.ratio)
