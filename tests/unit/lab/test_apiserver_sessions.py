@@ -88,3 +88,9 @@ def test_an_action_waits_for_a_member_of_the_answer(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, lines)))
     last = list(cases.read(path))[-1]
     assert "conditions" in next(got for path, _, got in last.found if path == "status")
+
+
+def test_metrics_that_only_the_replay_has_are_a_named_deviation() -> None:
+    line = RecordedLine(session="kubectl.x", n=1, action={"kubectl": ["top", "nodes"]}, exit=1)
+    assert deviation_of(line, "exit", 1, "0 NAME") == "metrics"
+    assert deviation_of(line, "exit", 1, "2 failed") is None

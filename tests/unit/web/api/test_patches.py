@@ -99,6 +99,14 @@ def test_strict_validation_refuses_unknown_members_of_a_patch_in_order(server: A
     )
 
 
+def test_a_quoted_patch_has_no_list_that_it_orders(server: ApiServer) -> None:
+    inner = {"$setElementOrder/containers": [{"name": "c"}], "containers": [{"name": "c"}]}
+    patch = {"spec": {"foo": 1, "template": {"spec": inner}}}
+    target = f"{DEPLOYMENTS}/a?fieldValidation=Strict"
+    _, answer, _ = patched(server, patch, STRATEGIC, target)
+    assert '"map[spec:map[foo:1 template:map[spec:map[]]]]"' in answer["message"]
+
+
 def test_an_unknown_member_of_an_operation_is_a_warning(server: ApiServer) -> None:
     operation = {"op": "add", "path": "/data/y", "value": "1", "why": "x"}
     _, _, headers = patched(server, [operation], JSON)

@@ -18,7 +18,7 @@ from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
 from stretto.web.api.patching.go_values import go_value
 from stretto.web.api.patching.media import JSON_PATCH, STRATEGIC_PATCH
-from stretto.web.api.patching.strategic import strategic_patch
+from stretto.web.api.patching.strategic import strategic_patch, unmerged
 
 Json = dict[str, Any]
 
@@ -46,7 +46,7 @@ class PatchResult:
     def refusal(self, why: str) -> ApiError:
         """422 about a patched object that its kind cannot hold."""
         shown = msgspec.json.encode(self.item).decode() if self.change is None else ""
-        text = quoted(shown or go_value(self.change))
+        text = quoted(shown or go_value(unmerged(self.change)))
         cause = ("FieldValueInvalid", f"Invalid value: {text}: {why}", "patch")
         return failures.invalid(_NO_KIND, "", [cause])
 

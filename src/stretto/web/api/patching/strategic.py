@@ -24,6 +24,15 @@ def strategic_patch(item: Json, change: Json, struct: StructType) -> Json:
     return found if isinstance(found, dict) else {}
 
 
+def unmerged(change: Any) -> Any:
+    """What messages quote of a patch: without the lists that it orders and their directives."""
+    if not isinstance(change, dict):
+        return change
+    ordered = {key.removeprefix(_ORDER) for key in change if key.startswith(_ORDER)}
+    gone = {_RETAIN, *ordered, *(f"{_ORDER}{name}" for name in ordered)}
+    return {key: unmerged(each) for key, each in change.items() if key not in gone}
+
+
 def _object(old: Any, change: Json, struct: StructType | None) -> Any:
     directive = change.get(_PATCH)
     if directive == "replace":
