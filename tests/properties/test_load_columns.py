@@ -21,6 +21,7 @@ ARGS: list[dict[str, Any]] = [
     {"usageThresholds": {"cpu": 99, "memory": 1}, "filterExpiredNodeMetrics": True},
     {"usageThresholds": {"memory": 0}, "resources": [{"name": "cpu", "weight": 3}]},
     {"aggregated": {"usageAggregationType": "p90", "scoreAggregationType": "p90"}},
+    {"cpuSpeeds": {"label": "disk", "factors": {"ssd": 1.5}}},
 ]
 MIB = 1 << 20
 moves = st.lists(

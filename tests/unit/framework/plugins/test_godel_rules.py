@@ -107,6 +107,9 @@ def test_cpu_and_memory_are_taken_in_the_ratio_in_which_they_are_left() -> None:
         ("SubCluster", {"key": "k", "isolated": "yes"}),
         ("LoadAware", {"usageThresholds": {"disk": 5}}),
         ("LoadAware", {"filterExpiredNodeMetrics": 1}),
+        ("LoadAware", {"cpuSpeeds": {"label": "cpu", "factors": {"fast": 0}}}),
+        ("LoadAware", {"cpuSpeeds": {"label": "cpu", "factors": {}}}),
+        ("LoadAware", {"cpuSpeeds": {"factors": {"fast": 2}}}),
         ("NodeResourcesAffinity", {"resource": ["x"]}),
         ("AdaptiveCpuToMemRatio", {"ratio": 2}),
     ],
@@ -168,3 +171,13 @@ def test_a_new_measurement_replaces_what_was_expected() -> None:
     harness.replace(CUSTOM_NODE_RESOURCE, report("n", "1", at="2026-01-01T00:11:00Z"))
     harness.settle()
     assert harness.node_of("p") == "n"
+
+
+def test_a_faster_cpu_has_more_to_give() -> None:
+    nodes = [make_node(n, cpu="10", labels={"cpu": n}) for n in ("old", "new", "other")]
+    speeds = {"cpuSpeeds": {"label": "cpu", "factors": {"new": 2, "old": 0.5}}}
+    rule = by("LoadAware", {"usageThresholds": {"cpu": 60}, **speeds}, filters=True, score=1)
+    reports = tuple(report(n, "5") for n in ("old", "new", "other"))  # half of each is in use
+    pods = [make_pod(f"p{i}", cpu="2") for i in range(3)]
+    found = placed(rule, nodes, *pods, reports=reports)
+    assert found == {"p0": "new", "p1": "", "p2": ""}
