@@ -2,6 +2,13 @@
 
 from typing import Any, Final
 
+from stretto.api.edit.apply.managers import (
+    ManagerKey,
+    WriteFrame,
+    decode_managers,
+    encode_managers,
+    managed_apply,
+)
 from stretto.api.wire.kinds import SERVICE, Kind
 from stretto.web.api.objects.ownership import own_status
 from stretto.web.api.state import ApiState
@@ -15,7 +22,7 @@ PORT: Final = 6443
 """Port in the Endpoints of the API."""
 _NAME: Final = "kubernetes"
 _NETWORK: Final = "10.0.0.0/24"
-_NETWORK_WRITER: Final = ("kubernetes-service-cidr-controller", "Apply")
+_NETWORK_WRITER: Final = "kubernetes-service-cidr-controller"
 _FIRST: Final = "10.0.0.1"
 _PREFIX: Final = "ipaddress.kubernetes.io/"
 _MAPS: Final = ("", "v1", "configmaps")
@@ -63,12 +70,18 @@ def settle_network(state: ApiState) -> None:
         "type": "Ready",
         "status": "True",
         "lastTransitionTime": state.now,
-        "reason": "",
         "message": "Kubernetes default Service CIDR is ready",
     }
-    changed = {**found.item, "status": {"conditions": [condition]}}
-    own_status(state, resource, found.item, changed, _NETWORK_WRITER)
-    state.storage.replace(resource, found.record, changed)
+    applied = {"status": {"conditions": [condition]}}
+    key = ManagerKey(_NETWORK_WRITER, "Apply", kind.api_version, "status")
+    frame = WriteFrame(resource.struct, key, state.now, {"f:spec": {}})
+    managers = decode_managers(found.item["metadata"].get("managedFields"))
+    _, owners = managed_apply(found.item, applied, managers, frame, force=False)
+    metadata = {**found.item["metadata"], "managedFields": encode_managers(owners)}
+    status = {"conditions": [{**condition, "reason": ""}]}
+    state.storage.replace(
+        resource, found.record, {**found.item, "metadata": metadata, "status": status}
+    )
 
 
 def _service(metadata: Json) -> Json:

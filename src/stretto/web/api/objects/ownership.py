@@ -78,23 +78,9 @@ def own_new(state: ApiState, call: Call, item: Json) -> None:
     own(state, call, blank(call) if resource.definition else _empty(resource.struct), item)
 
 
-def own_status(
-    state: ApiState,
-    resource: ServedResource,
-    old: Json,
-    item: Json,
-    writer: tuple[str, str] = ("kube-apiserver", "Update"),
-) -> None:
-    """Set the managers after the server itself has written a status.
-
-    Args:
-        state: the server.
-        resource: kind of the object.
-        old: the stored object.
-        item: the object with its new status.
-        writer: manager and operation.
-    """
-    key = ManagerKey(*writer, resource.kind.api_version, "status")
+def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json) -> None:
+    """Set the managers after the server itself has written a status."""
+    key = ManagerKey("kube-apiserver", "Update", resource.kind.api_version, "status")
     frame = WriteFrame(resource.struct, key, state.now, {"f:spec": {}, "f:metadata": {}})
     managers = decode_managers(old["metadata"].get("managedFields"))
     managers = managed_update(old, item, managers, frame)
