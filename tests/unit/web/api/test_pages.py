@@ -55,3 +55,10 @@ def test_the_network_of_services_is_ready(send: Send) -> None:
     item = send("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes").item
     assert item["status"]["conditions"][0]["type"] == "Ready"
     assert item["metadata"]["managedFields"][0]["operation"] == "Apply"
+
+
+@pytest.mark.parametrize("joint", [".", "@"])
+def test_openapi_v2_is_served_as_protobuf(server: ApiServer, joint: str) -> None:
+    media = f"application/com.github.proto-openapi.spec.v2{joint}v1.0+protobuf"
+    answer = page(server, "/openapi/v2", accept=media)
+    assert answer.content_type == media.replace("@", ".")

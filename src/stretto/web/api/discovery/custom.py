@@ -28,7 +28,8 @@ _LIST_METADATA: Final = f"Standard list metadata. More info: {_CONVENTIONS}#type
 _GVK: Final = "x-kubernetes-group-version-kind"
 _UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
-_ALTERNATIVES: Final = ("allOf", "oneOf", "anyOf", "not")
+_UNSAID: Final = ("allOf", "oneOf", "anyOf", "not", "default")
+"""Members of schemas that version 2 does not have."""
 _MEMBERS: Final = ("items", "properties")
 
 
@@ -87,7 +88,7 @@ def _head(meta: Json, description: str) -> Json:
 
 def _for_v2(schema: Json) -> Json:
     """A schema without what version 2 cannot say."""
-    found = {key: value for key, value in schema.items() if key not in _ALTERNATIVES}
+    found = {key: value for key, value in schema.items() if key not in _UNSAID}
     if found.pop("nullable", False):
         found.pop("type", None)
         _drop_members(found)

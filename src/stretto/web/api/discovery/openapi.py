@@ -66,7 +66,7 @@ def openapi(state: ApiState, request: ApiRequest, parts: list[str]) -> ApiRespon
     if accepted.partition(";")[0].strip() == "application/yaml" and parts != ["v3"]:
         return ApiResponse(406, b"", "", {**NO_CACHE, "Vary": _vary(request)})
     if parts == ["v2"]:
-        if gnostic.ACCEPTED in request.header("accept"):
+        if any(each in accepted for each in (gnostic.ACCEPTED, gnostic.MEDIA)):
             return _answer(request, _made(state, "gnostic", _message), gnostic.MEDIA)
         return _answer(request, _made(state, "v2", v2_document))
     if parts == ["v3"]:
