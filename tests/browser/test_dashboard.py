@@ -16,9 +16,11 @@ from stretto.control.controllers.move_plan import DefragPlan
 from stretto.explain.records.records import RunRecords
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
+from stretto.web.views.offers import read_board
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
 from stretto.web.views.sources import PlaneSource
 from tests.browser.serving import TOKEN, served
+from tests.unit.web.test_pools import CLUSTERS, DOCUMENT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make test-browser")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -38,6 +40,8 @@ PAGES = (
     "/plan",
     "/studies",
     "/defragment",
+    "/offers",
+    "/clusters",
 )
 NODES = 400
 NO_MOVES = DefragPlan(
@@ -65,7 +69,13 @@ def source(harness: Harness) -> PlaneSource:
 def address(source: PlaneSource, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n001")])
     studies = RunStudies(RunRecords(tmp_path_factory.mktemp("runs")))
-    parts = DashboardParts(studies, lambda _: preview, lambda goal, budget: NO_MOVES)
+    parts = DashboardParts(
+        studies,
+        lambda _: preview,
+        lambda goal, budget: NO_MOVES,
+        offers=lambda: read_board(DOCUMENT),
+        clusters=lambda: CLUSTERS,
+    )
     with served(source, parts) as address:
         yield address
 
@@ -191,3 +201,9 @@ def test_twenty_thousand_nodes_are_drawn_live(browser: Any) -> None:
         harness.settle()
         until(lambda: frames(page) > seen)
         page.close()
+
+
+def test_a_page_of_a_pool_is_read_again_by_itself(page: Any, address: str) -> None:
+    page.goto(f"{address}/clusters")
+    page.evaluate("document.querySelector('main tbody').remove()")
+    until(lambda: page.query_selector("main tbody"))

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
 SHAPE: Final = "64cpu-256gib"
 """Shape of the nodes where none is named."""
+NODES: Final = 3
+"""Nodes where no number is given."""
+STORE: Final = "memory"
+"""Store where none is named."""
+INCLUDED: Final = "included"
+"""Where a part runs in this process."""
+PROFILE: Final = "default"
+"""Profile where none is named."""
 NAMES: Final = ("default-scheduler", "stretto-scheduler")
 """Scheduler names that the included scheduler answers to."""
 
@@ -31,6 +39,8 @@ NAMES: Final = ("default-scheduler", "stretto-scheduler")
 class UpOptions:
     """Options of ``up``."""
 
+    #: Kubeconfig of a cluster whose dashboard alone is served; ``None`` for a local cluster.
+    join: Path | None
     #: Number of simulated nodes.
     nodes: int
     #: Shape of the nodes.
@@ -63,16 +73,27 @@ class UpOptions:
     example="""
         stretto up --nodes 100 --like 64cpu-256gib-8gpu
         stretto up --nodes 10 --store sqlite:cluster.db --speed 60
+        stretto up --join ~/.kube/config
         KUBECONFIG=stretto.kubeconfig kubectl create deployment web --image nginx --replicas 100
     """,
     result=False,
 )
 @click.option(
-    "--nodes", default=3, type=options.WholeRange(0, 100_000), metavar="N", help="Nodes [3]."
+    "--join",
+    type=options.INPUT_FILE,
+    metavar="KUBECONFIG",
+    help="Serve the dashboard alone, over the cluster of this kubeconfig.",
+)
+@click.option(
+    "--nodes",
+    default=NODES,
+    type=options.WholeRange(0, 100_000),
+    metavar="N",
+    help=f"Nodes [{NODES}].",
 )
 @click.option("--like", default=SHAPE, metavar="SHAPE", help=f"Shape of the nodes [{SHAPE}].")
 @click.option(
-    "--store", default="memory", metavar="memory|sqlite:PATH", help="Store of the objects [memory]."
+    "--store", default=STORE, metavar="memory|sqlite:PATH", help="Store of the objects [memory]."
 )
 @click.option(
     "--port", default=0, type=options.WholeRange(0, 65535), metavar="N", help="Port [a free one]."
@@ -99,13 +120,13 @@ class UpOptions:
 )
 @click.option(
     "--controllers",
-    default="included",
+    default=INCLUDED,
     type=click.Choice(["included", "external"]),
     help="Controllers of workloads: here, or a kube-controller-manager [included].",
 )
 @click.option(
     "--scheduler",
-    default="included",
+    default=INCLUDED,
     type=click.Choice(["included", "external"]),
     help="Scheduler: here, or another process [included].",
 )
@@ -116,7 +137,7 @@ class UpOptions:
     metavar="X",
     help="Cluster seconds per second [1].",
 )
-@click.option("--profile", default="default", metavar="NAME|FILE", help="Scheduling profile.")
+@click.option("--profile", default=PROFILE, metavar="NAME|FILE", help="Scheduling profile.")
 @options.TIER
 def up(common: CommandContext, opts: UpOptions) -> None:
     """Serve the Kubernetes API on this machine, with simulated nodes, in one process.
@@ -125,7 +146,17 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     simulated nodes. The server listens on the loopback address with TLS. The kubeconfig that it
     writes has its certificate authority and the token of an administrator. Ctrl-C stops it;
     objects in a SQLite store stay.
+
+    With --join nothing runs here: the dashboard follows the cluster of a kubeconfig and writes
+    nothing.
     """
+    if opts.join is not None:
+        from stretto.cli.commands.joining import check_alone, serve_joined
+
+        check_alone(opts.join, _local_words(opts))
+        profile = "" if opts.profile == PROFILE else opts.profile
+        serve_joined(common, opts.join, profile, opts.dashboard_port)
+        return
     from stretto.base.clock import PacedClock, WallClock
     from stretto.base.rng import Rng
     from stretto.base.tokens import unique_seed
@@ -138,8 +169,8 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     rng = Rng(unique_seed())
     parts = LocalParts(
         _nodes(opts),
-        controllers=opts.controllers == "included",
-        plane=_plane(common, opts) if opts.scheduler == "included" else None,
+        controllers=opts.controllers == INCLUDED,
+        plane=_plane(common, opts) if opts.scheduler == INCLUDED else None,
     )
     with _keys_folder(opts) as folder:
         store = _store(opts.store, clock, rng)
@@ -156,6 +187,21 @@ def up(common: CommandContext, opts: UpOptions) -> None:
         finally:
             store.close()
     common.console.note("stopped")
+
+
+def _local_words(opts: UpOptions) -> list[str]:
+    """The options of a local cluster that differ from their defaults."""
+    stated = {
+        "--nodes": opts.nodes != NODES,
+        "--like": opts.like != SHAPE,
+        "--store": opts.store != STORE,
+        "--port": opts.port != 0,
+        "--keys": opts.keys is not None,
+        "--controllers": opts.controllers != INCLUDED,
+        "--scheduler": opts.scheduler != INCLUDED,
+        "--speed": opts.speed != 1.0,
+    }
+    return [name for name, differs in stated.items() if differs]
 
 
 @contextmanager

@@ -39,20 +39,17 @@ class FrameHub:
 
     async def layout(self) -> NodeLayout:
         """Which byte of a frame is which node."""
-        async with self._busy:
-            return (await read(self._source, self._current)).layout
+        return (await self._current()).layout
 
     async def frame(self, column: str) -> bytes:
-        """The newest frame of a column."""
+        """The newest frame of a column. It waits for no step unless nodes have changed."""
         version = self._source.version
         known = self._frames.get(column)
-        if known is not None and known[0] == version:
-            return known[1]
-        async with self._busy:
-            known = self._frames.get(column)
-            if known is None or known[0] != version:
-                known = version, await read(self._source, self._drawn, column)
-                self._frames[column] = known
+        if known is None or known[0] != version:
+            grid = await self._current()
+            cells = grid.frame(self._source.columns, column)
+            known = version, _HEAD.pack(len(cells) + 8, grid.layout.version) + cells
+            self._frames[column] = known
         return known[1]
 
     async def frames(self, column: str) -> AsyncIterator[bytes]:
@@ -66,16 +63,15 @@ class FrameHub:
                 yield frame
             await self._ticker.wait()
 
-    def _current(self) -> NodeGrid:
-        """The grid of the present nodes; rebuilt when they change."""
-        with self._source.open_nodes() as cluster:
-            if self._grid is None or self._grid.layout.version != int(cluster.nodes.version):
-                self._grid = NodeGrid(cluster)
+    async def _current(self) -> NodeGrid:
+        """The grid of the present nodes; made again when they change."""
+        async with self._busy:
+            grid = self._grid
+            if grid is None or grid.layout.version != int(self._source.columns.nodes.version):
+                grid = self._grid = await read(self._source, self._made)
                 self._frames.clear()
-            return self._grid
+            return grid
 
-    def _drawn(self, column: str) -> bytes:
-        grid = self._current()
+    def _made(self) -> NodeGrid:
         with self._source.open_nodes() as cluster:
-            cells = grid.frame(cluster, column)
-        return _HEAD.pack(len(cells) + 8, grid.layout.version) + cells
+            return NodeGrid(cluster)

@@ -57,8 +57,13 @@ class ViewSource(Protocol):
         """A number that rises when the state changes; cheap to read."""
         ...
 
+    @property
+    def columns(self) -> Cluster:
+        """The nodes, also during a step: only for numbers of columns, which may be half changed."""
+        ...
+
     def open_nodes(self) -> AbstractContextManager[Cluster]:
-        """Open the nodes alone for the duration of a block; cheap, for frames."""
+        """Open the nodes alone for the duration of a block; cheap, for layouts."""
         ...
 
     def open(self) -> AbstractContextManager[Sight]:

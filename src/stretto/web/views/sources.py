@@ -52,6 +52,11 @@ class FixedSource:
         self._sight = sight
         self._lock = RLock()
 
+    @property
+    def columns(self) -> Cluster:
+        """The nodes of the state."""
+        return self._sight.scene.cluster
+
     @contextmanager
     def open_nodes(self) -> Iterator[Cluster]:
         """The nodes of the state."""
@@ -104,6 +109,11 @@ class PlaneSource:
         """A number that rises with each change of a node's use or of a node."""
         cluster = self._plane.cluster
         return int(cluster.ledger.head) + int(cluster.nodes.version)
+
+    @property
+    def columns(self) -> Cluster:
+        """The nodes, also during a step."""
+        return self._plane.cluster
 
     @contextmanager
     def open_nodes(self) -> Iterator[Cluster]:

@@ -1,0 +1,29 @@
+"""Options of ``stretto up``."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.cli.main import cli
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> str:
+    path = tmp_path / "config"
+    path.write_text("apiVersion: v1\nkind: Config\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("words", [["--nodes", "5"], ["--store", "sqlite:x.db"], ["--speed", "2"]])
+def test_a_cluster_that_exists_takes_no_options_of_a_local_one(
+    words: list[str], kubeconfig: str
+) -> None:
+    result = CliRunner().invoke(cli, ["up", "--join", kubeconfig, *words])
+    assert (result.exit_code, f"remove {words[0]}" in result.output) == (2, True), result.output
+
+
+def test_a_kubeconfig_without_a_cluster_is_refused(kubeconfig: str) -> None:
+    result = CliRunner().invoke(cli, ["up", "--join", kubeconfig])
+    assert result.exit_code == 2
+    assert kubeconfig in result.output
