@@ -16,6 +16,7 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
+from stretto.framework.profile.profile import load_profile
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER, QUIET, STRETTO, KubeBenchOptions
 from stretto_lab.bench_kube.rounds import BenchRound, WriteCeiling, ceiling, measure
 from stretto_lab.bench_kube.shapes import (
@@ -89,6 +90,16 @@ class _WorkloadRounds(NamedTuple):
     sides: dict[str, list[BenchRound]]
     #: The ceilings.
     ceilings: list[WriteCeiling]
+
+
+def check(opts: KubeBenchOptions) -> None:
+    """Report invalid input before anything is built.
+
+    Raises:
+        InputError: a workload or the profile is unknown or cannot be read.
+    """
+    opts.names()
+    load_profile(opts.profile)
 
 
 def run_kube_bench(

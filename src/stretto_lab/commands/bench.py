@@ -14,6 +14,7 @@ from stretto_lab.bench_kube.options import (
     WORKLOADS,
     KubeBenchOptions,
 )
+from stretto_lab.commands.master_load import offers
 from stretto_lab.commands.results import write_plots
 
 bench = click.Group(
@@ -229,11 +230,9 @@ def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
     write a Scheduled event for each bound pod; Stretto is also measured without these events.
     """
     from stretto.base.clock import WallClock
-    from stretto.framework.profile.profile import load_profile
-    from stretto_lab.bench_kube.bench import WorkloadResult, plain, run_kube_bench
+    from stretto_lab.bench_kube.bench import WorkloadResult, check, plain, run_kube_bench
 
-    opts.names()  # report invalid input before any build
-    load_profile(opts.profile)
+    check(opts)
     if common.out is not None:
         from stretto.sim.plots.figures import check_plots
         from stretto_lab.bench_kube.plot import workload_plot
@@ -266,4 +265,5 @@ def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
 
 
 bench.add_command(engine)
+bench.add_command(offers)
 bench.add_command(kube)

@@ -1,6 +1,5 @@
 """``stretto master``: a Mesos master for frameworks."""
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -137,6 +136,8 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     become pods, and the pods of the cluster are scheduled in the same pool. Several masters may
     run: the holder of the lease leads, the others redirect to it.
     """
+    import uvloop
+
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
     from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
@@ -162,7 +163,7 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
         async def run() -> None:
             await serve(home.host(settings, allocation, clock, rng), server, clock)
 
-        asyncio.run(run())
+        uvloop.run(run())
 
 
 def _server(opts: MasterOptions) -> "ServerSettings":

@@ -1,6 +1,5 @@
 """``stretto master --kubeconfig``: offer the nodes of a cluster."""
 
-import asyncio
 import ipaddress
 import os
 import re
@@ -64,75 +63,71 @@ class ClusterOptions:
     tier: str
 
 
+_OPTIONS: Final = (
+    click.option(
+        "--kubeconfig",
+        type=options.INPUT_FILE,
+        metavar="FILE",
+        help="Offer the nodes of this cluster, and schedule its pods in the same pool.",
+    ),
+    click.option(
+        "--cluster",
+        is_flag=True,
+        help="As --kubeconfig, with kubectl's default: in a pod, the cluster of the pod.",
+    ),
+    click.option(
+        "--advertise",
+        default="",
+        metavar="HOST[:PORT]",
+        help="Address to which standbys redirect while this process leads [--ip:--port].",
+    ),
+    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+    click.option(
+        "--namespace",
+        default="default",
+        metavar="NAME",
+        help="Namespace of the pods of tasks and of the master's state [default].",
+    ),
+    click.option(
+        "--image",
+        default="busybox",
+        metavar="IMAGE",
+        help="Image of tasks that name none [busybox].",
+    ),
+    click.option("--priority-class", default="", metavar="NAME", help="PriorityClass of tasks."),
+    click.option(
+        "--task-ports",
+        default=TASK_PORTS,
+        metavar="RANGES",
+        help=f"Host ports that every node offers; '' for none [{TASK_PORTS}].",
+    ),
+    click.option("--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."),
+    click.option(
+        "--scheduler-name",
+        multiple=True,
+        metavar="NAME",
+        help="Schedule pods with this schedulerName [the profile's].",
+    ),
+    click.option(
+        "--leader-elect/--no-leader-elect",
+        default=True,
+        help="With --kubeconfig: act only while holding the lease [yes].",
+    ),
+    click.option(
+        "--lease-duration",
+        type=options.FiniteRange(min=SHORTEST_LEASE),
+        default=15.0,
+        metavar="SECONDS",
+        help="Time without renewal after which a standby leads; at least 8 [15].",
+    ),
+    options.TIER,
+)
+"""The options of a master over a cluster, in the order of the help."""
+
+
 def cluster_options(body: F) -> F:
     """The options of `ClusterOptions`."""
-    for option in reversed(
-        (
-            click.option(
-                "--kubeconfig",
-                type=options.INPUT_FILE,
-                metavar="FILE",
-                help="Offer the nodes of this cluster, and schedule its pods in the same pool.",
-            ),
-            click.option(
-                "--cluster",
-                is_flag=True,
-                help="As --kubeconfig, with kubectl's default: in a pod, the cluster of the pod.",
-            ),
-            click.option(
-                "--advertise",
-                default="",
-                metavar="HOST[:PORT]",
-                help="Address to which standbys redirect while this process leads [--ip:--port].",
-            ),
-            click.option(
-                "--context", default="", metavar="NAME", help="Context of the kubeconfig."
-            ),
-            click.option(
-                "--namespace",
-                default="default",
-                metavar="NAME",
-                help="Namespace of the pods of tasks and of the master's state [default].",
-            ),
-            click.option(
-                "--image",
-                default="busybox",
-                metavar="IMAGE",
-                help="Image of tasks that name none [busybox].",
-            ),
-            click.option(
-                "--priority-class", default="", metavar="NAME", help="PriorityClass of tasks."
-            ),
-            click.option(
-                "--task-ports",
-                default=TASK_PORTS,
-                metavar="RANGES",
-                help=f"Host ports that every node offers; '' for none [{TASK_PORTS}].",
-            ),
-            click.option(
-                "--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."
-            ),
-            click.option(
-                "--scheduler-name",
-                multiple=True,
-                metavar="NAME",
-                help="Schedule pods with this schedulerName [the profile's].",
-            ),
-            click.option(
-                "--leader-elect/--no-leader-elect",
-                default=True,
-                help="With --kubeconfig: act only while holding the lease [yes].",
-            ),
-            click.option(
-                "--lease-duration",
-                type=options.FiniteRange(min=SHORTEST_LEASE),
-                default=15.0,
-                metavar="SECONDS",
-                help="Time without renewal after which a standby leads; at least 8 [15].",
-            ),
-            options.TIER,
-        )
-    ):
+    for option in reversed(_OPTIONS):
         body = option(body)
     return body
 
@@ -149,6 +144,8 @@ def serve_cluster(
     Raises:
         InputError: an option, the kubeconfig or the profile cannot be used.
     """
+    import uvloop
+
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
     from stretto.daemons.logs import Log, LogFormat
@@ -186,7 +183,7 @@ def serve_cluster(
                 opts.lease_duration, opts.namespace, config.name, identity
             )
             elector = LeaderElector(store, lease, clock)
-        asyncio.run(MasterDaemon(config, store, elector, clock, log).run())
+        uvloop.run(MasterDaemon(config, store, elector, clock, log).run())
     finally:
         store.close()
     log.info("stopped")

@@ -79,20 +79,31 @@ def with_defaults(name: str, message: Message) -> Message:
     if name not in _with_defaults():
         return message
     shown = dict(message)
-    for field in message_type(name).fields.values():
-        value = message.get(field.name)
-        if value is None:
-            if field.default is not None and field.name != "role":
-                shown[field.name] = _default(field)
-        elif field.type in _with_defaults():
-            if field.label is Label.REPEATED:
-                shown[field.name] = [with_defaults(field.type, each) for each in value]
-            elif field.label is Label.MAP:
-                pairs = value.items()
-                shown[field.name] = {key: with_defaults(field.type, each) for key, each in pairs}
-            else:
-                shown[field.name] = with_defaults(field.type, value)
+    defaults, parts = _shown_fields(name)
+    for key, default in defaults:
+        if shown.get(key) is None:
+            shown[key] = default
+    for key, value in message.items():
+        field = parts.get(key)
+        if field is None or value is None:
+            continue
+        if field.label is Label.REPEATED:
+            shown[key] = [with_defaults(field.type, each) for each in value]
+        elif field.label is Label.MAP:
+            pairs = value.items()
+            shown[key] = {each: with_defaults(field.type, part) for each, part in pairs}
+        else:
+            shown[key] = with_defaults(field.type, value)
     return shown
+
+
+@cache
+def _shown_fields(name: str) -> tuple[tuple[tuple[str, Any], ...], dict[str, Field]]:
+    """Fields of a message that are shown with a default, and those whose parts may be."""
+    fields = message_type(name).fields.values()
+    defaults = [e for e in fields if e.default is not None and e.name != "role"]
+    parts = {each.name: each for each in fields if each.type in _with_defaults()}
+    return tuple((each.name, _default(each)) for each in defaults), parts
 
 
 @cache

@@ -1,0 +1,1 @@
+"""The bench of a master under load: frameworks and agents over HTTP."""
