@@ -12,6 +12,7 @@ from stretto.api.schema.kubernetes import (
 )
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
+from stretto.web.api.fresh.components import ComponentStatuses
 
 WRITES: Final = ("create", "update", "patch")
 """Verbs that need a body."""
@@ -145,6 +146,12 @@ def _key(resource: ServedResource) -> tuple[str, str, str]:
     return resource.kind.group, resource.kind.version, resource.kind.plural
 
 
+_COMPUTED: Final[Mapping[tuple[str, str], ComputedObjects]] = {
+    ("", "componentstatuses"): ComponentStatuses(),
+}
+"""Resources of Kubernetes that no store holds."""
+
+
 def kubernetes_table() -> ResourceTable:
     """The resources of Kubernetes 1.36."""
     found = []
@@ -157,7 +164,8 @@ def kubernetes_table() -> ResourceTable:
         shared = _STORED_AS.get((each.group, each.version, each.resource))
         if shared is not None:
             stored = _kind(*shared, each.resource, each.facts.namespaced)
-        found.append(ServedResource(kind, stored, each.facts, struct))
+        computed = _COMPUTED.get((each.group, each.resource))
+        found.append(ServedResource(kind, stored, each.facts, struct, computed=computed))
     return ResourceTable(found)
 
 

@@ -62,3 +62,11 @@ def test_openapi_v2_is_served_as_protobuf(server: ApiServer, joint: str) -> None
     media = f"application/com.github.proto-openapi.spec.v2{joint}v1.0+protobuf"
     answer = page(server, "/openapi/v2", accept=media)
     assert answer.content_type == media.replace("@", ".")
+
+
+def test_components_have_a_status(send: Send) -> None:
+    items = send("GET", "/api/v1/componentstatuses").item["items"]
+    names = [each["metadata"]["name"] for each in items]
+    assert names == ["controller-manager", "scheduler", "etcd-0"]
+    assert send("GET", "/api/v1/componentstatuses/etcd-0").item["conditions"][0]["status"] == "True"
+    assert send("GET", "/api/v1/componentstatuses/none").status == 404
