@@ -205,6 +205,8 @@ def digest(want: Any, answer: ApiResponse) -> Any:
     if "of it" in want:
         chosen = {each["name"] for each in want["of it"]}
         found["of it"] = [_service(each) for each in listed if each["metadata"]["name"] in chosen]
+    if "keys" in want:
+        found["keys"] = sorted(got)
     if "causes" in want:
         found["causes"] = got.get("details", {}).get("causes")
     return found | _facts(want, answer, is_json=True)

@@ -70,3 +70,18 @@ def test_components_have_a_status(send: Send) -> None:
     assert names == ["controller-manager", "scheduler", "etcd-0"]
     assert send("GET", "/api/v1/componentstatuses/etcd-0").item["conditions"][0]["status"] == "True"
     assert send("GET", "/api/v1/componentstatuses/none").status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/metrics", b"# HELP"),
+        ("/metrics/slis", b'kubernetes_healthcheck{name="etcd",type="readyz"} 1'),
+        ("/flagz", b"allow-privileged=true"),
+        ("/statusz", b"kube-apiserver statusz"),
+    ],
+)
+def test_operators_read_the_state_of_the_server(server: ApiServer, path: str, text: bytes) -> None:
+    answer = page(server, path)
+    assert answer.status == 200
+    assert text in answer.body

@@ -5,6 +5,7 @@ import hashlib
 import re
 from typing import Any, Final
 
+from stretto.api.wire.kinds import Kind
 from stretto.web.api.resources import ResourceTable, ServedResource
 
 Json = dict[str, Any]
@@ -115,8 +116,19 @@ def _subresources(each: ServedResource) -> list[Json]:
     return found
 
 
+_OLDER: Final = frozenset(
+    {
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+    }
+)
+"""Kinds that kube-apiserver stores in v1beta1, so that an older one can read them."""
+
+
 def storage_hash(each: ServedResource) -> str:
     """The hash of the version in which objects are stored."""
     kind = each.stored
+    if each.key in _OLDER:
+        kind = Kind(kind.group, "v1beta1", kind.kind, kind.plural)
     text = f"{kind.group}/{each.version.get('storage', kind.version)}/{kind.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

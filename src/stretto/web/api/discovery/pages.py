@@ -16,6 +16,7 @@ from stretto.web.api.discovery.groups import (
 )
 from stretto.web.api.discovery.health import CHECKS, VERSION, health, no_page
 from stretto.web.api.discovery.openapi import openapi
+from stretto.web.api.discovery.operation import OPERATION
 from stretto.web.api.encoding import JSON, YAML
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.negotiation import encoded, negotiate
@@ -49,6 +50,8 @@ def page(state: ApiState, request: ApiRequest) -> ApiResponse | None:
         if request.method != "GET":
             raise failures.no_method()
         return encoded(VERSION, negotiate("", ()))
+    if path in OPERATION:
+        return OPERATION[path](state)
     if path in _ISSUER:
         return _issuer(state, path)
     if word == "openapi":
@@ -116,7 +119,7 @@ def _document(state: ApiState, request: ApiRequest, parts: list[str]) -> Json | 
 
 def _paths(state: ApiState) -> list[str]:
     found = ["/api", "/api/v1", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"]
-    found += ["/version", *_ISSUER]
+    found += ["/version", *_ISSUER, *OPERATION]
     for endpoint, checks in CHECKS.items():
         found += [f"/{endpoint}", *(f"/{endpoint}/{check}" for check in checks)]
     for group, versions in groups(state.resources).items():
