@@ -209,7 +209,24 @@ def digest(want: Any, answer: ApiResponse) -> Any:
         found["keys"] = sorted(got)
     if "causes" in want:
         found["causes"] = got.get("details", {}).get("causes")
+    found |= _documented(want, got)
     return found | _facts(want, answer, is_json=True)
+
+
+def _documented(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
+    """What a digest says about an OpenAPI document: names, and some parts in full."""
+    schemas = got.get("definitions") or (got.get("components") or {}).get("schemas") or {}
+    paths = got.get("paths") or {}
+    found: dict[str, Any] = {}
+    for key, known in (("paths", paths), ("schemas", schemas), ("definitions", schemas)):
+        if isinstance(want.get(key), list):
+            found[key] = sorted(known)
+        elif isinstance(want.get(key), int):
+            found[key] = len(known)
+    for key, known in (("selected", schemas), ("selected_path", paths), ("selected_paths", paths)):
+        if isinstance(want.get(key), dict):
+            found[key] = {name: known[name] for name in want[key] if name in known}
+    return found
 
 
 def _facts(want: dict[str, Any], answer: ApiResponse, *, is_json: bool) -> dict[str, Any]:

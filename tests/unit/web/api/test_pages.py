@@ -85,3 +85,10 @@ def test_operators_read_the_state_of_the_server(server: ApiServer, path: str, te
     answer = page(server, path)
     assert answer.status == 200
     assert text in answer.body
+
+
+@pytest.mark.parametrize("name", ["apis", "apis/apps", "version", "openid/v1/jwks"])
+def test_openapi_describes_the_paths_of_the_server(server: ApiServer, name: str) -> None:
+    links = json.loads(page(server, "/openapi/v3").body)["paths"]
+    document = json.loads(page(server, links[name]["serverRelativeURL"]).body)
+    assert list(document["paths"]) == [f"/{name}/"]

@@ -11,6 +11,7 @@ import msgspec
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import FieldType, Form, Merge, StructType, ValueType
 from stretto.web.api.discovery import gnostic
+from stretto.web.api.discovery.addresses import address_document, address_names
 from stretto.web.api.discovery.custom import list_kind, list_schema, object_schema
 from stretto.web.api.discovery.groups import groups
 from stretto.web.api.message import NO_CACHE, ApiRequest, ApiResponse
@@ -119,7 +120,7 @@ def _message(state: ApiState) -> bytes:
 
 
 def _names(state: ApiState) -> list[str]:
-    found = ["api/v1"]
+    found = ["api/v1", *address_names(state.resources)]
     for group, versions in groups(state.resources).items():
         found += [f"apis/{group}/{version}" for version in versions]
     return sorted(found)
@@ -144,11 +145,14 @@ def _answer(request: ApiRequest, made: _Made, media: str = "application/json") -
 
 
 def v3_document(state: ApiState, name: str) -> Json:
-    """The document of one group and version."""
+    """The document of one group and version, or of a path that lists them."""
+    if name in address_names(state.resources):
+        paths = address_document(name)
+        return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {}}
     group, version = ("", "v1") if name == "api/v1" else tuple(name.split("/")[1:])
     found = _resources(state, group, version)
     schemas = _schemas(found, _V3)
-    paths: Json = {}
+    paths = {}
     for each in found:
         paths |= _paths(each, f"/{name}", _V3)
     return {
