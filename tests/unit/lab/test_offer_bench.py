@@ -1,7 +1,6 @@
 """The load of a master: HTTP by hand, a framework and an agent against a master in this process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 from click.testing import CliRunner
@@ -10,41 +9,9 @@ from stretto.base.clock import WallClock
 from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto.offers.allocator.build import make_allocator
-from stretto.offers.allocator.subjects.settings import MESOS
-from stretto.offers.master.core.settings import MasterSettings
-from stretto.offers.master.master import Master
-from stretto.offers.master.server.host import MasterHost
-from stretto.offers.master.server.serve import ServerSettings, application
-from stretto.serving.configuration import server_config
-from stretto.serving.sockets import listening
 from stretto_lab.bench_offers.clients import LoadAgent, LoadFramework, Tally
 from stretto_lab.bench_offers.wire import MasterConnection
-
-MOMENT = 10.0
-"""Maximum seconds on a busy machine."""
-
-
-def served(scene: Callable[[int], Awaitable[None]]) -> None:
-    """Play a scene with the port of a master in this process."""
-    import uvicorn
-
-    async def play() -> None:
-        clock, rng = WallClock(), Rng(1)
-        settings = MasterSettings(id="m", allocation_interval=0.05)
-        host = MasterHost(Master(settings, make_allocator(rng, MESOS), clock, rng), clock)
-        timers = asyncio.create_task(host.run_timers())
-        with listening("127.0.0.1", 0) as listener:
-            app = application(host, ServerSettings(), clock)
-            server = uvicorn.Server(server_config(app))
-            serving = asyncio.create_task(server.serve(sockets=[listener]))
-            await asyncio.wait_for(scene(listener.getsockname()[1]), MOMENT)
-            server.should_exit = True
-            host.close()
-            await serving
-        timers.cancel()
-
-    asyncio.run(play())
+from tests.support.served_master import served
 
 
 def test_a_framework_launches_tasks_and_an_agent_ends_them() -> None:
