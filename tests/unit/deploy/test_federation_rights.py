@@ -21,7 +21,7 @@ from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.building import built
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.moods import MoodyStore
+from stretto.sim.fleet.server.moods import MemberMood, MoodyStore
 from stretto.stores.store import Deletion, Patch
 from tests.unit.deploy.test_federation_manifests import rules
 
@@ -89,6 +89,7 @@ def used() -> set[Right]:
         for each in default_types():
             kind = kind_of(each)
             fleet.host.delete(kind, [Deletion("default" if kind.namespaced else "", "one")])
+        fleet.members["west"].served.set_mood(MemberMood.SILENT)
         fleet.host.delete(FEDERATED_CLUSTER.kind, [Deletion("", "west")])
         run(fleet, 60.0)
     return found[fleet.served] | found[fresh]

@@ -12,7 +12,7 @@ from stretto.api.kinds.federation import (
     FEDERATED_TYPE_CONFIG,
     PROPAGATION_POLICY,
 )
-from stretto.api.wire.kinds import DEPLOYMENT, NAMESPACE, Kind
+from stretto.api.wire.kinds import DEPLOYMENT, EVENT, NAMESPACE, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.federation import names
@@ -20,6 +20,7 @@ from stretto.federation.bootstrap import bootstrap
 from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, SECRET
 from stretto.federation.objects.membership.rights import ROLE
 from stretto.federation.settings import FederationSettings
+from stretto.reconcile.cache import StoredObject
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.embedded.memory import MemoryStore
@@ -353,6 +354,21 @@ def test_a_silent_member_blocks_leaving_until_the_timeout(clusters: Clusters) ->
     assert "60" in clusters.condition("Joined")[2]
     clusters.after(130.0)
     assert clusters.shown() == {}
+
+
+def test_a_cascading_deletion_that_fails_is_one_event_that_counts(clusters: Clusters) -> None:
+    clusters.join()
+    clusters.deploy()
+    change = {"metadata": {"annotations": {names.CASCADE: "true"}}}
+    clusters.host.patch(FEDERATED_CLUSTER.kind, [Patch("", "east", change)])
+    clusters.fleet.settle()
+    clusters.member.served.set_mood(MemberMood.SILENT)
+    clusters.leave()
+    clusters.after(40.0)
+    (event,) = [StoredObject(each).fields for each in clusters.host.list(EVENT).records]
+    assert (event["reason"], event["type"]) == ("CascadingDeletionFailed", "Warning")
+    assert event["involvedObject"]["name"] == "east"
+    assert event["count"] > 1
 
 
 def test_what_a_cluster_kept_when_it_left_stays_when_it_joins_again(clusters: Clusters) -> None:

@@ -9,7 +9,6 @@ from stretto.federation.controllers.clusters import leaving
 from stretto.federation.controllers.clusters.links import MemberAccess
 from stretto.federation.controllers.clusters.report import ClusterReport
 from stretto.federation.fleet import ClusterFleet, is_joined
-from stretto.federation.objects.membership import conditions
 from stretto.federation.objects.membership.credentials import with_account_token
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoredObject
@@ -56,7 +55,7 @@ class ClusterDeparture:
                 self._give_up(cluster)
                 return None
             hint = f"its objects stay there if it does not answer within {timeout:g} s"
-            self._report.write(cluster, conditions.leave_blocked(f"{error}; {hint}"))
+            self._report.blocked(cluster, f"{error}; {hint}")
             raise
         return None
 

@@ -1,11 +1,18 @@
-"""Writes the status of FederatedClusters."""
+"""Writes the status of FederatedClusters, and an event where one cannot leave."""
+
+from typing import Final
 
 from stretto.base.clock import Clock, timestamp
+from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.membership import conditions
 from stretto.federation.objects.membership.conditions import ClusterCondition
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+
+COMPONENT: Final = "stretto-federation"
+"""The reporter of events."""
 
 
 class ClusterReport:
@@ -15,6 +22,7 @@ class ClusterReport:
         """For the clusters of a fleet; times are those of the wall clock."""
         self._fleet = fleet
         self._clock = clock
+        self._events = EventRecorder(fleet.host.store, clock, COMPONENT)
 
     def write(self, cluster: StoredObject, *found: ClusterCondition, **more: object) -> None:
         """Write conditions and further fields.
@@ -29,3 +37,14 @@ class ClusterReport:
             status["conditions"] = merged
         if status:
             writes.patch_status(self._fleet.host.store, cluster, status)
+
+    def blocked(self, cluster: StoredObject, problem: str) -> None:
+        """Report that a cluster cannot leave yet; repetitions are counted in one event.
+
+        Raises:
+            RetryError: the host refused the condition.
+        """
+        cascades = names.CASCADE in (cluster.metadata.get("finalizers") or ())
+        reason = "CascadingDeletionFailed" if cascades else "LeaveBlocked"
+        self._events.record(cluster, EventText(EventLevel.WARNING, reason, problem))
+        self.write(cluster, conditions.leave_blocked(problem))
