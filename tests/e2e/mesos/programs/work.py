@@ -2,9 +2,12 @@
 
 import json
 import os
+import time
 
 ENDS = ("TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR")
 CPUS, MEM, SECONDS = 0.1, 32, 2
+#: Seconds after which a task is reconciled.
+DOUBT = 5
 
 
 def command(number):
@@ -16,17 +19,13 @@ class Tally:
     """Which tasks have ended, and which run that must be killed."""
 
     def __init__(self, wanted):
-        self.wanted, self.ends, self.killed = wanted, {}, set()
+        self.wanted, self.ends = wanted, {}
 
     def take(self, task_id, state):
         """Take a state; True if the task must be killed now."""
         if state in ENDS:
             self.ends[task_id] = state
-        must = state == "TASK_RUNNING" and int(task_id[1:]) % 10 == 9
-        if not must or task_id in self.killed:
-            return False
-        self.killed.add(task_id)
-        return True
+        return state == "TASK_RUNNING" and int(task_id[1:]) % 10 == 9
 
     @property
     def done(self):
@@ -39,10 +38,18 @@ class Tally:
 
 
 class Launcher:
-    """Turns offers into tasks until all are started."""
+    """Turns offers into tasks until all are started.
+
+    A call to a master that dies may be lost: tasks without an end are reconciled after a while.
+    """
 
     def __init__(self, wanted):
-        self.wanted, self.started = wanted, 0
+        self.wanted, self.started, self.times = wanted, 0, {}
+
+    def doubtful(self, ends):
+        """Names of tasks that were started a while ago and have not ended."""
+        late = time.monotonic() - DOUBT
+        return [name for name, at in list(self.times.items()) if at < late and name not in ends]
 
     def tasks(self, offer, executor=None):
         free = {
@@ -54,6 +61,7 @@ class Launcher:
         fit -= executor is not None  # it needs as much as a task
         numbers = range(self.started, min(self.wanted, self.started + fit))
         self.started += len(numbers)
+        self.times |= {f"t{number}": time.monotonic() for number in numbers}
         return [task(number, offer["agent_id"]["value"], executor) for number in numbers]
 
 
