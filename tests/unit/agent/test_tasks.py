@@ -170,6 +170,22 @@ def test_a_task_that_cannot_be_stored_on_a_full_disk_fails(tmp_path: Path) -> No
     assert (sent[0]["state"], "No space left" in sent[0]["message"]) == ("TASK_FAILED", True)
 
 
+def test_a_task_whose_agent_dies_while_it_is_killed_is_killed(tmp_path: Path) -> None:
+    made = record("trap '' TERM; sleep 60 & wait; sleep 60")
+
+    async def kill_only() -> None:
+        running = TaskRun(made, tools(tmp_path), lambda *_: None)
+        job = asyncio.get_running_loop().create_task(running.run())
+        await asyncio.sleep(0.1)
+        running.kill()
+        job.cancel()
+
+    made.task["kill_policy"] = {"grace_period": {"nanoseconds": 100_000_000}}
+    asyncio.run(kill_only())
+    (stored,) = TaskFiles(tmp_path).tasks()
+    assert [each.state for each in run(tmp_path, stored)] == ["TASK_KILLED"]
+
+
 def test_the_statuses_of_a_task_on_a_drained_agent_have_the_reason(tmp_path: Path) -> None:
     made = record("exec sleep 60")
     seen = run(tmp_path, made, lambda running: running.kill(1.0, "REASON_AGENT_DRAINING"))

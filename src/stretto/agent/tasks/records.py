@@ -33,6 +33,8 @@ class TaskRecord(msgspec.Struct):
     group: tuple[str, ...] = ()
     #: Whether its executor was sent the task.
     delivered: bool = False
+    #: Reason for which the task is stopped, empty by request; None if it is not.
+    stopping: str | None = None
     #: Process id of the task's first process; 0 before it starts.
     pid: int = 0
     #: Start time of that process in clock ticks after boot: a later process may have the same id.
@@ -51,6 +53,10 @@ class TaskRecord(msgspec.Struct):
     def deliver(self) -> None:
         """The task is sent to its executor."""
         self.delivered = True
+
+    def stop(self, reason: str) -> None:
+        """The task is stopped."""
+        self.stopping = reason
 
     def queue(self, update: Message) -> None:
         """Add a status update; it is kept until it is acknowledged."""

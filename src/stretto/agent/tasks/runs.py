@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -25,6 +26,8 @@ from stretto.offers.messages.schema import Message
 GRACE: Final = 3.0
 """Seconds between SIGTERM and SIGKILL without a kill policy, as in Mesos."""
 NANO: Final = 1e9
+LATE: Final = "REASON_MAX_COMPLETION_TIME_REACHED"
+"""Reason of a task that ran too long."""
 
 Report = Callable[[TaskRecord, RunStatus], None]
 """Is called with each state of a task."""
@@ -48,9 +51,6 @@ class TaskRun:
         self.record: Final = record
         self._files = tools.files
         self._report = report
-        self._killed = False
-        self._reason = ""
-        self._late = False
         self._unhealthy = False
         process = ContainerProcess(record.pid, record.started) if record.pid else None
         self._spec = _spec(record, tools.files)
@@ -58,6 +58,8 @@ class TaskRun:
 
     async def run(self) -> None:
         """Start the process unless it runs, wait for its end, and report all states."""
+        if self.record.stopping is not None:
+            self._container.stop(self._grace)
         if not self._container.is_running and not await self._start():
             return
         watch = self._watch_health()
@@ -70,14 +72,20 @@ class TaskRun:
 
     def kill(self, grace: float | None = None, reason: str = "") -> None:
         """Stop the task: SIGTERM, and SIGKILL after a grace period in seconds."""
-        if self._killed:
+        if self.record.stopping is not None:
             return
-        self._killed, self._reason = True, reason
+        self.record.stop(reason)
+        with suppress(OSError):  # on a full disk an agent that restarts sees a failed task
+            self._files.save(self.record)
         if self._container.is_running and self.record.has("TASK_KILLING_STATE"):
             self._report(self.record, RunStatus("TASK_KILLING", reason=reason))
+        self._container.stop(self._grace if grace is None else grace)
+
+    @property
+    def _grace(self) -> float:
+        """Seconds of the task's kill policy."""
         policy = self.record.task.get("kill_policy", {}).get("grace_period", {})
-        own = policy.get("nanoseconds", GRACE * NANO) / NANO
-        self._container.stop(own if grace is None else grace)
+        return float(policy.get("nanoseconds", GRACE * NANO) / NANO)
 
     async def _start(self) -> bool:
         """Start the process; a failure is reported."""
@@ -101,7 +109,7 @@ class TaskRun:
         return True
 
     def _not_started(self, why: str) -> RunStatus:
-        if self._killed:
+        if self.record.stopping is not None:
             text, reason = "Killed before its start", "REASON_TASK_KILLED_DURING_LAUNCH"
             return RunStatus("TASK_KILLED", text, reason, source=Source.AGENT)
         text = f"Failed to launch container: {why}"
@@ -112,12 +120,7 @@ class TaskRun:
         if not limit:
             return None
         loop = asyncio.get_running_loop()
-        return loop.call_later(limit, self._expire)
-
-    def _expire(self) -> None:
-        """The task has run as long as it may."""
-        self._late = True
-        self.kill(0.0)
+        return loop.call_later(limit, self.kill, 0.0, LATE)
 
     def _watch_health(self) -> asyncio.Task[None] | None:
         check = self.record.task.get("health_check")
@@ -143,11 +146,10 @@ class TaskRun:
             return RunStatus("TASK_FAILED", end.text, MEMORY, exceeded=exceeded)
         if self._unhealthy:
             return RunStatus("TASK_KILLED", "The task was unhealthy", healthy=False)
-        if self._late:
-            reason = "REASON_MAX_COMPLETION_TIME_REACHED"
-            return RunStatus("TASK_FAILED", "The task ran too long", reason)
-        if self._killed:
-            return RunStatus("TASK_KILLED", "The task was killed", self._reason)
+        if self.record.stopping == LATE:
+            return RunStatus("TASK_FAILED", "The task ran too long", LATE)
+        if self.record.stopping is not None:
+            return RunStatus("TASK_KILLED", "The task was killed", self.record.stopping)
         text = f"Command {end.text}"
         if end.code == 0:
             return RunStatus("TASK_FINISHED", text)

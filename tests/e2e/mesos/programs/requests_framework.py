@@ -17,6 +17,11 @@ def main():
     library.WAIT_TIME = 1
     client.set_failover_timeout(100)
 
+    def driver():
+        """A driver with the present stream: the client keeps one that it made while away."""
+        client.driver = None
+        return client.get_driver()
+
     def offered(offers):
         for offer in offers:
             tasks = launcher.tasks(offer.get_offer())
@@ -29,7 +34,7 @@ def main():
     def updated(update):
         status = update["status"]
         if tally.take(status["task_id"]["value"], status["state"]):
-            client.get_driver().kill(status["agent_id"]["value"], status["task_id"]["value"])
+            driver().kill(status["agent_id"]["value"], status["task_id"]["value"])
 
     client.on(library.OFFERS, offered)
     client.on(library.UPDATE, updated)
@@ -41,7 +46,7 @@ def main():
         with suppress(Exception):  # the master is away
             if names and time.monotonic() > reconciled + DOUBT:
                 reconciled = time.monotonic()
-                client.get_driver().reconcile([{"task_id": {"value": name}} for name in names])
+                driver().reconcile([{"task_id": {"value": name}} for name in names])
     tally.leave()
 
 

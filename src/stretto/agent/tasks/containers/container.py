@@ -154,6 +154,8 @@ class TaskContainer:
         except (OSError, FetchError, VolumeError) as error:
             raise LaunchError(str(error)) from error
         self._process = ContainerProcess(pid, processes.start_time(pid))
+        if self._stopped.is_set():
+            self.kill_after(0.0)
         return self._process
 
     async def ended(self) -> ContainerEnd:
