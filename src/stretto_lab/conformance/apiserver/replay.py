@@ -223,7 +223,13 @@ def _documented(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
             found[key] = sorted(known)
         elif isinstance(want.get(key), int):
             found[key] = len(known)
-    for key, known in (("selected", schemas), ("selected_path", paths), ("selected_paths", paths)):
+    parts = (
+        ("definitions", schemas),
+        ("selected", schemas),
+        ("selected_path", paths),
+        ("selected_paths", paths),
+    )
+    for key, known in parts:
         if isinstance(want.get(key), dict):
             found[key] = {name: known[name] for name in want[key] if name in known}
     return found
