@@ -7,7 +7,7 @@ from stretto.capacity.scaling.controller import ScalingController
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
 from stretto.web.api.state import ApiState
-from stretto.web.local.autoscaling.metrics import metrics_resources, simulated_use
+from stretto.web.local.autoscaling.metrics import serve_metrics, simulated_use
 from stretto.web.local.autoscaling.scales import ApiScales
 from stretto.workloads.cluster import LocalCluster
 
@@ -24,6 +24,6 @@ def scaling_controllers(
         state: the API server that serves the metrics.
     """
     use = simulated_use(cluster)
-    state.resources.add_computed(metrics_resources(use))
+    serve_metrics(state, use)
     ports = AutoscalerPorts(use, ApiScales(state, COMPONENT))
     return [ScalingController(cache, clock), AutoscalerController(cache, clock, ports)]

@@ -11,7 +11,9 @@ from stretto.api.schema.kubernetes import ResourceFacts, struct_of_kind
 from stretto.api.types.capacity.metrics import NodeMetrics, PodMetrics
 from stretto.api.wire.kinds import Kind
 from stretto.capacity.load.estimate import DEFAULT_FACTORS, estimate
+from stretto.web.api.bootstrap import make
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.state import ApiState
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.use.simulated import SimulatedUse
 
@@ -21,6 +23,15 @@ _GROUP: Final = "metrics.k8s.io"
 _NODES: Final = Kind(_GROUP, "v1beta1", "NodeMetrics", "nodes", namespaced=False)
 _PODS: Final = Kind(_GROUP, "v1beta1", "PodMetrics", "pods")
 _VERBS: Final = ("get", "list")
+_AGGREGATES: Final = "rbac.authorization.k8s.io/aggregate-to-"
+_READERS: Final[dict[str, Any]] = {
+    "metadata": {
+        "name": "system:aggregated-metrics-reader",
+        "labels": {f"{_AGGREGATES}{role}": "true" for role in ("view", "edit", "admin")},
+    },
+    "rules": [{"apiGroups": [_GROUP], "resources": ["pods", "nodes"], "verbs": list(_VERBS)}],
+}
+"""The role that lets users who may view a namespace see what its pods use."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +58,13 @@ def simulated_use(cluster: LocalCluster) -> SimulatedUse:
     return SimulatedUse(cluster, partial(estimate, factors=DEFAULT_FACTORS))
 
 
-def metrics_resources(use: SimulatedUse) -> list[ServedResource]:
-    """The resources of metrics.k8s.io over the use of a cluster."""
+def serve_metrics(state: ApiState, use: SimulatedUse) -> None:
+    """Serve metrics.k8s.io over the use of a cluster, to all users who may view its pods."""
+    state.resources.add_computed(_resources(use))
+    make(state, ("rbac.authorization.k8s.io", "v1", "clusterroles"), _READERS)
+
+
+def _resources(use: SimulatedUse) -> list[ServedResource]:
     nodes = MeasuredObjects(lambda _, name: use.node(name), lambda _: use.nodes())
     pods = MeasuredObjects(use.pod, use.pods)
     return [_served(_NODES, nodes), _served(_PODS, pods)]
