@@ -27,7 +27,7 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> SuiteOutcome:
     """What kube-scheduler passes in the same environment."""
     build((SUITE,))
     with cluster(CONTROL) as plane:
-        return run_suite(plane, tmp_path_factory.mktemp("control"))
+        return run_suite(plane.kubeconfig, tmp_path_factory.mktemp("control"))
 
 
 def test_kube_scheduler_passes_most_of_the_suite(control: SuiteOutcome) -> None:
@@ -39,7 +39,7 @@ def test_every_test_that_kube_scheduler_passes_passes(
     control: SuiteOutcome, profile: str, tmp_path: Path
 ) -> None:
     with cluster() as plane, scheduler(plane, profile, tmp_path):
-        ours = run_suite(plane, tmp_path)
+        ours = run_suite(plane.kubeconfig, tmp_path)
     failed = {name: ours.failed.get(name, "did not run") for name in control.passed - ours.passed}
     assert failed == {}
 

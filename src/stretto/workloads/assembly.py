@@ -6,7 +6,7 @@ from stretto.workloads.cron import CronJobController
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
 from stretto.workloads.garbage import GarbageController
-from stretto.workloads.jobs import JobController
+from stretto.workloads.jobs.controller import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
 from stretto.workloads.policies.budgets import BudgetController
 from stretto.workloads.replicas import ReplicaController

@@ -1,4 +1,4 @@
-"""The scheduling tests of Kubernetes' own end-to-end suite, run against a control plane."""
+"""Parts of Kubernetes' own end-to-end suite, run against a cluster."""
 
 import subprocess
 from pathlib import Path
@@ -7,22 +7,42 @@ from typing import Final
 import msgspec
 
 from stretto.base.errors import StrettoError, TimeoutExpiredError
-from stretto_lab.control_plane.cluster import ControlPlane
 from stretto_lab.control_plane.tools import path_of
 
 SUITE: Final = "e2e.test"
 """The program with the tests."""
-SCHEDULING: Final = r"\[sig-scheduling\]"
-"""Regular expression of the tests of the scheduler."""
-NEEDS: Final = (
-    "NvidiaGPU",  # installs drivers on the nodes
-    "Workload",  # needs a feature gate of the API server
-)
-"""Tests that need more than an API server, controllers and simulated kubelets."""
 ATTEMPTS: Final = 3
 """Attempts of a failing test: kwok deletes pods by name and may remove a new pod of that name."""
 WITHIN: Final = 1800.0
 """Seconds for the whole suite."""
+
+
+class SuitePart(msgspec.Struct, frozen=True):
+    """Which tests run."""
+
+    #: Regular expression of the tests.
+    focus: str
+    #: Regular expressions of tests among them that need more than simulated kubelets, with why.
+    needs: dict[str, str]
+
+
+SCHEDULING: Final = SuitePart(
+    r"\[sig-scheduling\]",
+    {
+        "NvidiaGPU": "installs drivers on the nodes",
+        "Workload": "needs a feature gate of the API server",
+    },
+)
+"""The tests of the scheduler."""
+API: Final = SuitePart(
+    r"\[sig-api-machinery\].*\[Conformance\]",
+    {
+        "AdmissionWebhook|ConversionWebhook": "its pods serve webhooks",
+        "Aggregator": "its pods serve an API",
+        "Slow|Serial|Disruptive": "takes minutes",
+    },
+)
+"""The tests of the API that every conforming cluster passes."""
 
 
 class SuiteTest(msgspec.Struct, frozen=True, rename={"name": "LeafNodeText", "state": "State"}):
@@ -58,13 +78,13 @@ class SuiteOutcome(msgspec.Struct, frozen=True):
     failed: dict[str, str]
 
 
-def run_suite(plane: ControlPlane, folder: Path, *, focus: str = SCHEDULING) -> SuiteOutcome:
-    """Run the scheduling tests against the scheduler of a control plane, one after another.
+def run_suite(kubeconfig: Path, folder: Path, part: SuitePart = SCHEDULING) -> SuiteOutcome:
+    """Run tests against a cluster, one after another.
 
     Args:
-        plane: a started control plane with nodes, and with a scheduler for ``default-scheduler``.
+        kubeconfig: leads to a cluster with nodes, controllers and a scheduler.
         folder: takes the report and the log.
-        focus: regular expression of the tests to run.
+        part: which tests run.
 
     Raises:
         TimeoutExpiredError: the suite does not end in time.
@@ -73,13 +93,13 @@ def run_suite(plane: ControlPlane, folder: Path, *, focus: str = SCHEDULING) -> 
     report, log = folder / "report.json", folder / "suite.log"
     command = [
         str(path_of(SUITE)),
-        f"--kubeconfig={plane.kubeconfig}",
+        f"--kubeconfig={kubeconfig}",
         "--provider=skeleton",
         "--allowed-not-ready-nodes=0",
         "--delete-namespace=true",
         "--dump-logs-on-failure=false",
-        f"--ginkgo.skip={'|'.join(NEEDS)}",
-        f"--ginkgo.focus={focus}",
+        f"--ginkgo.skip={'|'.join(part.needs)}",
+        f"--ginkgo.focus={part.focus}",
         f"--ginkgo.json-report={report}",
         f"--ginkgo.flake-attempts={ATTEMPTS}",
         "--ginkgo.no-color",

@@ -1,0 +1,1 @@
+"""Jobs: their pods, their indexes and their ends."""

@@ -1,0 +1,177 @@
+"""Jobs: pods that run to completion, with retries."""
+
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+from stretto.api.wire.kinds import JOB, POD
+from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.workloads.cluster import LocalCluster, is_active, ready_since
+from stretto.workloads.jobs.ends import JobEnd, JobPods, end_of
+from stretto.workloads.jobs.indexes import INDEX, as_text, indexes_of
+from stretto.workloads.pods import pod_of
+
+_ENDS: Final = ("Complete", "Failed")
+_SUSPENDED: Final = "Suspended"
+
+
+class JobController:
+    """From Jobs to pods."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        """For the Jobs of a cluster."""
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/jobs"
+        self._cluster = cluster
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The Job, also that of a pod."""
+        return self._cluster.keys(change, JOB)
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Create pods of one Job, note how it ends, and delete it when its time is over."""
+        assert isinstance(key, tuple)
+        item = self._cluster.objects(JOB).get(*key)
+        if item is None or item.is_terminating:
+            return None
+        finished = _finished_at(item)
+        if finished is not None:
+            return self._expire(item, finished)
+        owned = self._cluster.owned(POD, item)
+        active = [pod for pod in owned if is_active(pod)]
+        pods = JobPods(item.spec, active, _ended(owned, "Succeeded"), _ended(owned, "Failed"))
+        started = item.status.get("startTime")
+        age = self._cluster.age(started) if started else None
+        end = end_of(pods, age)
+        self._cluster.delete(self._surplus(pods, end))
+        if end is None and not item.spec.get("suspend"):
+            self._create(item, pods)
+        self._report(item, pods, end)
+        deadline = item.spec.get("activeDeadlineSeconds")
+        if end is not None or deadline is None or item.spec.get("suspend"):
+            return None
+        return max(0.1, float(deadline) - (age or 0.0))
+
+    def _expire(self, item: StoredObject, finished: str) -> float | None:
+        """Delete a finished Job after its time to live; seconds until then."""
+        lives = item.spec.get("ttlSecondsAfterFinished")
+        if lives is None:
+            return None
+        left = float(lives) - self._cluster.age(finished)
+        if left <= 0:
+            self._cluster.delete([item])
+            return None
+        return left
+
+    def _surplus(self, pods: JobPods, end: JobEnd | None) -> list[StoredObject]:
+        """Pods that must not run: all at the end or while suspended, else those too many."""
+        if end is not None or pods.spec.get("suspend"):
+            return pods.active
+        waiting = sorted(pods.active, key=lambda pod: ready_since(pod) is not None)
+        return waiting[: max(0, len(waiting) - int(pods.spec.get("parallelism", 1)))]
+
+    def _create(self, item: StoredObject, pods: JobPods) -> None:
+        """Create as many pods as may run beside those that do."""
+        parallelism = int(item.spec.get("parallelism", 1))
+        if pods.is_indexed:
+            free = self._free_indexes(pods)
+            for index in free[: max(0, parallelism - len(pods.active))]:
+                self._cluster.create(POD, _pod(item, index))
+            return
+        left = parallelism
+        if pods.completions is not None:
+            left = max(0, pods.completions - len(pods.succeeded))
+        elif pods.succeeded:
+            left = 0  # a success ends the work queue; the others finish
+        for _ in range(min(parallelism, left) - len(pods.active)):
+            self._cluster.create(POD, _pod(item, None))
+
+    def _free_indexes(self, pods: JobPods) -> list[int]:
+        """Indexes that have neither run, nor succeeded, nor failed for good."""
+        taken = indexes_of([*pods.active, *pods.succeeded]) | pods.failed_indexes()
+        return [index for index in range(pods.completions or 0) if index not in taken]
+
+    def _report(self, item: StoredObject, pods: JobPods, end: JobEnd | None) -> None:
+        """Write the status."""
+        now, suspended = self._cluster.now_text(), bool(item.spec.get("suspend"))
+        active = [] if end is not None or suspended else pods.active
+        status: Fields = {
+            "startTime": None if suspended else item.status.get("startTime") or now,
+            "active": len(active) or None,
+            "ready": sum(ready_since(pod) is not None for pod in active),
+            "succeeded": pods.done or None,
+            "failed": len(pods.failed) or None,
+            "terminating": 0,
+            "uncountedTerminatedPods": {},
+        }
+        if pods.is_indexed:
+            status["completedIndexes"] = as_text(indexes_of(pods.succeeded)) or None
+            if item.spec.get("backoffLimitPerIndex") is not None:
+                status["failedIndexes"] = as_text(pods.failed_indexes())
+        if end is not None and end.is_success:
+            status["completionTime"] = now
+        conditions = self._conditions(item, end)
+        if conditions:
+            status["conditions"] = conditions
+        self._cluster.set_status(item, status)
+
+    def _conditions(self, item: StoredObject, end: JobEnd | None) -> list[Fields]:
+        """The conditions: whether it is suspended, and how it has ended."""
+        before: list[Fields] = item.status.get("conditions") or []
+        old = next((each for each in before if each["type"] == _SUSPENDED), None)
+        suspends = bool(item.spec.get("suspend")) and end is None
+        found = [each for each in before if each["type"] != _SUSPENDED]
+        if suspends:
+            found.append(self._condition(_SUSPENDED, old, ("JobSuspended", "Job suspended")))
+        elif old is not None:
+            made = self._condition(_SUSPENDED, old, ("JobResumed", "Job resumed"), "False")
+            found.append(made)
+        if end is not None:
+            names = ("SuccessCriteriaMet", "Complete") if end.is_success else _FAILURE
+            found += [self._condition(name, None, (end.reason, end.message)) for name in names]
+        return found
+
+    def _condition(
+        self, name: str, old: Fields | None, why: tuple[str, str], status: str = "True"
+    ) -> Fields:
+        if old is not None and old.get("status") == status:
+            return old
+        now = self._cluster.now_text()
+        return {
+            "type": name,
+            "status": status,
+            "lastProbeTime": now,
+            "lastTransitionTime": now,
+            "reason": why[0],
+            "message": why[1],
+        }
+
+
+_FAILURE: Final = ("FailureTarget", "Failed")
+
+
+def _finished_at(item: StoredObject) -> str | None:
+    """When a Job has ended; ``None`` while it runs."""
+    for each in item.status.get("conditions") or ():
+        if each.get("type") in _ENDS and each.get("status") == "True":
+            return str(each["lastTransitionTime"])
+    return None
+
+
+def _ended(pods: Iterable[StoredObject], phase: str) -> list[StoredObject]:
+    return [pod for pod in pods if pod.status.get("phase") == phase]
+
+
+def _pod(item: StoredObject, index: int | None) -> Fields:
+    """A new pod of a Job, with its completion index if the Job has indexes."""
+    labels = {
+        "batch.kubernetes.io/job-name": item.record.name,
+        "job-name": item.record.name,
+        "batch.kubernetes.io/controller-uid": item.record.uid,
+        "controller-uid": item.record.uid,
+    }
+    prefix, notes = f"{item.record.name}-", {}
+    if index is not None:
+        prefix, notes = f"{item.record.name}-{index}-", {INDEX: str(index)}
+        labels[INDEX] = str(index)
+    template = item.spec["template"]
+    return pod_of(item, template, generateName=prefix, labels=labels, annotations=notes)
