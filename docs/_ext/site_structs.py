@@ -67,6 +67,7 @@ FORMS = {
     "stretto.kernels/v1": "stretto.cli.output.documents:KernelDocument",
     "stretto.bench.engine/v1": "stretto_lab.bench.engine:EngineResult",
     "stretto.bench.kube/v1 (one workload)": "stretto_lab.commands.documents:KubeWorkloadDocument",
+    "stretto.bench.offers/v1": "stretto_lab.bench_offers.bench:OfferBenchResult",
     "stretto.chaos/v1": "stretto_lab.commands.documents:ChaosDocument",
     "stretto.chaos.replay/v1": "stretto_lab.commands.documents:ChaosReplayDocument",
     "stretto.chaos-offers/v1": "stretto_lab.commands.documents:OfferChaosDocument",
