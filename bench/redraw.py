@@ -20,7 +20,9 @@ from stretto.sim.plots.figures import Pictures
 from stretto_lab.studies.forecast import ForecastPoint, ForecastReport, forecast_plot
 from stretto_lab.studies.omega.shards import ShardPoint, shard_plots
 from stretto_lab.studies.omega.sweep import OmegaPoint, omega_plots
+from stretto_lab.studies.one_pool.real_use import UseStudyResult, use_plots
 from stretto_lab.studies.one_pool.report import OnePoolResult, one_pool_plots
+from stretto_lab.studies.reclaim.sweep import ReclaimPoint, reclaim_plots
 
 
 def latest(study: str) -> dict[str, Any]:
@@ -53,6 +55,8 @@ def main() -> None:
     """Draw and write all of them."""
     omega, shards = latest("omega"), latest("shards")
     pictures = one_pool_plots(msgspec.convert(latest("one-pool"), OnePoolResult))
+    pictures |= use_plots(msgspec.convert(latest("pool-use"), UseStudyResult))
+    pictures |= reclaim_plots(msgspec.convert(latest("reclaim")["points"], list[ReclaimPoint]))
     pictures |= omega_plots(
         msgspec.convert(omega["points"], list[OmegaPoint]), omega["study"]["modes_at"]
     )

@@ -230,7 +230,7 @@ def record_reclaim(use: Path | None) -> None:
     """The reclaim study on the bundled series, and on a day of PlanetLab if there is one."""
     page = DOCS / "appendix" / "reclaim.md"
     if use is not None:
-        found = run("reclaim", "--use", str(use), name="reclaim-planetlab")
+        found = run("reclaim", "--use", str(use), name="planetlab-reclaim")
         write(page, "reclaim-planetlab", reclaim_table(found["points"]))
     write(page, "reclaim", reclaim_table(run("reclaim")["points"]))
 
