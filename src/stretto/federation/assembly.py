@@ -99,7 +99,7 @@ class Federation:
             parts: what it is made of besides.
         """
         #: The loop that runs the controllers.
-        self.loop = ReconcileLoop(clock, wake=parts.wake)
+        self.loop = ReconcileLoop(clock, wake=parts.wake, silence=settings.silence)
         #: The host and the members.
         self.fleet = ClusterFleet(self.loop.add_store(HOST, host), settings)
         #: The writes to members that are in flight.

@@ -61,6 +61,8 @@ class FederationSettings:
     failover: FailoverRule | None = None
     #: Seconds between a change in a member and the comparison with what it should be.
     drift_delay: float = 5.0
+    #: Seconds before a member that did not answer is read again.
+    silence: float = 10.0
     #: Seconds between a change of a member's status and its aggregation.
     status_delay: float = 3.0
     #: Seconds between attempts to finish a deletion.

@@ -51,6 +51,7 @@ class ReconcileLoop:
         clock: Clock,
         backoff: RetryDelays = RetryDelays(),  # noqa: B008
         wake: Callable[[], None] = lambda: None,
+        silence: float = SILENCE,
     ) -> None:
         """A loop without stores and controllers.
 
@@ -58,8 +59,10 @@ class ReconcileLoop:
             clock: monotonic time for delays.
             backoff: delays of failed keys.
             wake: called on any thread when a step has something to do.
+            silence: seconds before a store that did not answer is read again.
         """
         self._clock = clock
+        self._silence = silence
         self._backoff = backoff
         self._wake = wake
         self._posted: deque[tuple[str, Hashable]] = deque()
@@ -204,8 +207,8 @@ class ReconcileLoop:
         except WentBackError:
             raise  # the caches are of no use any more
         except StrettoError as error:
-            self._silent[name] = now + SILENCE
-            _LOG.warning("store %s: %s; read again in %g s", name, error, SILENCE)
+            self._silent[name] = now + self._silence
+            _LOG.warning("store %s: %s; read again in %g s", name, error, self._silence)
 
     def _next_index(self, now: float) -> int | None:
         """Index of the first controller with a key that is due."""

@@ -56,6 +56,12 @@ def test_jobs_end_and_those_that_wait_start_then() -> None:
     assert (found.running, found.moves) == (0, 0)
 
 
+def test_times_that_are_no_whole_seconds_are_reached() -> None:
+    found = ran(*(pod(f"p{at}", at / 7, duration_s=at / 3) for at in range(1, 8)))
+    assert found.jobs is not None
+    assert found.jobs.ended == 7
+
+
 def test_static_weights_leave_pods_pending_where_free_capacity_is_elsewhere() -> None:
     pods = [pod(f"p{at}", owner="web") for at in range(12)]
     static, ours = ran(*pods, policy="static"), ran(*pods)

@@ -29,7 +29,6 @@ class TraceRunner:
             ended: called with the name of each job that ends, before its pods go.
         """
         self._fleet = fleet
-        self._start = fleet.clock.monotonic()
         self._epoch = fleet.clock.now()
         self._coming = list(reversed(jobs))
         self._waiting: dict[str, TraceJob] = {}
@@ -52,9 +51,12 @@ class TraceRunner:
         arrival = self._coming[-1].arrival_s if self._coming else inf
         return min(arrival, self._ends[0][0] if self._ends else inf)
 
-    def advance(self) -> None:
-        """Let what is due arrive and end."""
-        now = self._fleet.clock.monotonic() - self._start
+    def advance(self, now: float) -> None:
+        """Let what is due arrive and end.
+
+        Args:
+            now: seconds since the start, as ``next_due`` gives them.
+        """
         self._note_starts()
         while self._ends and self._ends[0][0] <= now:
             self._end(heapq.heappop(self._ends)[1])

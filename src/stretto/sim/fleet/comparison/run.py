@@ -97,12 +97,12 @@ def _outcome(subject: FleetSubject, policy: FleetPolicy, what_if: WhatIf) -> Pol
     jobs = subject.trace.jobs if subject.trace is not None else ()
     runner = TraceRunner(fleet, jobs, observer.ended.add)
     start, changes_at, looks_at = fleet.clock.monotonic(), what_if.at, subject.period
-    now = 0.0
-    while now < subject.most_s and not _is_over(subject, runner, now, changes_at):
+    now, most = 0.0, subject.most_s
+    while now < most and not _is_over(subject, runner, now, changes_at):
         if now >= changes_at:
             what_if.happen(fleet)
             changes_at = inf
-        runner.advance()
+        runner.advance(now)
         now = min(looks_at, runner.next_due(), changes_at)
         fleet.run_until(start + now)
         if now >= looks_at:
@@ -144,6 +144,7 @@ def _paced(settings: FederationSettings, span: float) -> FederationSettings:
         health_period=health,
         health_threshold=2 * health,
         drift_delay=max(settings.drift_delay, retry),
+        silence=max(settings.silence, retry),
         deletion_retry=max(settings.deletion_retry, retry),
     )
 
