@@ -1,6 +1,6 @@
 """What a fleet does under one policy: samples while it runs, and their sums."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.quantity import amounts
 from stretto.federation.objects.demand import request_of
+from stretto.federation.scheduling.resources import CPU, GPU
 from stretto.reconcile.cache import StoredObject
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.member import EmbeddedMember
@@ -26,7 +27,7 @@ class FleetSample(msgspec.Struct, frozen=True):
     running: int
     #: Pods without a node.
     pending: int
-    #: Share of the CPU that pods request, by cluster.
+    #: Share of the CPU or of the GPUs that pods request, the larger one, by cluster.
     filled: dict[str, float]
 
 
@@ -56,7 +57,8 @@ class PolicyOutcome(msgspec.Struct, frozen=True):
     mean_pending: float
     #: Pods that were deleted, by a move or a scale-down; those of a job that ended do not count.
     moves: int
-    #: Share of the CPU that pods request at the end, by cluster that answers.
+    #: Share of the CPU or of the GPUs that pods request at the end, the larger one, by cluster
+    #: that answers.
     filled: dict[str, float]
     #: Its mean over the run.
     mean_filled: dict[str, float] = {}
@@ -69,8 +71,8 @@ class PolicyOutcome(msgspec.Struct, frozen=True):
 class ObservedPod(msgspec.Struct, frozen=True):
     """What does not change of a pod."""
 
-    #: Requested CPU in thousandths.
-    cpu: int
+    #: Its request.
+    request: dict[str, int]
     #: Its job; empty for none.
     job: str
 
@@ -110,9 +112,8 @@ class FleetObserver:
             for each in pods:
                 if not each.deleting:
                     counts[bool(each.node)] += 1
-            used = sum(facts[each.uid].cpu for each in pods if each.node)
-            total = _cpu(member)
-            filled[name] = round(used / total, 4) if total else 0.0
+            placed = [facts[each.uid].request for each in pods if each.node]
+            filled[name] = _filled(placed, _totals(member))
         self.samples.append(FleetSample(second, counts[True], counts[False], filled))
 
     def outcome(self, policy: str, jobs: JobOutcome | None) -> PolicyOutcome:
@@ -151,16 +152,25 @@ class FleetObserver:
 
 def _observed(record: Record) -> ObservedPod:
     pod = StoredObject(record)
-    cpu = request_of({"kind": "Pod", "spec": pod.spec}).get("cpu", 0)
-    return ObservedPod(cpu, pod.labels.get(JOB, ""))
+    request = request_of({"kind": "Pod", "spec": pod.spec})
+    return ObservedPod(request, pod.labels.get(JOB, ""))
 
 
-def _cpu(member: EmbeddedMember) -> int:
-    """CPU of all nodes of a cluster, in thousandths."""
-    return sum(_cpus(member))
+def _filled(requests: Sequence[Mapping[str, int]], totals: Mapping[str, int]) -> float:
+    """Share of the CPU or of the GPUs that pods request, the larger one."""
+    shares = (
+        sum(each.get(name, 0) for each in requests) / total
+        for name, total in totals.items()
+        if total
+    )
+    return round(max(shares, default=0.0), 4)
 
 
-def _cpus(member: EmbeddedMember) -> Iterator[int]:
+def _totals(member: EmbeddedMember) -> dict[str, int]:
+    """CPU in thousandths and GPUs of all nodes of a cluster."""
+    found = dict.fromkeys((CPU, GPU), 0)
     for each in member.store.list(NODE).records:
-        found = StoredObject(each).status.get("allocatable") or {}
-        yield amounts(found, "allocatable").get("cpu", 0)
+        listed = amounts(StoredObject(each).status.get("allocatable") or {}, "allocatable")
+        for name in found:
+            found[name] += listed.get(name, 0)
+    return found

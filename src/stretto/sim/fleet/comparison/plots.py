@@ -30,9 +30,9 @@ def fleet_plots(title: str, found: Sequence[PolicyOutcome], what_if: WhatIf) -> 
     }
     waiting = [_waiting(each, colour) for colour, each in enumerate(found)]
     texts = PlotTexts(
-        f"{title}: CPU that pods request, by cluster",
+        f"{title}: what pods request, by cluster",
         "seconds since the start",
-        "% of the CPU",
+        "% of the CPU or GPUs",
         from_0=True,
         moments=moments,
     )
