@@ -12,8 +12,6 @@ from stretto.serving.configuration import server_config
 LOOPBACK: Final = "127.0.0.1"
 """The address served: other machines reach it through an authenticated proxy or a tunnel."""
 _BACKLOG: Final = 1024
-
-
 ANY_PORT: Final = "--port 0 takes any free one"
 """Hint of a command whose port may be chosen for it."""
 

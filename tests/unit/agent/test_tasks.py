@@ -91,7 +91,7 @@ def test_a_restarted_agent_learns_how_a_task_ended_in_between(tmp_path: Path) ->
 
     asyncio.run(start_only())
     (stored,) = TaskFiles(tmp_path).tasks()
-    assert [each.message for each in run(tmp_path, stored)] == ["Command exited with status 7"]
+    assert run(tmp_path, stored)[-1].message == "Command exited with status 7"
 
 
 def test_an_unhealthy_task_is_killed(tmp_path: Path) -> None:
@@ -183,7 +183,23 @@ def test_a_task_whose_agent_dies_while_it_is_killed_is_killed(tmp_path: Path) ->
     made.task["kill_policy"] = {"grace_period": {"nanoseconds": 100_000_000}}
     asyncio.run(kill_only())
     (stored,) = TaskFiles(tmp_path).tasks()
-    assert [each.state for each in run(tmp_path, stored)] == ["TASK_KILLED"]
+    assert run(tmp_path, stored)[-1].state == "TASK_KILLED"
+
+
+def test_a_task_whose_agent_died_before_it_reported_the_start_is_running(tmp_path: Path) -> None:
+    made = record("sleep 0.2")
+
+    async def start_only() -> None:
+        job = asyncio.get_running_loop().create_task(
+            TaskRun(made, tools(tmp_path), lambda *_: None).run()
+        )
+        await asyncio.sleep(0.1)
+        job.cancel()
+
+    asyncio.run(start_only())
+    (stored,) = TaskFiles(tmp_path).tasks()
+    stored.queue({"status": {"state": "TASK_STARTING"}, "uuid": "u"})
+    assert [each.state for each in run(tmp_path, stored)] == ["TASK_RUNNING", "TASK_FINISHED"]
 
 
 def test_the_statuses_of_a_task_on_a_drained_agent_have_the_reason(tmp_path: Path) -> None:

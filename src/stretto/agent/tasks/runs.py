@@ -62,6 +62,7 @@ class TaskRun:
             self._container.stop(self._grace)
         if not self._container.is_running and not await self._start():
             return
+        self._report_start()
         watch = self._watch_health()
         late = self._limit_time()
         end = await self._container.ended()
@@ -104,9 +105,15 @@ class TaskRun:
             text = f"Failed to store the task: {error.strerror or error}"
             self._report(record, RunStatus("TASK_FAILED", text, LAUNCH_FAILED))
             return False
-        self._report(record, RunStatus("TASK_STARTING"))
-        self._report(record, RunStatus("TASK_RUNNING"))
         return True
+
+    def _report_start(self) -> None:
+        """Report what an agent that died after the start of the process has not reported."""
+        state = self.record.state
+        if state == "TASK_STAGING":
+            self._report(self.record, RunStatus("TASK_STARTING"))
+        if state in ("TASK_STAGING", "TASK_STARTING"):
+            self._report(self.record, RunStatus("TASK_RUNNING"))
 
     def _not_started(self, why: str) -> RunStatus:
         if self.record.stopping is not None:
