@@ -32,6 +32,7 @@ class UpdateStream:
         self._files = files
         self._post = post
         self._changed = asyncio.Event()
+        self._again = False
 
     def add(self, update: Message) -> None:
         """Store an update and send it after the earlier ones."""
@@ -47,15 +48,17 @@ class UpdateStream:
 
     def resend(self) -> None:
         """Send the first update again at once: the master is new, or reachable again."""
+        self._again = True
         self._changed.set()
 
     async def run(self) -> None:
         """Send until the task has ended and its last update is acknowledged."""
-        delay = FIRST_RETRY
+        delay, sent = FIRST_RETRY, ""
         while not self._record.is_done:
             self._changed.clear()
             first = self._record.updates[0] if self._record.updates else None
-            if first is not None:
+            if first is not None and (self._again or first["uuid"] != sent):
+                self._again, sent = False, first["uuid"]
                 with suppress(OSError, MasterError, TimeoutError):
                     await self._post("StatusUpdateMessage", {"update": first, "pid": ""})
             try:
@@ -63,6 +66,7 @@ class UpdateStream:
                     await self._changed.wait()
                 delay = FIRST_RETRY
             except TimeoutError:
+                self._again = True
                 delay = min(2 * delay, LONGEST_RETRY)
         self._files.forget(self._record)
 
