@@ -12,6 +12,7 @@ from stretto.workloads.pods import pod_of
 
 _ENDS: Final = ("Complete", "Failed")
 _SUSPENDED: Final = "Suspended"
+_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
 class JobController:
@@ -174,4 +175,24 @@ def _pod(item: StoredObject, index: int | None) -> Fields:
         prefix, notes = f"{item.record.name}-{index}-", {INDEX: str(index)}
         labels[INDEX] = str(index)
     template = item.spec["template"]
-    return pod_of(item, template, generateName=prefix, labels=labels, annotations=notes)
+    made = pod_of(item, template, generateName=prefix, labels=labels, annotations=notes)
+    if index is not None:
+        made["spec"] = _indexed(made["spec"], f"{item.record.name}-{index}")
+    return made
+
+
+def _indexed(spec: Fields, hostname: str) -> Fields:
+    """A pod's spec with the name of its host and the variable of its completion index."""
+    found = {"hostname": hostname, **spec}
+    for key in ("initContainers", "containers"):
+        if spec.get(key):
+            found[key] = [_with_index(each) for each in spec[key]]
+    return found
+
+
+def _with_index(container: Fields) -> Fields:
+    variables = container.get("env") or []
+    if any(each.get("name") == _VARIABLE for each in variables):
+        return container
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
+    return {**container, "env": [*variables, {"name": _VARIABLE, "valueFrom": source}]}

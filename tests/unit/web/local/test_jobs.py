@@ -103,6 +103,15 @@ def test_fewer_pods_run_when_the_parallelism_shrinks(cluster: Cluster) -> None:
     assert len(pods(cluster)) == 1
 
 
+def test_a_pod_of_an_index_knows_it_by_name_and_by_variable(cluster: Cluster) -> None:
+    create(cluster, completions=2, parallelism=2, completionMode="Indexed")
+    specs = [each["spec"] for each in pods(cluster)]
+    assert sorted(each["hostname"] for each in specs) == ["job-0", "job-1"]
+    (variable,) = specs[0]["containers"][0]["env"]
+    assert variable["name"] == "JOB_COMPLETION_INDEX"
+    assert variable["valueFrom"]["fieldRef"]["fieldPath"] == f"metadata.labels['{INDEX}']"
+
+
 def test_an_index_is_tried_again_until_it_succeeds(cluster: Cluster) -> None:
     create(cluster, completions=2, parallelism=2, completionMode="Indexed")
     end(cluster, "Failed", 1)
