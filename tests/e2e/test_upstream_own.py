@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(WITHIN + 6
 OPEN: Final = {
     "works for CRD with validation schema": "kubectl explain expects upstream's descriptions",
     "MUST list and watch custom resources matching the field selector": "needs a webhook in a pod",
-    "should mutate a Deployment": "MutatingAdmissionPolicies are served and not applied",
     "should detect unknown and duplicate fields of a typed object": (
         "duplicate fields come before unknown ones in messages, not in the order of the document"
     ),
