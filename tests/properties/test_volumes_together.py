@@ -51,6 +51,7 @@ def volume(harness: Harness, name: str, rng: np.random.Generator) -> None:
         "capacity": {"storage": f"{rng.integers(3, 9)}Gi"},
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "local",
+        "local": {"path": f"/mnt/{name}"},
         "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
         "volumeAttributesClassName": ATTRIBUTES[rng.integers(3)],
     }

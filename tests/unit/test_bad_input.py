@@ -40,7 +40,8 @@ def plane() -> Harness:
     nodes = [make_node(f"{z}1", zone=z, cpu="4", labels={"gen": "new"}) for z in "ab"]
     harness = Harness(nodes, config={"tier": "numpy", "report": ReportConfig()})
     claim = {"metadata": {"name": "orphan", "namespace": "default"}}
-    spec = {"spec": {"storageClassName": "no-such"}}
+    size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    spec = {"spec": {**size, "storageClassName": "no-such"}}
     kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
     harness.create(PERSISTENT_VOLUME_CLAIM, json.dumps({**kind, **claim, **spec}).encode())
     return harness

@@ -43,7 +43,10 @@ def desk() -> Desk:
     return Desk()
 
 
-def claim(body: str = "{}") -> bytes:
+SMALL = '{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}'
+
+
+def claim(body: str = SMALL) -> bytes:
     meta = '{"name":"data","namespace":"default"}'
     kind = '"apiVersion":"v1","kind":"PersistentVolumeClaim"'
     return f'{{{kind},"metadata":{meta},"spec":{body}}}'.encode()
