@@ -17,6 +17,7 @@ MAX_DEPTH: Final = 64
 
 _TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _ELSE: Final = bytes(set(range(256)) - set(b"[]{}"))
+_RUN: Final = b"(" * (2 * MAX_DEPTH + 1)
 _PARENTHESES: Final = bytes.maketrans(b"[]{}", b"()()")
 
 
@@ -60,8 +61,11 @@ def _too_deep(body: bytes) -> bool:
 def _pairs_out(brackets: bytes) -> bool:
     """Whether at most ``MAX_DEPTH`` rounds remove all pairs.
 
-    Unpaired brackets are no deeper than their number; the parser reports them.
+    Unpaired brackets are no deeper than their number; the parser reports them. A round removes one
+    bracket of a run of opening ones, so a run of more than twice as many always leaves too many.
     """
+    if _RUN in brackets:
+        return False
     for _ in range(MAX_DEPTH):
         fewer = brackets.replace(b"()", b"")
         if len(fewer) == len(brackets):

@@ -9,6 +9,8 @@ MAX_NESTING: Final = 10_000
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _PLAIN: Final = re.compile(rb'[^"\\\x00-\x1f]*')
+_MEMBERS: Final = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"\\\x00-\x1f]*"[ \t\r\n]*:')
+"""The start of an object up to its first value, which deep texts repeat."""
 _DIGITS: Final = re.compile(rb"[0-9]*")
 _HEX: Final = re.compile(rb"[0-9A-Fa-f]*")
 _NUMBER_STARTS: Final = b"-0123456789"
@@ -60,6 +62,9 @@ class _Scan:
 
     def _value(self) -> None:
         """A scalar, or the start of an object or list."""
+        while match := _MEMBERS.match(self._text, self._at):
+            self._deepen(b"}")
+            self._at = match.end()
         found = self._next()
         self._step = self._after_value
         if found in (b"{", b"["):
@@ -75,15 +80,20 @@ class _Scan:
 
     def _begin(self, bracket: bytes) -> None:
         """The start of an object or list, and its end if it is empty."""
-        if len(self._open) >= MAX_NESTING:
-            raise JsonFaultError("exceeded max depth")
-        self._at += 1
         closing = b"]" if bracket == b"[" else b"}"
+        self._deepen(closing)
+        self._at += 1
         if self._next() == closing:
             self._at += 1
+            self._open.pop()
             return
-        self._open.append(closing)
         self._step = self._value if bracket == b"[" else self._member
+
+    def _deepen(self, closing: bytes) -> None:
+        """Note an object or list that begins."""
+        if len(self._open) >= MAX_NESTING:
+            raise JsonFaultError("exceeded max depth")
+        self._open.append(closing)
 
     def _member(self) -> None:
         """The name of a member."""
