@@ -47,7 +47,7 @@ ONLY = {
     ("create", "schedulers.scheduling.godel.kubewharf.io"): {"shard"},
     ("patch", "queues.scheduling.stretto.dev/status"): {"controller"},
     ("patch", "persistentvolumes"): {"binder"},
-    ("create", "events"): {"dispatcher", "shard", "controller"},
+    ("create", "events"): {"dispatcher", "shard", "binder", "controller"},
     **{("get", kind): set[str]() for kind in NOTHING},
     **{("list", kind): set[str]() for kind in NOTHING},
     ("create", "pods"): set[str](),
