@@ -1,6 +1,13 @@
-"""Conditions of objects: the time of a transition is kept while the status stays."""
+"""Conditions of objects: one of a type, and a time of transition that stays with the status."""
+
+from collections.abc import Iterable
 
 from stretto.reconcile.cache import Fields
+
+
+def condition_of(conditions: Iterable[Fields], kind: str) -> Fields | None:
+    """The condition of a type; ``None`` if there is none."""
+    return next((each for each in conditions if each.get("type") == kind), None)
 
 
 def transition_time(old: Fields | None, status: str, now: str) -> str:

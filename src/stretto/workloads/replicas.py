@@ -5,6 +5,7 @@ from typing import Final
 
 from stretto.api.wire.kinds import POD, Kind
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.conditions import condition_of
 from stretto.reconcile.events import EventLevel, EventText
 from stretto.reconcile.reconciler import RetryError
 from stretto.workloads.adoption import PodClaims, selector_of
@@ -90,7 +91,7 @@ class ReplicaController:
         """
         before: list[Fields] = item.status.get("conditions") or []
         kept = [each for each in before if failure is not None or each.get("type") != _FAILURE]
-        if failure is not None and not any(each.get("type") == _FAILURE for each in kept):
+        if failure is not None and condition_of(kept, _FAILURE) is None:
             made = {"type": _FAILURE, "status": "True", "reason": "FailedCreate"}
             since = self._cluster.now_text()
             kept.append({**made, "lastTransitionTime": since, "message": failure.cause})

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stretto.base.clock import parse_timestamp
 from stretto.reconcile.cache import Fields, StoredObject
-from stretto.reconcile.conditions import transition_time
+from stretto.reconcile.conditions import condition_of, transition_time
 
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
@@ -36,7 +36,7 @@ def conditions(rollout: Rollout) -> list[Fields]:
     """The conditions of the new status; a condition that does not change keeps its times."""
     found: list[Fields] = list(rollout.item.status.get("conditions") or ())
     found = _with(found, _availability(rollout), rollout.now)
-    progress = _progress(rollout, _find(found, PROGRESSING))
+    progress = _progress(rollout, condition_of(found, PROGRESSING))
     return found if progress is None else _with(found, progress, rollout.now)
 
 
@@ -84,13 +84,9 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Fields:
     return {"type": kind, "status": status, "reason": reason, "message": message}
 
 
-def _find(found: list[Fields], kind: str) -> Fields | None:
-    return next((each for each in found if each.get("type") == kind), None)
-
-
 def _with(found: list[Fields], new: Fields, now: str) -> list[Fields]:
     """Conditions with one replaced, unless its status and its reason are the same."""
-    before = _find(found, new["type"])
+    before = condition_of(found, new["type"])
     same = before is not None and all(before.get(key) == new[key] for key in ("status", "reason"))
     if same and new["reason"] != "ReplicaSetUpdated":
         return found

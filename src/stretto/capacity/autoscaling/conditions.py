@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.capacity.scaling.behavior import Limited, ScalingStep, Stabilized
+from stretto.reconcile.conditions import transition_time
 
 Fields = Mapping[str, Any]
 
@@ -110,12 +111,10 @@ def merged(
     found = {str(each.get("type")): dict(each) for each in before}
     for each in new:
         status = "True" if each.holds else "False"
-        old = found.get(each.type, {})
-        since = old.get("lastTransitionTime") if old.get("status") == status else now
         found[each.type] = {
             "type": each.type,
             "status": status,
-            "lastTransitionTime": since or now,
+            "lastTransitionTime": transition_time(found.get(each.type), status, now),
             "reason": each.reason,
             "message": each.message,
         }

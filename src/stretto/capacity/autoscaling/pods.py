@@ -10,6 +10,7 @@ from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.capacity.scaling.readiness import MetricSample, ScaledPod
 from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.conditions import condition_of
 
 Fields = Mapping[str, Any]
 
@@ -48,7 +49,7 @@ def samples(
 def scaled_pod(pod: StoredObject, now: float) -> ScaledPod:
     """What the status of a pod says at seconds since the epoch."""
     conditions = pod.status.get("conditions") or ()
-    ready = next((each for each in conditions if each.get("type") == "Ready"), None)
+    ready = condition_of(conditions, "Ready")
     started = pod.status.get("startTime")
     changed = ready.get("lastTransitionTime") if ready is not None else None
     return ScaledPod(

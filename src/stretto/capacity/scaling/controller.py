@@ -5,7 +5,7 @@ replicas that are scheduled, and the others go to the next groups. The limit sta
 with its time, so that a restart keeps it; after a while the group is tried again.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from stretto.capacity.scaling.groups import GroupPlan, divide
 from stretto.capacity.scaling.targets import TARGETS, pods_of, target_of
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
+from stretto.reconcile.conditions import condition_of, transition_time
 
 TRIED_AGAIN_S: Final = 300.0
 """Seconds for which a group keeps the limit of what was scheduled."""
@@ -133,10 +134,9 @@ class ScalingController:
             "message": message,
             "observedGeneration": generation,
         }
-        stated: Sequence[Mapping[str, Any]] = item.status.get("conditions") or [{}]
-        before = stated[0]
-        since = before.get("lastTransitionTime") if before.get("status") == word else None
-        condition["lastTransitionTime"] = since or timestamp(int(self._clock.now()))
+        before = condition_of(item.status.get("conditions") or (), "Divided")
+        now = timestamp(int(self._clock.now()))
+        condition["lastTransitionTime"] = transition_time(before, word, now)
         wanted = {**status, "observedGeneration": generation, "conditions": [condition]}
         changed = {name: value for name, value in wanted.items() if item.status.get(name) != value}
         if changed:

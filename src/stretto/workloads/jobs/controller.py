@@ -5,6 +5,7 @@ from typing import Final
 
 from stretto.api.wire.kinds import JOB, POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.conditions import condition_of
 from stretto.workloads.cluster import LocalCluster, is_active, ready_since
 from stretto.workloads.jobs.ends import JobEnd, JobPods, end_of
 from stretto.workloads.jobs.indexes import INDEX, as_text, indexes_of
@@ -118,7 +119,7 @@ class JobController:
     def _conditions(self, item: StoredObject, end: JobEnd | None) -> list[Fields]:
         """The conditions: whether it is suspended, and how it has ended."""
         before: list[Fields] = item.status.get("conditions") or []
-        old = next((each for each in before if each["type"] == _SUSPENDED), None)
+        old = condition_of(before, _SUSPENDED)
         suspends = bool(item.spec.get("suspend")) and end is None
         found = [each for each in before if each["type"] != _SUSPENDED]
         if suspends:

@@ -16,11 +16,13 @@ from stretto.api.wire.kinds import (
 )
 from stretto.base.errors import StrettoError
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.conditions import condition_of, transition_time
 from stretto.stores.embedded.disruption import CompiledBudget, decode_budget
 from stretto.workloads.cluster import ENDED, LocalCluster, owner_of, ready_since
 
 _FORGET_S: Final = 120.0
 """Seconds after which an evicted pod that is still there counts again."""
+_ALLOWED: Final = "DisruptionAllowed"
 _SCALED: Final = {each.kind: each for each in (REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)}
 
 
@@ -124,16 +126,14 @@ class BudgetController:
 
     def _conditions(self, item: StoredObject, allowed: int) -> list[Fields]:
         word, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
+        stated: list[Fields] = item.status.get("conditions") or []
+        before = condition_of(stated, _ALLOWED)
         new: dict[str, Any] = {
-            "type": "DisruptionAllowed",
+            "type": _ALLOWED,
             "status": word,
             "observedGeneration": item.metadata.get("generation", 1),
-            "lastTransitionTime": self._cluster.now_text(),
+            "lastTransitionTime": transition_time(before, word, self._cluster.now_text()),
             "reason": reason,
             "message": "",
         }
-        stated: list[Fields] = item.status.get("conditions") or []
-        before = next((each for each in stated if each.get("type") == new["type"]), None)
-        if before is not None and before.get("status") == word:
-            new["lastTransitionTime"] = before.get("lastTransitionTime")
-        return [*(each for each in stated if each.get("type") != new["type"]), new]
+        return [*(each for each in stated if each.get("type") != _ALLOWED), new]

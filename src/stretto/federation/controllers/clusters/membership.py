@@ -13,6 +13,7 @@ from stretto.federation.objects.membership import conditions
 from stretto.federation.shares import ControllerShare
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.conditions import condition_of
 
 
 class MembershipController:
@@ -65,7 +66,7 @@ class MembershipController:
         if self._adds_finalizers(cluster):
             return None
         shown = cluster.status.get("conditions") or ()
-        joined = conditions.find(shown, conditions.ConditionType.JOINED)
+        joined = condition_of(shown, conditions.ConditionType.JOINED)
         if joined is not None and joined.get("status") == "True":
             self._stay(cluster)
         elif joined is None or joined.get("reason") not in conditions.FINAL:

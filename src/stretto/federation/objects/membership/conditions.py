@@ -156,8 +156,3 @@ def merged(
         times = {"lastProbeTime": now, "lastTransitionTime": since}
         made[each.type] = {"type": str(each.type), **new, **times}
     return [made[name] for name in sorted(made)] if changed else None
-
-
-def find(conditions: Iterable[Fields], type_: ConditionType) -> Fields | None:
-    """The condition of a type."""
-    return next((each for each in conditions if each.get("type") == type_), None)

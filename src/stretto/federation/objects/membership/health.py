@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from stretto.federation.connection.protocol import MemberAnswer
-from stretto.federation.objects.membership.conditions import ConditionReason, ConditionType, find
+from stretto.federation.objects.membership.conditions import ConditionReason, ConditionType
 from stretto.reconcile.cache import Fields
+from stretto.reconcile.conditions import condition_of
 
 _ROUNDING: Final = 1e-6
 
@@ -41,10 +42,10 @@ class HealthTrend:
 def shown_answer(conditions: Iterable[Fields]) -> MemberAnswer | None:
     """The answer that the conditions of a cluster show; ``None`` before the first."""
     known = tuple(conditions)
-    ready = find(known, ConditionType.READY)
+    ready = condition_of(known, ConditionType.READY)
     if ready is None:
         return None
-    offline = find(known, ConditionType.OFFLINE) or {}
+    offline = condition_of(known, ConditionType.OFFLINE) or {}
     if offline.get("status") == "True":
         return MemberAnswer.UNREACHABLE
     if ready.get("status") == "True":

@@ -151,7 +151,10 @@ class NamespaceEndController:
     def _empty(self, resource: ServedResource, namespace: str, content: _Content) -> None:
         """Delete the objects of a kind, and note which remain."""
         kind = resource.stored
-        for record in self._state.storage.listing(kind, namespace).records:
+        records = self._state.storage.listing(kind, namespace).records
+        if not records:
+            return
+        for record in records:
             if not record.deleting:
                 with suppress(ApiError):
                     self._client.delete(kind, namespace, record.name, IN_BACKGROUND)
