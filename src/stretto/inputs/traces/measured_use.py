@@ -5,13 +5,13 @@ The package ships two weeks of machines of Amazon CloudWatch, made by
 whole percents (PlanetLab, as in CloudSim), or a table with the columns ``timestamp`` and ``value``.
 """
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.inputs.neutral.bundled import read_bundled
 from stretto.inputs.neutral.streams import read_start, text_lines
 from stretto.inputs.neutral.tables import CsvLayout, read_table
 
@@ -47,11 +47,7 @@ def load_measured_use() -> UseTrace:
     Raises:
         InputError: the file is damaged.
     """
-    raw = files("stretto.inputs").joinpath(SERIES_FILE).read_bytes()
-    try:
-        return msgspec.json.decode(raw, type=UseTrace)
-    except msgspec.DecodeError as error:
-        raise InputError(SERIES_FILE, str(error), "the figures of this version") from error
+    return read_bundled(SERIES_FILE, UseTrace)
 
 
 def read_use(folder: Path) -> UseTrace:

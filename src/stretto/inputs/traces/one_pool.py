@@ -4,12 +4,11 @@ Real arrivals, sizes and run times, counted from the Azure VM trace of 2017 and 
 ``scripts/make_one_pool_figures.py``.
 """
 
-from importlib.resources import files
 from typing import Final
 
 import msgspec
 
-from stretto.base.errors import InputError
+from stretto.inputs.neutral.bundled import read_bundled
 
 FIGURES_FILE: Final = "data/one_pool.json"
 """The data file of the package."""
@@ -48,8 +47,4 @@ def load_arrivals() -> OnePoolArrivals:
     Raises:
         InputError: the file is damaged.
     """
-    raw = files("stretto.inputs").joinpath(FIGURES_FILE).read_bytes()
-    try:
-        return msgspec.json.decode(raw, type=OnePoolArrivals)
-    except msgspec.DecodeError as error:
-        raise InputError(FIGURES_FILE, str(error), "the figures of this version") from error
+    return read_bundled(FIGURES_FILE, OnePoolArrivals)

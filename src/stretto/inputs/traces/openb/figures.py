@@ -6,11 +6,11 @@ kilobytes, so they ship with the package; ``scripts/make_openb_figures.py`` make
 
 from collections import Counter
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Final
 
 import msgspec
 
+from stretto.inputs.neutral.bundled import read_bundled
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.traces.openb.reader import MODEL_SEPARATOR
 
@@ -72,9 +72,12 @@ class OpenbFigures(msgspec.Struct, frozen=True):
 
 
 def read_figures() -> OpenbFigures:
-    """The figures that ship with the package."""
-    text = files("stretto.inputs").joinpath(FIGURES_FILE).read_bytes()
-    return msgspec.json.decode(text, type=OpenbFigures)
+    """The figures that ship with the package.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    return read_bundled(FIGURES_FILE, OpenbFigures)
 
 
 def bundled_openb() -> Fleet:
