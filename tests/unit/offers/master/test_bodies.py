@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from stretto.offers.master.server.bodies import read_body
+from stretto.offers.master.server.connections import read_body
 from stretto.offers.master.server.limits import RequestLimits
 
 

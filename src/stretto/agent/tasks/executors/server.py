@@ -3,13 +3,18 @@
 import re
 from typing import Final
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from stretto.agent.tasks.executors.api import ExecutorApi
 from stretto.offers.master.api.http import MasterRequest
-from stretto.offers.master.server.bodies import plain_response, read_body
+from stretto.offers.master.server.connections import (
+    answer_response,
+    plain_response,
+    read_body,
+    serve_connection,
+)
 from stretto.offers.master.server.limits import RequestLimits
 
 _EXECUTOR: Final = re.compile(r"^(/slave\(\d+\))?/api/v1/executor/?$")
@@ -26,14 +31,7 @@ class AgentApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of the ASGI protocol."""
-        if scope["type"] != "http":
-            return
-        request = Request(scope, receive)
-        try:
-            response = await self._respond(request)
-        except ClientDisconnect:
-            return
-        await response(scope, receive, send)
+        await serve_connection(self._respond, scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
         path = request.url.path
@@ -46,9 +44,4 @@ class AgentApp:
             return body
         headers = {key.lower(): value for key, value in request.headers.items()}
         answer = self._api.answer(MasterRequest(request.method, path, headers, body))
-        sent = dict(answer.headers)
-        if answer.content_type:
-            sent["Content-Type"] = answer.content_type
-        if answer.stream is None:
-            return Response(answer.body, answer.status, sent)
-        return StreamingResponse(self._api.records(answer.stream), answer.status, sent)
+        return answer_response(answer, self._api.records)

@@ -4,12 +4,17 @@ import re
 from collections.abc import AsyncIterator
 from typing import Final
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from stretto.offers.master.api.http import HttpAnswer, MasterRequest
-from stretto.offers.master.server.bodies import plain_response, read_body
+from stretto.offers.master.api.http import MasterRequest
+from stretto.offers.master.server.connections import (
+    answer_response,
+    plain_response,
+    read_body,
+    serve_connection,
+)
 from stretto.offers.master.server.credentials import CHALLENGE, Authenticator
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.server.limits import RateLimiter, RequestLimits
@@ -40,14 +45,7 @@ class MasterApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of the ASGI protocol."""
-        if scope["type"] != "http":
-            return
-        request = Request(scope, receive)
-        try:
-            response = await self._respond(request)
-        except ClientDisconnect:
-            return
-        await response(scope, receive, send)
+        await serve_connection(self._respond, scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
         principal = self._authenticator.principal(request.headers.get("authorization"))
@@ -75,15 +73,7 @@ class MasterApp:
                 principal,
             )
         )
-        return self._response(answer)
-
-    def _response(self, answer: HttpAnswer) -> Response:
-        headers = dict(answer.headers)
-        if answer.content_type:
-            headers["Content-Type"] = answer.content_type
-        if answer.stream is None:
-            return Response(answer.body, answer.status, headers)
-        return StreamingResponse(self._host.records(answer.stream), answer.status, headers)
+        return answer_response(answer, self._host.records)
 
     def _link(self, request: Request, body: bytes) -> Response:
         """An agent opens its stream; the body is its registration."""

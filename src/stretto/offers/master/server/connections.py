@@ -1,0 +1,59 @@
+"""Connections of the ASGI protocol: bodies read within their limits, answers and streams."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from stretto.offers.master.api.http import HttpAnswer
+from stretto.offers.master.server.limits import RequestLimits
+from stretto.offers.master.state.outbox import ClientStream
+
+Respond = Callable[[Request], Awaitable[Response]]
+"""Answers a request."""
+
+
+async def serve_connection(respond: Respond, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer the request of a connection, unless the client has left."""
+    if scope["type"] != "http":
+        return
+    try:
+        response = await respond(Request(scope, receive))
+    except ClientDisconnect:
+        return
+    await response(scope, receive, send)
+
+
+def answer_response(
+    answer: HttpAnswer, records: Callable[[ClientStream], AsyncIterator[bytes]]
+) -> Response:
+    """An answer of an API as a response; ``records`` are those of its stream."""
+    headers = dict(answer.headers)
+    if answer.content_type:
+        headers["Content-Type"] = answer.content_type
+    if answer.stream is None:
+        return Response(answer.body, answer.status, headers)
+    return StreamingResponse(records(answer.stream), answer.status, headers)
+
+
+async def read_body(request: Request, limits: RequestLimits) -> bytes | Response:
+    """The body within its limits, or the answer to a larger or slower one."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(limits.seconds):
+            async for part in request.stream():
+                size += len(part)
+                if size > limits.body:
+                    return plain_response(413, f"The body is larger than {limits.body:,} bytes")
+                parts.append(part)
+    except TimeoutError:
+        return plain_response(408, f"The body is not complete after {limits.seconds:g} s")
+    return b"".join(parts)
+
+
+def plain_response(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    """An answer with a text."""
+    return Response(text, status, headers, "text/plain; charset=utf-8")
