@@ -12,7 +12,7 @@ from stretto.base.clock import timestamp
 from stretto.state.ingest.node_reports import apply_reports
 from stretto.stores.store import WatchEvent
 from stretto.testing import make_node, make_pod
-from tests.properties.test_laws_runtime import FORMS, NODES, TIERS, Stage, tier
+from tests.properties.test_laws_runtime import FORMS, NODES, Stage, tier
 from tests.support.hand_fed_cluster import DELETED, MODIFIED
 
 __all__ = ["tier"]
@@ -82,7 +82,6 @@ def test_a_kept_row_is_what_the_rule_says(args: dict[str, Any], tier: str, alone
 
 
 @pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize("tier", TIERS)
 def test_claims_of_a_batch_count_at_once(tier: str, alone: bool) -> None:
     stage = LoadStage({}, tier, alone=alone)
     for number in range(len(NODES)):
