@@ -55,7 +55,7 @@ COMPOSITION_ROOTS = {
     "stretto.plane.offers",
     "stretto.plane.plane",
     "stretto.web.api.server",
-    "stretto_lab.bench.engine",
+    "stretto_lab.bench.engine.bench",
     "stretto_lab.chaos.pool.world",
 }
 

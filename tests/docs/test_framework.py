@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from stretto.base.rng import Rng
-from stretto_lab.bench_offers.clients import LoadAgent
+from stretto_lab.bench.offers.clients import LoadAgent
 from tests.support.served_master import served
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "mesos"

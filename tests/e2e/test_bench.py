@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto_lab.bench_kube.parity.replay import run_parity
+from stretto_lab.bench.kube.parity.replay import run_parity
 
 pytestmark = pytest.mark.kube
 

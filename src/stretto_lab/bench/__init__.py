@@ -1,1 +1,1 @@
-"""Benchmarks of the engine."""
+"""Benchmarks: the engine, its ablations, a master of offers, schedulers on a real API server."""

@@ -6,8 +6,8 @@ from stretto.base.errors import CheckFailedError
 from stretto.cli import options
 from stretto.cli.kernels.tier import measured_tier
 from stretto.cli.options import COUNT, POSITIVE, SHARE, CommandContext
-from stretto_lab.bench.options import EngineBenchOptions
-from stretto_lab.bench_kube.options import (
+from stretto_lab.bench.engine.options import EngineBenchOptions
+from stretto_lab.bench.kube.options import (
     KUBE_SCHEDULER,
     LEAST_NODES,
     STRETTO,
@@ -122,7 +122,7 @@ def engine(common: CommandContext, opts: EngineBenchOptions) -> None:
     """Measure scheduling throughput, from JSON to bind."""
     import msgspec
 
-    from stretto_lab.bench.engine import run_engine_bench
+    from stretto_lab.bench.engine.bench import run_engine_bench
 
     opts = msgspec.structs.replace(opts, tier=measured_tier(opts.tier, common.console.note))
     common.console.note(f"setting up {opts.nodes:,} nodes and {opts.running:,} running pods")
@@ -230,12 +230,12 @@ def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
     write a Scheduled event for each bound pod; Stretto is also measured without these events.
     """
     from stretto.base.clock import WallClock
-    from stretto_lab.bench_kube.bench import WorkloadResult, check, plain, run_kube_bench
+    from stretto_lab.bench.kube.bench import WorkloadResult, check, plain, run_kube_bench
 
     check(opts)
     if common.out is not None:
         from stretto.sim.plots.figures import check_plots
-        from stretto_lab.bench_kube.plot import workload_plot
+        from stretto_lab.bench.kube.plot import workload_plot
 
         check_plots()
     measured_tier("auto", common.console.note)  # compile the kernels for the daemons

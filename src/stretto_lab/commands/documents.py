@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from stretto_lab.bench_kube.bench import SchedulerResult
+from stretto_lab.bench.kube.bench import SchedulerResult
 from stretto_lab.chaos.fleets.campaign import FleetCampaign
 from stretto_lab.chaos.offers.campaign import OfferSeed
 from stretto_lab.chaos.report import Campaign

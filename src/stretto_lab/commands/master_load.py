@@ -5,7 +5,7 @@ import click
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
 from stretto.cli.options import POSITIVE, CommandContext
-from stretto_lab.bench_offers.options import OfferBenchOptions
+from stretto_lab.bench.offers.options import OfferBenchOptions
 
 
 @options.command(
@@ -47,7 +47,7 @@ def offers(common: CommandContext, opts: OfferBenchOptions) -> None:
     import msgspec
 
     from stretto.base.clock import WallClock
-    from stretto_lab.bench_offers.bench import run_offer_bench
+    from stretto_lab.bench.offers.bench import run_offer_bench
 
     common.console.note(f"{opts.frameworks:,} frameworks and {opts.agents:,} agents connect")
     found = run_offer_bench(opts, WallClock(), common.seed)

@@ -9,20 +9,20 @@ from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.cli.main import cli
 from stretto.stores.store import Bind, Eviction, Patch
-from stretto_lab.bench_kube import bench
-from stretto_lab.bench_kube.options import WORKLOADS, KubeBenchOptions
-from stretto_lab.bench_kube.replay import WritePlan, replay, with_uids, writes_of
-from stretto_lab.bench_kube.rounds import BenchRound, DrainPass, WriteCeiling
-from stretto_lab.bench_kube.shapes import (
+from stretto_lab.bench.kube import bench
+from stretto_lab.bench.kube.options import WORKLOADS, KubeBenchOptions
+from stretto_lab.bench.kube.replay import WritePlan, replay, with_uids, writes_of
+from stretto_lab.bench.kube.rounds import BenchRound, DrainPass, WriteCeiling
+from stretto_lab.bench.kube.shapes import (
     MEASURED,
     WorkloadCounts,
     pod_name,
     shape_named,
     workload_counts,
 )
-from stretto_lab.bench_kube.sides import ProcessUsage
-from stretto_lab.bench_kube.warm import NODES, WarmUp
-from stretto_lab.bench_kube.watch import PodCurve, curve_of
+from stretto_lab.bench.kube.sides import ProcessUsage
+from stretto_lab.bench.kube.warm import NODES, WarmUp
+from stretto_lab.bench.kube.watch import PodCurve, curve_of
 
 
 def rehearsed(name: str) -> WarmUp:

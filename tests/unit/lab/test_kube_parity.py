@@ -8,7 +8,7 @@ from stretto.api.types.pod import Pod
 from stretto.base.rng import Rng
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.scheduler import ExactScheduler
-from stretto_lab.bench_kube.parity.pods import node_bodies, pod_body
+from stretto_lab.bench.kube.parity.pods import node_bodies, pod_body
 from stretto_lab.conformance.kube_cases import ConformanceCase
 
 PODS = [pod_body(number, Rng(7).child("pod", number)) for number in range(300)]

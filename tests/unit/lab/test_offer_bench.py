@@ -9,8 +9,8 @@ from stretto.base.clock import WallClock
 from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto_lab.bench_offers.clients import LoadAgent, LoadFramework, Tally
-from stretto_lab.bench_offers.wire import MasterConnection
+from stretto_lab.bench.offers.clients import LoadAgent, LoadFramework, Tally
+from stretto_lab.bench.offers.wire import MasterConnection
 from tests.support.served_master import served
 
 

@@ -15,8 +15,8 @@ from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto_lab.bench.objects import SUBMIT, BenchObjects
-from stretto_lab.bench.options import EngineBenchOptions
+from stretto_lab.bench.engine.objects import SUBMIT, BenchObjects
+from stretto_lab.bench.engine.options import EngineBenchOptions
 
 ZONES: Final = 10
 """Zones of the nodes."""

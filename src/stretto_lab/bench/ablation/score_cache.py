@@ -27,7 +27,7 @@ from stretto_lab.bench.ablation.plain import (
     whole_copy,
 )
 from stretto_lab.bench.ablation.scene import Ablation, AblationOptions, AblationScene, scene_time
-from stretto_lab.bench.objects import SUBMIT
+from stretto_lab.bench.engine.objects import SUBMIT
 from stretto_lab.studies.omega.shards import ShardStudy, run_shard_study
 
 BATCHES: Final = 20

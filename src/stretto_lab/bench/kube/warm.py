@@ -1,6 +1,6 @@
 """Warm-up: place workloads in memory, so that kernels are compiled before a measurement.
 
-It runs as a separate process (``python -m stretto_lab.bench_kube.warm PROFILE WORKLOAD...``),
+It runs as a separate process (``python -m stretto_lab.bench.kube.warm PROFILE WORKLOAD...``),
 because compilation raises the peak memory of its process.
 """
 
@@ -18,7 +18,7 @@ from stretto.plane.plane import Plane
 from stretto.sim.writes import require_accepted
 from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
-from stretto_lab.bench_kube.shapes import (
+from stretto_lab.bench.kube.shapes import (
     SCHEDULER,
     SPACES,
     WorkloadShape,
@@ -29,7 +29,7 @@ from stretto_lab.bench_kube.shapes import (
     shape_named,
     workload_counts,
 )
-from stretto_lab.bench_kube.watch import PodWatcher
+from stretto_lab.bench.kube.watch import PodWatcher
 
 NODES: Final = 50
 """Nodes of a warm-up."""

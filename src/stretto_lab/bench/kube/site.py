@@ -23,9 +23,9 @@ from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Deletion, StatusReason, WriteOutcome
-from stretto_lab.bench_kube.options import KUBE_SCHEDULER, KubeBenchOptions
-from stretto_lab.bench_kube.replay import LONG_TIMEOUTS
-from stretto_lab.bench_kube.shapes import (
+from stretto_lab.bench.kube.options import KUBE_SCHEDULER, KubeBenchOptions
+from stretto_lab.bench.kube.replay import LONG_TIMEOUTS
+from stretto_lab.bench.kube.shapes import (
     CHURN,
     SPACES,
     WorkloadShape,
@@ -36,7 +36,7 @@ from stretto_lab.bench_kube.shapes import (
     running_bodies,
     workload_counts,
 )
-from stretto_lab.bench_kube.watch import PodWatcher
+from stretto_lab.bench.kube.watch import PodWatcher
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 
 CHUNK: Final = 500

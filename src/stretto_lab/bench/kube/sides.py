@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stretto_lab.bench_kube.options import QUIET, STRETTO
-from stretto_lab.bench_kube.shapes import SCHEDULER
+from stretto_lab.bench.kube.options import QUIET, STRETTO
+from stretto_lab.bench.kube.shapes import SCHEDULER
 from stretto_lab.control_plane.cluster import ControlPlane
 from stretto_lab.control_plane.parts import ServerProcess
 

@@ -1,6 +1,6 @@
 """Raw replay of the writes of a workload: the capacity of the API server without a scheduler.
 
-It runs as a separate process (``python -m stretto_lab.bench_kube.replay KUBECONFIG PLAN OUT``),
+It runs as a separate process (``python -m stretto_lab.bench.kube.replay KUBECONFIG PLAN OUT``),
 like a scheduler, and uses the client of Stretto. Binds, evictions, nominations and PodGroup
 statuses are sent in parallel, each in its lane. They do not wait for each other, except that
 nominations are sent before binds, because the server rejects nominations of bound pods.
@@ -21,8 +21,8 @@ from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.gates import WIDTH
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.store import Bind, Eviction, Patch, Replies, Store, WriteOutcome
-from stretto_lab.bench_kube.shapes import MEASURED, RUNNING
-from stretto_lab.bench_kube.watch import PodWatcher
+from stretto_lab.bench.kube.shapes import MEASURED, RUNNING
+from stretto_lab.bench.kube.watch import PodWatcher
 
 T = TypeVar("T")
 AT_ONCE: Final = 1024

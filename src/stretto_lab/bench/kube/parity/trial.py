@@ -15,8 +15,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.stores.store import Deletion, Record, Store, WriteOutcome
-from stretto_lab.bench_kube.parity.pods import SPACE, huge_pod_body, service_body
-from stretto_lab.bench_kube.parity.report import ParityDeviation, ParityReport
+from stretto_lab.bench.kube.parity.pods import SPACE, huge_pod_body, service_body
+from stretto_lab.bench.kube.parity.report import ParityDeviation, ParityReport
 
 PARITY: Final = "kube-parity"
 """The profile that is compared with kube-scheduler."""

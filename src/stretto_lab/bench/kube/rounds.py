@@ -16,12 +16,12 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
-from stretto_lab.bench_kube.options import KubeBenchOptions
-from stretto_lab.bench_kube.replay import WritePlan, WriteResults, with_uids, writes_of
-from stretto_lab.bench_kube.shapes import WorkloadShape, pod_name, workload_counts
-from stretto_lab.bench_kube.sides import ProcessUsage, side, usage_of
-from stretto_lab.bench_kube.site import BenchSite
-from stretto_lab.bench_kube.watch import PodCurve
+from stretto_lab.bench.kube.options import KubeBenchOptions
+from stretto_lab.bench.kube.replay import WritePlan, WriteResults, with_uids, writes_of
+from stretto_lab.bench.kube.shapes import WorkloadShape, pod_name, workload_counts
+from stretto_lab.bench.kube.sides import ProcessUsage, side, usage_of
+from stretto_lab.bench.kube.site import BenchSite
+from stretto_lab.bench.kube.watch import PodCurve
 from stretto_lab.control_plane.parts import ServerProcess
 
 DRAIN_LOOK: Final = 0.02
@@ -112,7 +112,7 @@ def ceiling(
         wait_for(site, lambda: len(seen.created) >= len(writes.binds), options.timeout)
         plan, out = site.folder / "plan.json", site.folder / "out.json"
         plan.write_bytes(msgspec.json.encode(with_uids(writes, seen.uid_of)))
-        words = [sys.executable, "-m", "stretto_lab.bench_kube.replay"]
+        words = [sys.executable, "-m", "stretto_lab.bench.kube.replay"]
         words += [str(site.plane.kubeconfig), str(plan), str(out)]
         part = ServerProcess("replay", words, site.folder / "replay.log")
         part.start()

@@ -17,15 +17,15 @@ import msgspec
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.framework.profile.profile import load_profile
-from stretto_lab.bench_kube.options import KUBE_SCHEDULER, QUIET, STRETTO, KubeBenchOptions
-from stretto_lab.bench_kube.rounds import BenchRound, WriteCeiling, ceiling, measure
-from stretto_lab.bench_kube.shapes import (
+from stretto_lab.bench.kube.options import KUBE_SCHEDULER, QUIET, STRETTO, KubeBenchOptions
+from stretto_lab.bench.kube.rounds import BenchRound, WriteCeiling, ceiling, measure
+from stretto_lab.bench.kube.shapes import (
     WorkloadCounts,
     WorkloadShape,
     shape_named,
     workload_counts,
 )
-from stretto_lab.bench_kube.watch import PodCurve
+from stretto_lab.bench.kube.watch import PodCurve
 from stretto_lab.control_plane.cluster import CORE
 from stretto_lab.control_plane.tools import build
 
@@ -149,7 +149,7 @@ def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
     Raises:
         StrettoError: the warm-up failed.
     """
-    words = [sys.executable, "-m", "stretto_lab.bench_kube.warm", profile, *names]
+    words = [sys.executable, "-m", "stretto_lab.bench.kube.warm", profile, *names]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise StrettoError(f"the warm-up failed:\n{done.stderr.strip()[-2000:]}")

@@ -12,7 +12,7 @@ import msgspec
 from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.clock import Clock
 from stretto.stores.store import EventType, Store, WatchEvent
-from stretto_lab.bench_kube.shapes import MEASURED, RUNNING
+from stretto_lab.bench.kube.shapes import MEASURED, RUNNING
 
 POINTS: Final = 240
 """Number of points of a curve."""

@@ -22,12 +22,12 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.scenario.workloads import poisson_times
 from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import Plane
-from stretto_lab.bench.decoding import decoding_rate
-from stretto_lab.bench.measured import LABELS, PROFILE, use_reports
-from stretto_lab.bench.objects import SUBMIT, BenchObjects, number_of
-from stretto_lab.bench.options import EngineBenchOptions
-from stretto_lab.bench.python_rules import profile_with_rule
-from stretto_lab.bench.reference import equals_reference
+from stretto_lab.bench.engine.decoding import decoding_rate
+from stretto_lab.bench.engine.measured import LABELS, PROFILE, use_reports
+from stretto_lab.bench.engine.objects import SUBMIT, BenchObjects, number_of
+from stretto_lab.bench.engine.options import EngineBenchOptions
+from stretto_lab.bench.engine.python_rules import profile_with_rule
+from stretto_lab.bench.engine.reference import equals_reference
 from stretto_lab.bench.stopwatch import Stopwatches
 
 

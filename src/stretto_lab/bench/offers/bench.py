@@ -15,9 +15,9 @@ import psutil
 from stretto.base.clock import Clock
 from stretto.base.errors import TimeoutExpiredError
 from stretto.base.rng import Rng
-from stretto_lab.bench_offers.clients import LoadAgent, LoadFramework, Tally
-from stretto_lab.bench_offers.options import OfferBenchOptions
-from stretto_lab.bench_offers.wire import HOST
+from stretto_lab.bench.offers.clients import LoadAgent, LoadFramework, Tally
+from stretto_lab.bench.offers.options import OfferBenchOptions
+from stretto_lab.bench.offers.wire import HOST
 
 STARTS_WITHIN: Final = 60.0
 """Seconds until a new master answers."""

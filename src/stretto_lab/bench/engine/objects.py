@@ -16,7 +16,7 @@ from stretto.sim.options import MEMORY, open_store
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Deletion, Record, WriteOutcome
-from stretto_lab.bench.options import EngineBenchOptions
+from stretto_lab.bench.engine.options import EngineBenchOptions
 
 SUBMIT: Final = 1024
 """Pods created in one call, as by a client that batches."""

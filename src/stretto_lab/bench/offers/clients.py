@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from stretto.base.rng import Rng
-from stretto_lab.bench_offers.wire import MasterConnection
+from stretto_lab.bench.offers.wire import MasterConnection
 
 Body = dict[str, Any]
 SCHEDULER: Final = "/api/v1/scheduler"

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from stretto.api.wire.kinds import POD_GROUP
-from stretto_lab.bench_kube.options import WORKLOADS
+from stretto_lab.bench.kube.options import WORKLOADS
 
 FULL: Final = 5000
 """Nodes to which the counts apply."""

@@ -6,7 +6,7 @@ from stretto.base.clock import Clock
 from stretto.state.classes.table import PodClasses
 from stretto.state.rows.resources import ResourceColumns
 from stretto.stores.embedded.templates import TemplateCache
-from stretto_lab.bench.objects import SUBMIT
+from stretto_lab.bench.engine.objects import SUBMIT
 
 PASSES = 3
 """Passes; the fastest is reported."""

@@ -14,12 +14,12 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
-from stretto_lab.bench_kube.options import KUBE_SCHEDULER
-from stretto_lab.bench_kube.parity.pods import node_bodies, pod_body
-from stretto_lab.bench_kube.parity.report import ParityReport
-from stretto_lab.bench_kube.parity.trial import ParityTrial
-from stretto_lab.bench_kube.replay import LONG_TIMEOUTS
-from stretto_lab.bench_kube.site import API_FLAGS, SCHEDULER_FLAGS
+from stretto_lab.bench.kube.options import KUBE_SCHEDULER
+from stretto_lab.bench.kube.parity.pods import node_bodies, pod_body
+from stretto_lab.bench.kube.parity.report import ParityReport
+from stretto_lab.bench.kube.parity.trial import ParityTrial
+from stretto_lab.bench.kube.replay import LONG_TIMEOUTS
+from stretto_lab.bench.kube.site import API_FLAGS, SCHEDULER_FLAGS
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 
 OnDeviation = Callable[[str], None]

@@ -5,8 +5,8 @@ takes to its first binding is a column of the table.
 """
 
 from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
-from stretto_lab.bench_kube.bench import SchedulerResult, WorkloadResult
-from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO
+from stretto_lab.bench.kube.bench import SchedulerResult, WorkloadResult
+from stretto_lab.bench.kube.options import KUBE_SCHEDULER, STRETTO
 
 
 def workload_plot(name: str, result: WorkloadResult, source: str) -> Pictures:
