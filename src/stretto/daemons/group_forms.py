@@ -5,18 +5,13 @@ would wait for a PodGroup that cannot exist. A CRD that is installed later is fo
 leader.
 """
 
-from typing import Final
-
 import msgspec
 
-from stretto.api.kinds.table import kind_of
 from stretto.api.types.workload_groups import FORMS
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from stretto.base.errors import NotAllowedError
 from stretto.plane.config import PlaneConfig
 from stretto.stores.store import Store
-
-_CRD: Final = kind_of("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
 def with_served_groups(config: PlaneConfig, store: Store) -> PlaneConfig:
@@ -28,6 +23,6 @@ def with_served_groups(config: PlaneConfig, store: Store) -> PlaneConfig:
 def _is_served(kind: Kind, store: Store) -> bool:
     """Whether the CRD of a kind exists; not without the permission to read CRDs."""
     try:
-        return store.get(_CRD, "", kind.resource) is not None
+        return store.get(CUSTOM_RESOURCE_DEFINITION, "", kind.resource) is not None
     except NotAllowedError:
         return False

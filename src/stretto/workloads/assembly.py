@@ -5,7 +5,6 @@ from stretto.workloads.cluster import REPORTERS, LocalCluster
 from stretto.workloads.cron import CronJobController
 from stretto.workloads.daemons import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
-from stretto.workloads.garbage import GarbageController
 from stretto.workloads.jobs.controller import JobController
 from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
 from stretto.workloads.policies.budgets import BudgetController
@@ -34,10 +33,3 @@ def workload_controllers(
         BudgetController(cluster),
         KubeletController(cluster, course),
     ]
-
-
-def cluster_controllers(
-    cluster: LocalCluster, course: CourseOf = default_course
-) -> list[Reconciler]:
-    """The controllers of a cluster without an API server, which collect its garbage too."""
-    return [*workload_controllers(cluster, course), GarbageController(cluster)]

@@ -37,8 +37,7 @@ NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
 """Controllers that write no events."""
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of a pod that has ended."""
-_KINDS: Final = (
-    NODE,
+WORKLOADS: Final = (
     POD,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
@@ -47,6 +46,7 @@ _KINDS: Final = (
     DAEMON_SET,
     JOB,
 )
+"""Pods, and the kinds that own them or their owners."""
 
 
 def event_recorders(store: Store, clock: Clock) -> Mapping[str, EventRecorder]:
@@ -86,7 +86,7 @@ class LocalCluster:
         self._cache = cache
         self._clock = clock
         self._recorders = recorders
-        for kind in _KINDS:
+        for kind in (NODE, *WORKLOADS):
             cache.follow(kind).add_index(OWNER, _owner_uid)
 
     # ---------------------------------------------------------------- reads

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from stretto.api.kinds.federation import PROPAGATION_POLICY, SCHEDULING_PROFILE
-from stretto.api.wire.kinds import DEPLOYMENT, SERVICE, Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE, Kind
 from stretto.federation import names
-from stretto.sim.fleet.server.kinds import DEFINITION
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Store
 from stretto.workloads.services.slices import ENDPOINT_SLICE
@@ -28,7 +27,7 @@ def world() -> FederationWorld:
     made.type("endpointslices", ENDPOINT_SLICE, [])
     for member in made.fleet.members.values():
         for kind in (EXPORT, IMPORT):
-            member.store.create(DEFINITION, [json.dumps(definition(kind)).encode()])
+            member.store.create(CUSTOM_RESOURCE_DEFINITION, [json.dumps(definition(kind)).encode()])
     plugins = {"filter": {"disabled": [{"name": "APIResources"}]}}
     made.create(SCHEDULING_PROFILE.kind, "any", spec={"plugins": plugins})
     for name, clusters in {"plan": ("alpha", "beta"), "there": ("gamma",)}.items():

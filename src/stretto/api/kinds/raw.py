@@ -3,7 +3,7 @@
 from typing import Final
 
 from stretto.api.kinds.entry import AGE, Column, KindEntry, ManifestUse, grant
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 
 _STATUS: Final = ("status",)
 _SKIPPED: Final = ManifestUse.SKIPPED
@@ -198,9 +198,7 @@ _ACCESS: Final = (
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _EXTENSIONS: Final = (
     KindEntry(
-        kind=_cluster(
-            "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
-        ),
+        kind=CUSTOM_RESOURCE_DEFINITION,
         short_names=("crd", "crds"),
         categories=("api-extensions",),
         subresources=_STATUS,

@@ -58,6 +58,13 @@ JOB: Final = Kind("batch", "v1", "Job", "jobs")
 HORIZONTAL_POD_AUTOSCALER: Final = Kind(
     "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"
 )
+CUSTOM_RESOURCE_DEFINITION: Final = Kind(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    namespaced=False,
+)
 LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 POD_DISRUPTION_BUDGET: Final = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 PRIORITY_CLASS: Final = Kind(

@@ -72,15 +72,7 @@ _FURTHER: Final = (
     DefaultType(Kind(_RBAC, "v1", "RoleBinding", "rolebindings")),
     DefaultType(Kind(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)),
     DefaultType(Kind(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)),
-    DefaultType(
-        Kind(
-            "apiextensions.k8s.io",
-            "v1",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            namespaced=False,
-        )
-    ),
+    DefaultType(kinds.CUSTOM_RESOURCE_DEFINITION),
     DefaultType(Kind(_MCS, "v1alpha1", "ServiceExport", "serviceexports")),
     DefaultType(Kind(_MCS, "v1alpha1", "ServiceImport", "serviceimports")),
 )

@@ -15,8 +15,7 @@ from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.reconcile.cache import Name, StoredObject
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Patch, StatusReason, Update
-from stretto.workloads.assembly import cluster_controllers
-from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.standalone import standalone_controllers
 
 SCHEMA: Final = "stretto.scale/v1"
 """Version of the answers as JSON."""
@@ -115,7 +114,7 @@ class _Trial:
         self.store = self._copy.store
         self._loop = ReconcileLoop(self._clock)
         self._cache = self._loop.add_store("copy", self.store)
-        self._loop.add_controllers(cluster_controllers(LocalCluster(self._cache, self._clock)))
+        self._loop.add_controllers(standalone_controllers(self._cache, self._clock))
         self._policies = self._cache.follow(SCALING_POLICY)
 
     def write(self, item: InputObject) -> None:

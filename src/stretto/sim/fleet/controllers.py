@@ -8,12 +8,12 @@ from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
-from stretto.sim.fleet.ends import NamespaceEnd
 from stretto.sim.fleet.server.kinds import served_kinds
 from stretto.sim.fleet.tokens import TokenController
-from stretto.workloads.assembly import cluster_controllers
-from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.deletion import objects_of_store
 from stretto.workloads.kubelet import CourseOf, default_course
+from stretto.workloads.namespaces import NamespaceEndController
+from stretto.workloads.standalone import standalone_controllers
 
 MoreControllers = Callable[[StoreCache], Sequence[Reconciler]]
 """Further controllers over the caches of a member."""
@@ -36,9 +36,10 @@ class MemberControllers:
 
     def over(self, cache: StoreCache, clock: Clock) -> list[Reconciler]:
         """The controllers over the caches of one member."""
+        objects = objects_of_store(cache.store, lambda: served_kinds(cache.store))
         return [
-            *cluster_controllers(LocalCluster(cache, clock), self.course),
+            *standalone_controllers(cache, clock, self.course),
             *self.more(cache),
-            NamespaceEnd(cache, lambda: served_kinds(cache.store)),
+            NamespaceEndController(cache, objects),
             TokenController(cache),
         ]

@@ -3,16 +3,15 @@
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, PERSISTENT_VOLUME_CLAIM, Kind
 from stretto.federation import names
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
-from stretto.sim.fleet.server.kinds import DEFINITION
 
-_KINDS: Final = (PERSISTENT_VOLUME_CLAIM, DEFINITION)
+_KINDS: Final = (PERSISTENT_VOLUME_CLAIM, CUSTOM_RESOURCE_DEFINITION)
 _FINALIZERS: Final = {
     PERSISTENT_VOLUME_CLAIM.kind: "kubernetes.io/pvc-protection",
-    DEFINITION.kind: "customresourcecleanup.apiextensions.k8s.io",
+    CUSTOM_RESOURCE_DEFINITION.kind: "customresourcecleanup.apiextensions.k8s.io",
 }
 """Finalizers by kind."""
 

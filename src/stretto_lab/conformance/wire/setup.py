@@ -11,12 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
-from stretto.api.wire.kinds import NAMESPACE, POD, Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, POD, Kind
 from stretto.federation import names
 from stretto.federation.objects.membership.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, SECRET
 from stretto.federation.settings import KUBEADMIRAL, FederationSettings
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.kinds import BUILTIN, DEFINITION
+from stretto.sim.fleet.server.kinds import BUILTIN
 from stretto.stores.store import Patch, Store
 from stretto_lab.conformance.wire.placeholders import secret_value
 from stretto_lab.conformance.wire.scenario import RecordedCluster
@@ -86,7 +86,7 @@ def _add_member(
     named = common["nodes"].get(name) or (equal_nodes(cluster.resources) if cluster else [])
     member = fleet.add_member(name, [node_body(each) for each in named])
     for body in _definitions(common):
-        _create(member.store, DEFINITION, body)
+        _create(member.store, CUSTOM_RESOURCE_DEFINITION, body)
     if cluster is None:
         return
     uid = _join(fleet.host, common, cluster)

@@ -6,19 +6,10 @@ from typing import Final
 import msgspec
 
 from stretto.api.kinds.crds import entry_of_crd
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from stretto.base.errors import InputError
 from stretto.stores.render import render
 from stretto.stores.store import Store
-
-DEFINITION: Final = Kind(
-    "apiextensions.k8s.io",
-    "v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    namespaced=False,
-)
-"""The kind of CRDs."""
 
 _TEXT: Final = """
 - v1 Binding bindings
@@ -114,7 +105,7 @@ def serves(store: Store, more: tuple[Kind, ...], kind: Kind) -> bool:
 def served_kinds(store: Store) -> Iterator[Kind]:
     """The kinds that a server with the CRDs of a store serves now."""
     yield from BUILTIN
-    for record in store.list(DEFINITION).records:
+    for record in store.list(CUSTOM_RESOURCE_DEFINITION).records:
         if not record.deleting:
             try:
                 yield entry_of_crd(msgspec.json.decode(render(record))).kind

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
 from stretto.web.api.crds.versions import served_versions, stored_kind
 from stretto.web.api.objects.ownership import own_status
 from stretto.web.api.resources import ServedResource
@@ -11,10 +11,6 @@ from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
-DEFINITION: Final = Kind(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
-    namespaced=False,
-)  # fmt: skip
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 """Finalizer of definitions with objects."""
 _ACCEPTED: Final = {
@@ -49,7 +45,7 @@ _TERMINATING: Final = {
 def refresh(state: ApiState) -> None:
     """Serve what the stored definitions declare."""
     found: list[ServedResource] = []
-    for definition in state.storage.items(DEFINITION):
+    for definition in state.storage.items(CUSTOM_RESOURCE_DEFINITION):
         if _is_true(definition, "Established"):
             found += served_versions(definition)
     state.resources.replace_custom(found)
@@ -57,7 +53,7 @@ def refresh(state: ApiState) -> None:
 
 def after_definition(state: ApiState, admission: AdmittedWrite) -> None:
     """Serve a changed definition at once."""
-    if admission.resource.stored == DEFINITION:
+    if admission.resource.stored == CUSTOM_RESOURCE_DEFINITION:
         refresh(state)
 
 
@@ -67,8 +63,8 @@ def move_definitions(state: ApiState) -> None:
     if resource is None:
         return
     changed = False
-    for record in state.storage.listing(DEFINITION).records:
-        found = state.storage.find(DEFINITION, "", record.name)
+    for record in state.storage.listing(CUSTOM_RESOURCE_DEFINITION).records:
+        found = state.storage.find(CUSTOM_RESOURCE_DEFINITION, "", record.name)
         if found is None:
             continue
         if found.record.deleting:
@@ -143,7 +139,7 @@ def _taken(state: ApiState, item: Json) -> tuple[set[str], set[str]]:
     """The names and the kinds that other definitions of the group use."""
     words: set[str] = set()
     kinds: set[str] = set()
-    for other in state.storage.items(DEFINITION):
+    for other in state.storage.items(CUSTOM_RESOURCE_DEFINITION):
         same = other["metadata"]["name"] == item["metadata"]["name"]
         if same or other["spec"]["group"] != item["spec"]["group"]:
             continue

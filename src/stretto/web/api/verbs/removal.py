@@ -4,10 +4,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import NAMESPACE
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.crds.lifecycle import DEFINITION, begin_end
+from stretto.web.api.crds.lifecycle import begin_end
 from stretto.web.api.failures import ApiError
 from stretto.web.api.reviews import PendingReviewsError, ReviewCall
 from stretto.web.api.state import AdmittedWrite, ApiState
@@ -95,7 +95,8 @@ def remove_admitted(
         return found.item, False
     is_graceful = resource.key == ("", "Pod")
     held = bool(item["metadata"].get("finalizers")) or grace > 0
-    held = held or _is_held_namespace(found.item, item) or resource.stored == DEFINITION
+    held = held or resource.stored == CUSTOM_RESOURCE_DEFINITION
+    held = held or _is_held_namespace(found.item, item)
     if call.options.dry_run:
         return (item if held or is_graceful else found.item), not held
     stored = found
@@ -125,14 +126,14 @@ def _ending(
     if finalizers:
         metadata["finalizers"] = finalizers
     if not already or grace < metadata.get("deletionGracePeriodSeconds", 0):
-        if resource.stored not in (DEFINITION, NAMESPACE):
+        if resource.stored not in (CUSTOM_RESOURCE_DEFINITION, NAMESPACE):
             metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation") and not already:
             metadata["generation"] += 1
     metadata.setdefault("deletionTimestamp", state.later(grace))
     if resource.key == ("", "Namespace"):
         item["status"] = {**(item.get("status") or {}), "phase": "Terminating"}
-    if resource.stored == DEFINITION and not already:
+    if resource.stored == CUSTOM_RESOURCE_DEFINITION and not already:
         begin_end(item, state.now)
         metadata["generation"] = found.item["metadata"].get("generation", 1)
     return item, grace
@@ -157,7 +158,7 @@ def check_preconditions(call: Call, found: StoredItem, options: DeleteOptions) -
         value = wanted.get(key)
         if value is None or value == actual:
             continue
-        if resource.stored in (NAMESPACE, DEFINITION):
+        if resource.stored in (NAMESPACE, CUSTOM_RESOURCE_DEFINITION):
             why = (
                 f"Precondition failed: {word_of} in precondition: {value}, {word_of} in object "
                 f"meta: {actual}"

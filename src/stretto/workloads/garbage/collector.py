@@ -8,15 +8,11 @@ away, and ``foregroundDeletion`` waits for dependents that block the deletion of
 from collections.abc import Collection, Hashable, Iterable
 from typing import Final
 
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
-from stretto.web.api.crds.lifecycle import DEFINITION
-from stretto.web.api.failures import ApiError
-from stretto.web.api.internal import ApiClient
-from stretto.web.api.state import ApiState
-from stretto.web.api.verbs.removal import DeleteOptions
-from stretto.web.local.controllers.garbage.graph import (
-    FOREGROUND,
+from stretto.workloads.deletion import FOREGROUND, ORPHAN, DeletableObjects, Propagation
+from stretto.workloads.garbage.graph import (
     DependencyGraph,
     OwnerState,
     Reference,
@@ -25,36 +21,32 @@ from stretto.web.local.controllers.garbage.graph import (
     waits_for_dependents,
 )
 
-ORPHAN: Final = "orphan"
-"""Finalizer of an object whose dependents stay."""
 _SERVED: Final = "served kinds"
-_RETRY_S: Final = 0.1
-"""Seconds before an object that has changed meanwhile is looked at again."""
-_POLICIES: Final = {ORPHAN: "Orphan", FOREGROUND: "Foreground"}
+_STATED: Final = {ORPHAN: Propagation.ORPHAN, FOREGROUND: Propagation.FOREGROUND}
+"""What finalizers state about the dependents of their object."""
 
 
 class GarbageCollector:
     """Deletes what no owner needs, and completes deletions that wait for dependents."""
 
-    def __init__(self, cache: StoreCache, state: ApiState, client: ApiClient) -> None:
-        """Over all kinds of a server.
+    def __init__(self, cache: StoreCache, objects: DeletableObjects) -> None:
+        """Over all kinds of a cluster.
 
         Args:
-            cache: caches of the server's store.
-            state: the server.
-            client: deletes objects.
+            cache: caches of its store.
+            objects: the kinds that it serves, and their deletion.
         """
         #: Name in logs and messages.
         self.name = f"{cache.name}/garbage-collector"
         self._cache = cache
-        self._client = client
-        self._graph = DependencyGraph(cache, state)
+        self._objects = objects
+        self._graph = DependencyGraph(cache, objects)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """Objects with new or changed owners, and those whose owner or dependent has changed."""
         if change.source != self._cache.name:
             return
-        if change.kind == DEFINITION:
+        if change.kind == CUSTOM_RESOURCE_DEFINITION:
             yield _SERVED
         before = references_of(change.old) if change.old is not None else []
         now = references_of(change.new) if change.new is not None else []
@@ -77,13 +69,10 @@ class GarbageCollector:
         item = self._graph.get(key)
         if item is None:
             return None
-        try:
-            if item.is_terminating:
-                self._continue_deletion(item)
-            else:
-                self._collect(item)
-        except ApiError as error:
-            return _RETRY_S if error.reason == "Conflict" else None
+        if item.is_terminating:
+            self._continue_deletion(item)
+        else:
+            self._collect(item)
         return None
 
     # ---------------------------------------------------------------- objects being deleted
@@ -120,19 +109,15 @@ class GarbageCollector:
             return
         if OwnerState.WAITING in states and self._unblocks(item, references):
             return  # the change of its references makes it due again
-        record = item.record
-        options = DeleteOptions(
-            propagation_policy=self._policy(item, states),
-            preconditions={"uid": record.uid, "resourceVersion": str(record.version)},
-        )
-        self._client.delete(record.kind, record.namespace, record.name, options)
+        self._objects.delete(item, self._propagation(item, states))
 
-    def _policy(self, item: StoredObject, states: Collection[OwnerState]) -> str:
+    def _propagation(self, item: StoredObject, states: Collection[OwnerState]) -> Propagation:
         """How the dependents of an object are treated that is deleted with its owner."""
         if OwnerState.WAITING in states and any(self._graph.dependents(item.record.uid)):
-            return "Foreground"
+            return Propagation.FOREGROUND
         finalizers = item.metadata.get("finalizers") or ()
-        return next((name for each, name in _POLICIES.items() if each in finalizers), "Background")
+        stated = (found for each, found in _STATED.items() if each in finalizers)
+        return next(stated, Propagation.BACKGROUND)
 
     def _unblocks(self, item: StoredObject, references: Collection[Reference]) -> bool:
         """Break a circle of owners that wait for each other: the object blocks none any longer."""

@@ -1,4 +1,4 @@
-"""Owners and dependents over all kinds that a server serves."""
+"""Owners and dependents over all kinds of a cluster."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
@@ -6,15 +6,13 @@ from typing import Any, Final
 
 from stretto.api.wire.kinds import EVENT, Kind
 from stretto.reconcile.cache import StoreCache, StoredObject
-from stretto.web.api.state import ApiState
+from stretto.workloads.deletion import FOREGROUND, DeletableObjects, KindName
 
 Reference = Mapping[str, Any]
 """An entry of ``metadata.ownerReferences``."""
 ObjectKey = tuple[Kind, str, str]
 """Kind, namespace and name of an object."""
 
-FOREGROUND: Final = "foregroundDeletion"
-"""Finalizer of an object that waits until its dependents are deleted."""
 _OWNERS: Final = "owners"
 _WORD: Final = b'"ownerReferences"'
 
@@ -50,36 +48,33 @@ def key_of(item: StoredObject) -> ObjectKey:
 
 
 def _owner_uids(item: StoredObject) -> Iterable[str]:
-    return {str(each["uid"]) for each in references_of(item)}
+    return dict.fromkeys(str(each["uid"]) for each in references_of(item))
 
 
 class DependencyGraph:
     """The objects of all kinds that can be deleted, found by their owners."""
 
-    def __init__(self, cache: StoreCache, state: ApiState) -> None:
-        """Follow what a server serves.
+    def __init__(self, cache: StoreCache, objects: DeletableObjects) -> None:
+        """Follow what can be deleted.
 
         Args:
-            cache: caches of the server's store.
-            state: the server.
+            cache: caches of the cluster's store.
+            objects: the kinds that it serves.
         """
         self._cache = cache
-        self._state = state
-        self._stored: dict[tuple[str, str], Kind] = {}
-        self._kinds: set[Kind] = set()
+        self._objects = objects
+        self._stored: dict[KindName, Kind] = {}
+        self._kinds: tuple[Kind, ...] = ()
         self.follow_served()
 
     def follow_served(self) -> None:
         """Follow kinds that are served now, and forget those that are served no longer."""
-        deletable = [
-            each
-            for each in self._state.resources.all()
-            if "delete" in each.facts.verbs and each.computed is None and each.stored != EVENT
-        ]
-        self._stored = {(each.kind.api_version, each.kind.kind): each.stored for each in deletable}
-        kinds = set(self._stored.values())
-        for kind in self._kinds - kinds:
-            self._cache.unfollow(kind)
+        served = self._objects.kinds().items()
+        self._stored = {name: kind for name, kind in served if kind != EVENT}
+        kinds = tuple(dict.fromkeys(self._stored.values()))
+        for kind in self._kinds:
+            if kind not in kinds:
+                self._cache.unfollow(kind)
         for kind in kinds:
             self._cache.follow(kind).add_index(_OWNERS, _owner_uids)
         self._kinds = kinds
@@ -106,7 +101,7 @@ class DependencyGraph:
         key = self.owner_key(item, reference)
         if key is None:
             return OwnerState.UNKNOWN
-        record = self._state.storage.store.get(*key)
+        record = self._cache.store.get(*key)
         if record is None or record.uid != reference["uid"]:
             return OwnerState.ABSENT
         if record.deleting and FOREGROUND in (

@@ -1,1 +1,0 @@
-"""Garbage collection over all served kinds, by owner references and finalizers."""

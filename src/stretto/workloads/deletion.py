@@ -1,0 +1,64 @@
+"""What controllers that delete dependents and contents need of a cluster.
+
+An API server and a bare store offer it: which kinds they store, and how one object is deleted.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.reconcile import writes
+from stretto.reconcile.cache import StoredObject
+from stretto.stores.store import Store
+
+ORPHAN: Final = "orphan"
+"""Finalizer of an object whose dependents stay."""
+FOREGROUND: Final = "foregroundDeletion"
+"""Finalizer of an object that waits until its dependents are deleted."""
+
+KindName = tuple[str, str]
+"""``apiVersion`` and ``kind``, as in an owner reference."""
+
+
+class Propagation(Enum):
+    """What a deletion does to the dependents of an object."""
+
+    #: They are deleted later.
+    BACKGROUND = "Background"
+    #: They are deleted first.
+    FOREGROUND = "Foreground"
+    #: They stay.
+    ORPHAN = "Orphan"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletableObjects:
+    """The kinds of a cluster whose objects can be deleted, and the deletion of one object."""
+
+    #: The kind under which objects are stored, by each name under which they are served.
+    kinds: Callable[[], Mapping[KindName, Kind]]
+    #: Deletes an object, or raises ``RetryError`` if the object has changed since it was read.
+    delete: Callable[[StoredObject, Propagation], None]
+
+
+def objects_of_store(store: Store, kinds: Callable[[], Iterable[Kind]]) -> DeletableObjects:
+    """The objects of a store without an API server; finalizers take the place of policies.
+
+    Args:
+        store: where the objects live.
+        kinds: the kinds that it stores now.
+    """
+
+    def delete(item: StoredObject, propagation: Propagation) -> None:
+        if propagation is Propagation.FOREGROUND:
+            finalizers = item.metadata.get("finalizers") or []
+            if FOREGROUND not in finalizers:
+                changed = {"metadata": {"finalizers": [*finalizers, FOREGROUND]}}
+                writes.patch(store, item, changed)
+        writes.delete(store, item)
+
+    return DeletableObjects(
+        lambda: {(each.api_version, each.kind): each for each in kinds()}, delete
+    )

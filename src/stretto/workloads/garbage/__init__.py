@@ -1,0 +1,1 @@
+"""Garbage collection by owner references and finalizers, over any kinds of any store."""
