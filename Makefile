@@ -46,7 +46,7 @@ $(DEV): $(RUN) requirements-dev.lock
 	@touch $@
 
 .PHONY: kernels
-kernels: $(RUN) ## Compile the kernels that are not, or whose sources have changed (up to three minutes)
+kernels: $(RUN) ## Compile the kernels that are not, or whose sources have changed (four minutes on two cores)
 	@$(BIN)/stretto kernels
 
 .PHONY: venv

@@ -37,7 +37,7 @@ for version in "$@"; do
   fi
   echo "--- Python $version: $base-$version"
   PYTHON="$python" scripts/make_venv.sh "$base-$version" requirements-dev.lock
-  # Compiling the kernels takes four minutes for each version, so these run on the NumPy tier.
+  # Compiling the kernels takes minutes for each version, so these run on the NumPy tier.
   "$base-$version/bin/python" -m pip uninstall --quiet --yes numba llvmlite
   versions+=("$version")
 done

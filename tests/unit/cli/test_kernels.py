@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.base.errors import StrettoError
-from stretto.cli.kernels import scenes, tier
+from stretto.cli.kernels import scenes, tier, workers
 from stretto.cli.kernels.tier import measured_tier, tier_of
 from stretto.cli.main import cli
 from stretto.framework.kernels import tiers
 from stretto.framework.kernels.cache import KernelCache, KernelSet
-from stretto.framework.kernels.tiers import has_numba
 
-pytestmark = pytest.mark.skipif(not has_numba(), reason="numba is not installed")
+IndexDataCacheFile = pytest.importorskip("numba.core.caching").IndexDataCacheFile
 
 
 class Desk:
@@ -56,6 +56,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
         KernelSet.ALL: {"c": lambda: desk.played.append("c")},
     }
     monkeypatch.setattr(scenes, "SCENES", played)
+    monkeypatch.setattr(workers, "cores", lambda: 1)
     monkeypatch.setattr(tier.subprocess, "run", desk.run)
     monkeypatch.setattr(tier.subprocess, "Popen", desk.start)
     return desk
@@ -133,6 +134,24 @@ def test_without_numba_the_extra_is_named(desk: Desk, monkeypatch: pytest.Monkey
     result = desk.kernels()
     assert result.exit_code == 2
     assert "needs the extra kernels: pip install 'stretto[kernels]'" in result.output
+
+
+# ---------------------------------------------------------------- several cores
+
+
+def test_several_processes_play_the_scenes_and_one_failure_reaches_the_caller() -> None:
+    parts = [(KernelSet.ALL, "no scene"), (KernelSet.ALL, "no such scene")]
+    with pytest.raises(KeyError, match="no s"):
+        list(workers.play_scenes(parts, 2))
+
+
+def test_writers_of_one_cache_lose_nothing_and_read_their_own_data(tmp_path: Path) -> None:
+    file = IndexDataCacheFile(str(tmp_path), "kernel", ("size", "time"))
+    save = workers.locked(IndexDataCacheFile.save, tmp_path / "lock")
+    load = workers.locked(IndexDataCacheFile.load, tmp_path / "lock")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: save(file, key, key), range(100)))
+    assert [load(file, key) for key in range(100)] == list(range(100))
 
 
 # ---------------------------------------------------------------- the tier of a command

@@ -8,6 +8,7 @@ import click
 from stretto.base.errors import CheckFailedError, InputError, MissingExtraError
 from stretto.cli import options
 from stretto.cli.console import Console
+from stretto.cli.kernels import workers
 from stretto.cli.options import CommandContext
 from stretto.framework.kernels import tiers
 from stretto.framework.kernels.cache import KernelCache, KernelSet
@@ -55,11 +56,11 @@ def kernels(common: CommandContext, opts: KernelsOptions) -> None:
             os.nice(_LOW_PRIORITY)
         with cache.compiling(wait=not opts.background) as holds_lock:
             if holds_lock and not cache.is_compiled(wanted):
-                _compile(common.console, cache, wanted)
+                _compile(common.console, cache, wanted, 1 if opts.background else workers.cores())
     _report(common.console, cache, wanted)
 
 
-def _compile(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
+def _compile(console: Console, cache: KernelCache, wanted: KernelSet, cores: int) -> None:
     """Compile by playing every scene that is not compiled yet.
 
     Raises:
@@ -72,16 +73,18 @@ def _compile(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
 
     cache.forget_stale()
     sets = [each for each in SCENES if each in (KernelSet.FIRST, wanted)]
-    sets = [each for each in sets if not cache.is_compiled(each)]
-    scenes = [(each, name) for each in sets for name in SCENES[each]]
+    missing = {each: set(SCENES[each]) for each in sets if not cache.is_compiled(each)}
+    scenes = [(each, name) for each in missing for name in SCENES[each]]
     started = console.clock.monotonic()
+    processes = min(cores, workers.MOST)
     with console.progress("compiling kernels", len(scenes)) as progress:
-        for number, (each, name) in enumerate(scenes):
+        progress.update(0, f"processes: {processes}")
+        ended = workers.play_scenes(scenes, processes)
+        for number, (each, name) in enumerate(ended, start=1):
             progress.update(number, name)
-            SCENES[each][name]()
-            if name == list(SCENES[each])[-1]:
+            missing[each].remove(name)
+            if not missing[each]:
                 cache.mark_compiled(each)
-        progress.update(len(scenes))
     seconds = console.clock.monotonic() - started
     console.note(f"compiled in {seconds:.0f} s")
 

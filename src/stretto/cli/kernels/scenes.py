@@ -133,10 +133,10 @@ Scene = Callable[[], None]
 
 SCENES: Final[Mapping[KernelSet, Mapping[str, Scene]]] = {
     KernelSet.FIRST: {
-        "placement": plain,
         "rules between pods": inter_pod,
+        "placement": plain,
         "policies": policies,
     },
-    KernelSet.ALL: {"preemption": preemption, "NUMA nodes": numa, "Python rules": python_rules},
+    KernelSet.ALL: {"NUMA nodes": numa, "preemption": preemption, "Python rules": python_rules},
 }
-"""The scenes by name: those of a first run, and those that complete the set."""
+"""The scenes by name: those of a first run, and those that complete the set, longest first."""
