@@ -20,7 +20,8 @@ from stretto.stores.store import Patch, WriteOutcome
 from stretto.testing import make_pod
 from stretto_lab.chaos.pool.campaign import run_seed, run_seeds
 from stretto_lab.chaos.pool.laws import PoolLaws
-from stretto_lab.chaos.pool.world import QUEUES, SCHEDULER, PoolWorld
+from stretto_lab.chaos.pool.shapes import QUEUES, SCHEDULER
+from stretto_lab.chaos.pool.world import PoolWorld
 
 STEPS = 60
 Plant = Callable[[pytest.MonkeyPatch], Any]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from stretto.offers.allocator.contract import OfferAllocator
 from stretto.offers.allocator.values import ranges
 from stretto.offers.nodes.amounts import columns_of, milli_of, ports_of
-from stretto.offers.nodes.parts import EndedTasks, Reserved
+from stretto.offers.nodes.parts import AgentPart
 from stretto.offers.nodes.queues import queue_of
 from stretto.state.classes.table import GPU, PodClass
 from stretto.state.cluster.cluster import Cluster
@@ -45,10 +45,10 @@ class ClaimedNode(NamedTuple):
     agent_id: str
     #: The pods of tasks that the ledger charges there.
     tasks: Sequence[TaskRow] = ()
-    #: Tasks whose pods have ended.
-    ended: EndedTasks = EndedTasks()
-    #: Reservations.
-    reserved: Reserved = Reserved()
+    #: What tasks whose pods have ended hold, without reservations.
+    ended: AgentPart = AgentPart()
+    #: Reservations that nothing holds.
+    reserved: AgentPart = AgentPart()
 
 
 class NodeBalance(NamedTuple):
@@ -64,17 +64,17 @@ class NodeBalance(NamedTuple):
 
 
 class QueueSums:
-    """Amounts of queues on slots, with their sums over all slots."""
+    """Amounts of queues on nodes, with their sums over all nodes."""
 
     def __init__(self) -> None:
         """Start with nothing."""
         #: Positive sums by queue and column.
         self.sums: dict[str, Columns] = {}
-        self._by_slot: dict[int, Mapping[str, Columns]] = {}
+        self._by_node: dict[str, Mapping[str, Columns]] = {}
 
-    def replace(self, slot: int, after: Mapping[str, Columns]) -> None:
-        """Replace the amounts of a slot."""
-        for sign, amounts in ((-1, self._by_slot.pop(slot, {})), (1, after)):
+    def replace(self, node: str, after: Mapping[str, Columns]) -> None:
+        """Replace the amounts of a node."""
+        for sign, amounts in ((-1, self._by_node.pop(node, {})), (1, after)):
             for queue, columns in amounts.items():
                 total = self.sums.setdefault(queue, {})
                 for column, amount in columns.items():
@@ -84,7 +84,7 @@ class QueueSums:
                 if not total:
                     del self.sums[queue]
         if after:
-            self._by_slot[slot] = after
+            self._by_node[node] = after
 
 
 class SharedLedger:
@@ -126,8 +126,12 @@ class SharedLedger:
     # ------------------------------------------------------------ frameworks to pods
 
     def claim(self, node: ClaimedNode) -> bool:
-        """Claim what frameworks hold on a node, and what is reserved; whether the claim shrank."""
+        """Claim what frameworks hold on a node, and what is reserved; whether the claim shrank.
+
+        A reservation counts for the queue of its role also while nothing uses it.
+        """
         ledger, slot = self._cluster.ledger, node.slot
+        name = self._cluster.nodes.names[slot]
         held: dict[str, Columns] = {}
         ports = node.reserved.ports
         for holding, kept in self._allocator.holdings(node.agent_id).items():
@@ -140,13 +144,15 @@ class SharedLedger:
             _add(charged.setdefault(each.queue, {}), self._requests(task))
             used = ranges.normalize((port.port, port.port) for port in task.ports)
             ports = ranges.difference(ports, used)
-        self._tasks.replace(slot, charged)
+        self._tasks.replace(name, charged)
         rest = {queue: _minus(held[queue], charged.get(queue, {})) for queue in held}
         for role, milli in node.ended.scalars.items():
             queue = self.queue_of(role)
             rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), ledger))
-        self._claims.replace(slot, rest)
-        total = columns_of(node.reserved.scalars.items(), ledger)
+        for role, milli in node.reserved.scalars.items():
+            _add(rest.setdefault(self.queue_of(role), {}), columns_of(milli.items(), ledger))
+        self._claims.replace(name, rest)
+        total: Columns = {}
         for amounts in rest.values():
             _add(total, amounts)
         claim = self._claim_of(total, ranges.difference(ports, node.ended.ports))
@@ -154,9 +160,13 @@ class SharedLedger:
 
     def release(self, slot: int) -> None:
         """Release the claim of a node whose agent has gone."""
-        self._claims.replace(slot, {})
-        self._tasks.replace(slot, {})
+        self.forget(self._cluster.nodes.names[slot])
         self._cluster.offers.replace(slot, NOTHING)
+
+    def forget(self, name: str) -> None:
+        """Count nothing of a node that the cluster has no longer."""
+        self._claims.replace(name, {})
+        self._tasks.replace(name, {})
 
     def _claim_of(self, total: Columns, ports: ranges.Ranges) -> OfferClaim:
         """A claim on a node; a part of a device counts as a whole one."""

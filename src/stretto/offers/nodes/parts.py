@@ -14,8 +14,8 @@ from stretto.offers.nodes.states import TaskKey
 _PORTS: Final = ItemKind(PORTS, "RANGES")
 
 
-class EndedTasks(NamedTuple):
-    """What tasks whose pods have ended hold until their frameworks know it: it is free."""
+class AgentPart(NamedTuple):
+    """A part of what an agent has."""
 
     #: Thousandths by role and name.
     scalars: Mapping[str, Mapping[str, int]] = {}
@@ -23,34 +23,32 @@ class EndedTasks(NamedTuple):
     ports: ranges.Ranges = ()
 
 
-class Reserved(NamedTuple):
-    """A part of what is reserved for roles."""
+def ended_tasks(agent: Agent, has_ended: Callable[[TaskKey], bool]) -> AgentPart:
+    """What tasks whose pods have ended hold until their frameworks know it: it is free.
 
-    #: Thousandths by name.
-    scalars: Mapping[str, int] = {}
-    #: Port numbers.
-    ports: ranges.Ranges = ()
-
-
-def ended_tasks(agent: Agent, has_ended: Callable[[TaskKey], bool]) -> EndedTasks:
-    """What tasks of an agent whose pods have ended still hold."""
+    Reserved resources are not free: they are reserved again.
+    """
     found: dict[str, dict[str, int]] = {}
     ports: ranges.Ranges = ()
     for tasks in agent.tasks.values():
         for task in tasks.values():
             if task.is_active and has_ended((task.framework_id, task.id)):
-                mine = found.setdefault(task.role, {})
-                for name, milli in task.resources.scalars().items():
-                    mine[name] = mine.get(name, 0) + milli
-                ports = ranges.union(ports, _ports(task.resources))
-    return EndedTasks(found, ports)
+                unreserved = task.resources.where(lambda kind: not kind.reservations)
+                _add(found, task.role, unreserved.scalars())
+                ports = ranges.union(ports, _ports(unreserved))
+    return AgentPart(found, ports)
 
 
-def unheld_reservations(agent: Agent, held: Mapping[Holding, Resources]) -> Reserved:
-    """What is reserved of an agent and held by no framework."""
+def unheld_reservations(agent: Agent, held: Mapping[Holding, Resources]) -> AgentPart:
+    """What is reserved of an agent and held by no framework, by the role of the reservation."""
     reserved, kept = _reserved(agent), _held_reservations(held)
-    scalars = {name: n - kept.scalars.get(name, 0) for name, n in reserved.scalars().items()}
-    return Reserved(scalars, ranges.difference(_ports(reserved), kept.ports))
+    found: dict[str, dict[str, int]] = {}
+    for item in reserved:
+        if isinstance(item.value, int):
+            _add(found, item.kind.role, {item.kind.name: item.value})
+    for role, milli in kept.scalars.items():
+        _add(found, role, {name: -amount for name, amount in milli.items()})
+    return AgentPart(found, ranges.difference(_ports(reserved), kept.ports))
 
 
 def total_of(
@@ -67,24 +65,31 @@ def total_of(
             and port numbers.
     """
     kept = _held_reservations(held)
-    items = [
-        Item(ItemKind(name), amount)
-        for name, milli in balance[0].items()
-        if (amount := milli - kept.scalars.get(name, 0)) > 0
-    ]
+    unreserved = dict(balance[0])
+    for scalars in kept.scalars.values():
+        for name, milli in scalars.items():
+            unreserved[name] = unreserved.get(name, 0) - milli
+    items = [Item(ItemKind(name), milli) for name, milli in unreserved.items() if milli > 0]
     ports = ranges.difference(balance[1], kept.ports)
     rest = ResourceList(tuple(items + [Item(_PORTS, ports)] * bool(ports)))
     return total((rest, _reserved(agent)))
 
 
-def _held_reservations(held: Mapping[Holding, Resources]) -> Reserved:
-    found: dict[str, int] = {}
+def _held_reservations(held: Mapping[Holding, Resources]) -> AgentPart:
+    found: dict[str, dict[str, int]] = {}
     ports: ranges.Ranges = ()
     for resources in held.values():
-        for name, milli in resources.reserved.quantities:
-            found[name] = found.get(name, 0) + milli
+        for kind, amount in resources.reserved:
+            if isinstance(amount, int):
+                _add(found, kind.reserved_to, {kind.name: amount})
         ports = ranges.union(ports, ports_of((e.name, n) for e, n in resources.reserved))
-    return Reserved(found, ports)
+    return AgentPart(found, ports)
+
+
+def _add(sums: dict[str, dict[str, int]], role: str, more: Mapping[str, int]) -> None:
+    mine = sums.setdefault(role, {})
+    for name, milli in more.items():
+        mine[name] = mine.get(name, 0) + milli
 
 
 def _reserved(agent: Agent) -> ResourceList:

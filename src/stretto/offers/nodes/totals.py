@@ -98,6 +98,7 @@ class NodeTotals:
         agent, node = self._nodes.agent_of(name), self._nodes.cache.get("", name)
         slot = self._cluster.nodes.by_name.get(name)
         if slot is None:
+            self._shared.forget(name)
             if node is not None:
                 self._stale.add(name)  # the cluster has not read it yet
         elif agent is None or node is None:

@@ -4,8 +4,8 @@ from typing import Any, Protocol
 
 from stretto.base.rng import Rng
 from stretto.offers.master.state.outbox import ClientStream
+from stretto_lab.chaos.pool.operations import PRINCIPAL, Body, drawn_operations, drawn_task
 
-Body = dict[str, Any]
 ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR"})
 """States after which a framework forgets a task."""
 
@@ -36,6 +36,8 @@ class FrameworkClient:
         self._header = ""
         self._rng = rng
         self._launched = 0
+        self._capabilities = ["MULTI_ROLE", "RESERVATION_REFINEMENT"]
+        self._capabilities += ["GPU_RESOURCES"] * (rng.random() < 0.6)
 
     @property
     def is_connected(self) -> bool:
@@ -49,7 +51,8 @@ class FrameworkClient:
             "name": "f",
             "failover_timeout": 1e6,
             "roles": [self.role],
-            "capabilities": [{"type": "MULTI_ROLE"}],
+            "principal": PRINCIPAL,
+            "capabilities": [{"type": each} for each in self._capabilities],
         }
         call: Body = {"type": "SUBSCRIBE", "subscribe": {"framework_info": info}}
         if self.id:
@@ -140,8 +143,9 @@ class FrameworkClient:
         if self._rng.random() < 0.3:
             self._send(world, "DECLINE", offer_ids=[offer["id"]], filters=filters)
             return
+        operations = drawn_operations(self._rng, offer)
         tasks = [self._task(offer) for _ in range(self._rng.randint(1, 3))]
-        operations = [{"type": "LAUNCH", "launch": {"task_infos": tasks}}]
+        operations.append({"type": "LAUNCH", "launch": {"task_infos": tasks}})
         ids = [offer["id"]]
         self._send(world, "ACCEPT", offer_ids=ids, operations=operations, filters=filters)
 
@@ -149,17 +153,7 @@ class FrameworkClient:
         self._launched += 1
         name = f"{self.id}.t{self._launched}"
         self.tasks[name] = "TASK_STAGING"
-        amounts = {"cpus": self._rng.choice((0.5, 1.0, 1.5)), "mem": 128.0}
-        return {
-            "name": name,
-            "task_id": {"value": name},
-            "agent_id": offer["agent_id"],
-            "resources": [
-                {"name": key, "type": "SCALAR", "scalar": {"value": value}}
-                for key, value in amounts.items()
-            ],
-            "command": {"value": "sleep 1"},
-        }
+        return drawn_task(self._rng, name, offer)
 
     def _send(self, world: CallSender, kind: str, **body: Any) -> None:
         call = {"type": kind, "framework_id": {"value": self.id}, kind.lower(): body}

@@ -31,15 +31,21 @@ from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Replies, Reply, StatusReason, WriteOutcome
 from stretto.stores.wrapper import StoreWrapper
-from stretto.testing import make_node, make_pod
 from stretto_lab.chaos.pool.frameworks import FrameworkClient
+from stretto_lab.chaos.pool.objects import PoolPod, PoolPods
+from stretto_lab.chaos.pool.shapes import (
+    PORTS,
+    QUEUES,
+    SCHEDULER,
+    Body,
+    drawn_allocatable,
+    drawn_node,
+    drawn_pod,
+    drawn_queue,
+)
 
 ROLES: Final = ("a", "b", "a/x", "*")
 """Roles of frameworks; ``a``, ``b`` and ``x`` below ``a`` are queues."""
-QUEUES: Final = ("a", "b", "x", "default")
-"""Queues of pods."""
-SCHEDULER: Final = "stretto"
-Body = dict[str, Any]
 
 
 class LossyStore(StoreWrapper):
@@ -84,6 +90,7 @@ class PoolWorld:
         self.trace: list[str] = []
         self.terms = 0
         self._names = 0
+        self._pods = PoolPods(self.inner)
         self.start()
         for _ in range(2):
             self.add_node()
@@ -107,7 +114,7 @@ class PoolWorld:
         config = PlaneConfig(
             profile=load_profile("default"), tier="numpy", seed=rng.randint(0, 1 << 30)
         )
-        pods = PodSettings(scheduler=SCHEDULER)
+        pods = PodSettings(scheduler=SCHEDULER, ports=PORTS)
         self.pool = OfferingPlane(config, self.store, self.clock, self.master.state, pods)
         self.journal = MasterJournal(stored, self.master.state)
 
@@ -170,9 +177,9 @@ class PoolWorld:
         """All nodes."""
         return [json.loads(render(each)) for each in self.inner.list(NODE).records]
 
-    def pods(self) -> list[Body]:
+    def pods(self) -> list[PoolPod]:
         """All pods."""
-        return [json.loads(render(each)) for each in self.inner.list(POD).records]
+        return self._pods.read()
 
     def advance(self) -> None:
         """Time passes, and timers end."""
@@ -183,10 +190,7 @@ class PoolWorld:
     def add_node(self) -> None:
         """A node comes."""
         if len(self.inner.list(NODE).records) < 5:
-            cpu, memory = self.rng.choice((("4", "4Gi"), ("8", "16Gi"), ("2", "8Gi")))
-            pods = self.rng.choice((3, 110))
-            node = make_node(self._name("n"), cpu=cpu, memory=memory, pods=pods)
-            self.inner.create(NODE, [node])
+            self.inner.create(NODE, [drawn_node(self.rng, self._name("n"))])
 
     def _patch_node(self, patch: Body, *, is_status: bool = False) -> None:
         nodes = self.nodes()
@@ -207,8 +211,8 @@ class PoolWorld:
 
     def shrink(self) -> None:
         """A node has more or less to give."""
-        cpu = self.rng.choice(("1", "2", "4", "8"))
-        self._patch_node({"status": {"allocatable": {"cpu": cpu}}}, is_status=True)
+        changed = {"status": {"allocatable": drawn_allocatable(self.rng)}}
+        self._patch_node(changed, is_status=True)
 
     def remove_node(self) -> None:
         """A node goes."""
@@ -221,48 +225,31 @@ class PoolWorld:
         """A user creates a pod."""
         if len(self.inner.list(POD).records) > 25:
             return
-        pod = make_pod(
-            self._name("p"),
-            cpu=self.rng.choice(("500m", "1", "2", "3")),
-            memory="256Mi",
-            priority=self.rng.choice((0, 0, 0, 100)),
-            labels={"stretto.dev/queue": self.rng.choice(QUEUES)},
-            scheduler=SCHEDULER,
-        )
-        self.inner.create(POD, [pod])
+        self.inner.create(POD, [drawn_pod(self.rng, self._name("p"))])
 
     def delete_pod(self) -> None:
         """A user deletes a pod."""
         pods = self.pods()
         if pods:
-            meta = self.rng.choice(pods)["metadata"]
-            self.inner.delete(POD, [Deletion("default", meta["name"])])
+            self.inner.delete(POD, [Deletion("default", self.rng.choice(pods).name)])
 
     def kubelet(self) -> None:
         """Some pods on nodes start or end."""
         for pod in self.pods():
-            if not pod["spec"].get("nodeName") or self.rng.random() < 0.4:
+            if not pod.node or self.rng.random() < 0.4:
                 continue
-            phase = pod.get("status", {}).get("phase", "Pending")
-            if phase == "Pending":
+            if pod.phase == "Pending":
                 self._set_phase(pod, "Running")
-            elif phase == "Running" and self.rng.random() < 0.4:
+            elif pod.phase == "Running" and self.rng.random() < 0.4:
                 self._set_phase(pod, self.rng.choice(("Succeeded", "Failed")))
 
-    def _set_phase(self, pod: Body, phase: str) -> None:
-        name = pod["metadata"]["name"]
-        self.inner.patch_status(POD, [Patch("default", name, {"status": {"phase": phase}})])
+    def _set_phase(self, pod: PoolPod, phase: str) -> None:
+        self.inner.patch_status(POD, [Patch("default", pod.name, {"status": {"phase": phase}})])
 
     def change_queue(self) -> None:
         """A user changes the queues."""
         for name in QUEUES[:3]:
-            spec: Body = {"parent": "a"} if name == "x" else {}
-            spec["weight"] = self.rng.randint(1, 3)
-            if self.rng.random() < 0.5:
-                amounts = {"cpu": str(self.rng.randint(2, 6)), "memory": "8Gi"}
-                spec["limit"] = amounts
-            elif self.rng.random() < 0.5:
-                spec["guarantee"] = {"cpu": str(self.rng.randint(1, 3))}
+            spec = drawn_queue(self.rng, name)
             meta = {"name": name}
             body = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": meta}
             reply = self.inner.create(QUEUE, [msgspec.json.encode(body | {"spec": spec})])[0]
@@ -343,5 +330,12 @@ STEPS: Final[dict[str, Callable[[PoolWorld], object]]] = {
     "crash": PoolWorld.crash,
 }
 """Steps by name."""
-_WEIGHTS: Final = {"plane": 12, "advance": 6, "framework": 12, "add pod": 4, "kubelet": 4}
+_WEIGHTS: Final = {
+    "plane": 12,
+    "advance": 6,
+    "framework": 16,
+    "subscribe": 4,
+    "add pod": 4,
+    "kubelet": 4,
+}
 _DRAWN: Final = tuple(name for name in STEPS for _ in range(_WEIGHTS.get(name, 1)))

@@ -8,6 +8,7 @@ from stretto.api.wire.kinds import NODE, POD, QUEUE
 from stretto.offers.allocator.subjects.settings import MESOS
 from stretto.stores.store import Patch
 from stretto.testing import make_pod
+from tests.support.mesos import scalar
 from tests.support.offered_nodes import SCHEDULER, PoolBench, node
 
 
@@ -209,3 +210,43 @@ def test_only_the_offer_of_a_node_that_a_pod_may_use_is_rescinded() -> None:
         bench.wait(1)
     assert nodes_of(bench) == {"p": "n2"}
     assert [event["type"] for event in bench.events].count("RESCIND") == 1
+
+
+def reserve(bench: PoolBench, framework: str, cpus: float) -> None:
+    """Reserve CPUs of the last offer, and decline the rest."""
+    mine = {"type": "DYNAMIC", "role": bench.offer()["allocation_info"]["role"], "principal": "p"}
+    item = scalar("cpus", cpus) | {"reservations": [mine]}
+    operation = {"type": "RESERVE", "reserve": {"resources": [item]}}
+    bench.call(framework, "ACCEPT", offer_ids=[bench.offer()["id"]], operations=[operation])
+    bench.call(framework, "SUPPRESS")
+    bench.settle()
+
+
+def refined(role: str) -> dict[str, Any]:
+    capabilities = [{"type": "MULTI_ROLE"}, {"type": "RESERVATION_REFINEMENT"}]
+    return {"principal": "p", "roles": [role], "capabilities": capabilities}
+
+
+def test_a_reservation_that_nothing_uses_counts_for_its_queue() -> None:
+    bench = PoolBench(node("n1"))
+    bench.create(QUEUE, queue("a", limit={"cpu": "4"}))
+    framework = bench.subscribe(**refined("a"))
+    bench.settle()
+    reserve(bench, framework, 3)
+    bench.create(NODE, node("n2"))
+    bench.create(POD, pod("p", "2", labels={"stretto.dev/queue": "a"}))
+    bench.wait(10)
+    assert nodes_of(bench) == {"p": None}
+
+
+def test_what_was_reserved_of_a_deleted_node_counts_for_no_queue() -> None:
+    bench = PoolBench(node("n1"))
+    bench.create(QUEUE, queue("a", limit={"cpu": "4"}))
+    framework = bench.subscribe(**refined("a"))
+    bench.settle()
+    reserve(bench, framework, 3)
+    bench.create(NODE, node("n2"))
+    bench.delete(NODE, "n1")
+    bench.create(POD, pod("p", "2", labels={"stretto.dev/queue": "a"}))
+    bench.wait(10)
+    assert nodes_of(bench) == {"p": "n2"}

@@ -9,22 +9,22 @@ from stretto.offers.nodes.charges import QueueSums
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_sums_are_those_of_all_slots(seed: int) -> None:
-    rng, sums, slots = Rng(seed), QueueSums(), dict[int, dict[str, dict[int, int]]]()
+def test_the_sums_are_those_of_all_nodes(seed: int) -> None:
+    rng, sums, nodes = Rng(seed), QueueSums(), dict[str, dict[str, dict[int, int]]]()
     for _ in range(200):
-        slot = rng.randint(0, 5)
-        slots[slot] = {
+        node = f"n{rng.randint(0, 5)}"
+        nodes[node] = {
             queue: {rng.randint(0, 2): rng.randint(1, 9)}
             for queue in ("a", "b", "c")
             if rng.random() < 0.5
         }
-        sums.replace(slot, slots[slot])
-        assert sums.sums == recounted(slots)
+        sums.replace(node, nodes[node])
+        assert sums.sums == recounted(nodes)
 
 
-def recounted(slots: dict[int, dict[str, dict[int, int]]]) -> dict[str, dict[int, int]]:
+def recounted(nodes: dict[str, dict[str, dict[int, int]]]) -> dict[str, dict[int, int]]:
     found: dict[str, Counter[int]] = {}
-    for amounts in slots.values():
+    for amounts in nodes.values():
         for queue, columns in amounts.items():
             found.setdefault(queue, Counter()).update(columns)
     return {queue: dict(columns) for queue, columns in found.items()}

@@ -1,0 +1,71 @@
+"""What frameworks hold of nodes without a pod, from the offers and tasks of the master."""
+
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.state.agents import Agent
+from stretto.offers.nodes.agents import node_of
+from stretto.offers.nodes.queues import ANY_ROLE
+from stretto_lab.chaos.pool.capacity import Amounts, by_role, exact, minus
+from stretto_lab.chaos.pool.objects import PoolPod
+
+
+class Held(NamedTuple):
+    """What is held of a node without a pod."""
+
+    #: The node.
+    node: str
+    #: The role that it counts for: that of the reservation, if there is one.
+    role: str
+    #: How much.
+    amounts: Mapping[str, int]
+
+
+def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -> Iterator[Held]:
+    """Each offer, each task that never had a pod, and reservations that nothing uses.
+
+    Args:
+        master: what it holds.
+        pods: pods that hold something.
+        started: tasks that have had a pod.
+    """
+    seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
+    names = {agent.id: node_of(agent.pid) or "" for agent in master.agents}
+    for offer in master.offers:
+        held = exact(offer.resources)
+        contest = (offer.agent_id, tuple(held.items()))
+        if offer.contested and contest in seen:
+            continue
+        seen.add(contest)
+        node = names.get(offer.agent_id, "")
+        for role, part in by_role(offer.resources, offer.role).items():
+            yield Held(node, role, part)
+    present = {key for pod in pods for key in pod.tasks}
+    for agent in master.agents:
+        for task in _tasks(agent):
+            if task.id not in present and task.id not in started:
+                for role, part in by_role(task.resources, task.role).items():
+                    yield Held(names[agent.id], role, part)
+        for role, unused in _unused(master, agent).items():
+            yield Held(names[agent.id], role, unused)
+
+
+def _unused(master: MasterState, agent: Agent) -> dict[str, Amounts]:
+    """What is reserved of an agent by role, and neither offered nor used by a task."""
+    reserved = by_role(agent.total, "")
+    for each in (*master.offers.of_agent(agent.id), *_tasks(agent)):
+        for role, used in by_role(each.resources, "").items():
+            reserved[role] = minus(reserved.get(role, {}), used)
+    return {role: unused for role, unused in reserved.items() if role}
+
+
+def _tasks(agent: Agent) -> list[Any]:
+    """The tasks of an agent that have not ended."""
+    found = [task for tasks in agent.tasks.values() for task in tasks.values()]
+    return [task for task in found if task.is_active]
+
+
+def queue_of(role: str) -> str:
+    """The queue of a role."""
+    return "default" if role == ANY_ROLE else role.rpartition("/")[2]

@@ -1,0 +1,104 @@
+"""Pods in the store as the laws read them: each version of an object is decoded once."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from stretto.api.wire.kinds import POD
+from stretto.api.wire.quantity import amounts
+from stretto.offers.master.resources import formats
+from stretto.offers.nodes.pods import QUEUE, TASKS
+from stretto.state.classes.table import GPU, GPU_MILLI
+from stretto.state.rows.devices import WHOLE
+from stretto.stores.store import Record, Store
+from stretto_lab.chaos.pool.capacity import Amounts, add, by_role
+
+LIVE: Final = ("Pending", "Running")
+"""Phases in which a pod holds its requests."""
+
+
+class PoolPod(NamedTuple):
+    """A pod."""
+
+    #: Name.
+    name: str
+    #: Identity.
+    uid: str
+    #: Its node; empty while it is pending.
+    node: str
+    #: The queue that it counts for.
+    queue: str
+    #: Its phase.
+    phase: str
+    #: What it needs.
+    requests: Mapping[str, int]
+    #: Ids of the tasks that it runs.
+    tasks: tuple[str, ...]
+    #: What its tasks use of reservations, by their role.
+    reserved: Mapping[str, Amounts]
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds its requests on a node."""
+        return bool(self.node) and self.phase in LIVE
+
+
+class PoolPods:
+    """The pods of a store."""
+
+    def __init__(self, store: Store) -> None:
+        """Read from a store."""
+        self._store = store
+        self._known: dict[str, tuple[int, PoolPod]] = {}
+
+    def read(self) -> list[PoolPod]:
+        """All pods, as they are now."""
+        before, self._known = self._known, {}
+        for record in self._store.list(POD).records:
+            known = before.get(record.uid)
+            if known is None or known[0] != record.version:
+                known = record.version, pod_of(record)
+            self._known[record.uid] = known
+        return [pod for _, pod in self._known.values()]
+
+
+def pod_of(record: Record) -> PoolPod:
+    """A pod of its record."""
+    body = msgspec.json.decode(record.body)
+    meta, spec = body["metadata"], body["spec"]
+    notes = meta.get("annotations") or {}
+    tasks = msgspec.json.decode(notes.get(TASKS, "[]"))
+    return PoolPod(
+        record.name,
+        record.uid,
+        record.node or spec.get("nodeName", ""),
+        meta["labels"][QUEUE],
+        body.get("status", {}).get("phase", "Pending"),
+        _requests(spec["containers"], int(notes.get(GPU_MILLI, WHOLE))),
+        tuple(each["task_id"]["value"] for each in tasks),
+        _reserved([item for each in tasks for item in each["resources"]]),
+    )
+
+
+def _reserved(messages: list[dict[str, Any]]) -> dict[str, Amounts]:
+    reserved = formats.read(messages).where(lambda kind: bool(kind.reservations))
+    return by_role(reserved, "") if reserved else {}
+
+
+def _requests(containers: list[dict[str, Any]], milli: int) -> Amounts:
+    """What containers need; ``milli`` is the part of each GPU."""
+    found: Amounts = {"pods": 1}
+    for container in containers:
+        add(found, amounts(container["resources"].get("requests", {}), "pod"))
+        for port in _host_ports(container):
+            add(found, {f"port {port}": 1})
+    if GPU in found:
+        found[GPU] *= milli
+    return found
+
+
+def _host_ports(container: dict[str, Any]) -> Iterator[int]:
+    for each in container.get("ports", ()):
+        if each.get("hostPort"):
+            yield each["hostPort"]
