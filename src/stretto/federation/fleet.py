@@ -7,6 +7,7 @@ from typing import Final
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError, NotAllowedError, UnreachableError
+from stretto.federation.objects import index
 from stretto.federation.settings import FederationSettings
 from stretto.federation.types import FederatedType, FederatedTypes, read_type
 from stretto.reconcile.cache import ObjectCache, StoreCache, StoredObject
@@ -53,16 +54,27 @@ class ClusterFleet:
             self._types = FederatedTypes(_readable(self._configs))
             for type_ in self._types:
                 self.host.follow(type_.kind)
-                self.host.follow(type_.federated_kind)
+                self.host.follow(type_.federated_kind).add_index(index.INDEX, index.keys_of)
                 for member in self._members.values():
                     member.follow(type_.kind)
         return self._types
 
     def type_of(self, federated: StoredObject) -> FederatedType | None:
         """The kind of a federated object, by its template."""
-        template = federated.spec.get("template") or {}
-        group = str(template.get("apiVersion", "")).rpartition("/")[0]
-        return self.types.of(group, str(template.get("kind", "")))
+        return self.types.of(*index.kind_of(federated))
+
+    def federated_of(self, type_: FederatedType) -> Iterable[StoredObject]:
+        """The federated objects of a kind, in no particular order."""
+        cache = self.host.follow_synced(type_.federated_kind)
+        return cache.indexed(index.INDEX, index.kind_key(type_.kind.group, type_.kind.kind))
+
+    def indexed(self, key: str) -> Iterator[tuple[FederatedType, StoredObject]]:
+        """The federated objects under a key of their index, with their kinds."""
+        for kind in dict.fromkeys(type_.federated_kind for type_ in self.types):
+            for each in self.host.follow_synced(kind).indexed(index.INDEX, key):
+                type_ = self.type_of(each)
+                if type_ is not None:
+                    yield type_, each
 
     # ---------------------------------------------------------------- objects
 

@@ -1,11 +1,12 @@
-"""The objects of one store as controllers read them: decoded once, indexed, kept up to date.
+"""The objects of one store as controllers read them: decoded when read, indexed, kept up to date.
 
 An ``ObjectCache`` follows one kind by a reflector. The decoded objects are shared by all readers,
-which must not change them.
+which must not change them. Decoded forms take several times the memory of the stored bytes, so only
+those that were decoded last are kept.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from math import inf
 from typing import Any, Final, TypeVar
 
@@ -17,7 +18,7 @@ from stretto.base.errors import NotAllowedError
 from stretto.reconcile.own_writes import OwnWrites
 from stretto.stores.later_lists import NotListedError
 from stretto.stores.reflector import Reflector
-from stretto.stores.render import render
+from stretto.stores.render import render, rendered_fields
 from stretto.stores.scoped import ScopedStore
 from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
 
@@ -32,30 +33,75 @@ IndexKey = Callable[["StoredObject"], Iterable[str]]
 
 REFUSED_FOR: Final = 30.0
 """Seconds before a kind that the store does not allow to read is read again."""
+KEPT_FORMS: Final = 1 << 14
+"""Decoded objects that all caches of a loop keep: about 100 MB of federated Deployments."""
+_RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _S = TypeVar("_S")
 _NOTHING: Final[dict[Name, "StoredObject"]] = {}
+
+
+class DecodedForms:
+    """Bounds the decoded forms of objects: the object that was decoded first is forgotten first."""
+
+    def __init__(self, most: int = KEPT_FORMS) -> None:
+        """Keep at most ``most`` decoded forms."""
+        self._most = most
+        self._objects: deque[StoredObject] = deque()
+
+    def keep(self, item: "StoredObject") -> None:
+        """Keep the form of an object that was decoded now."""
+        self._objects.append(item)
+        if len(self._objects) > self._most:
+            self._objects.popleft().forget_form()
 
 
 class StoredObject:
     """One version of one object, decoded on first use."""
 
-    def __init__(self, record: Record, source: str = "") -> None:
-        """The object of a record in the store of a name."""
+    __slots__ = ("_form", "_forms", "record", "source")
+
+    def __init__(self, record: Record, source: str = "", forms: DecodedForms | None = None) -> None:
+        """The object of a record in the store of a name.
+
+        Args:
+            record: the stored form.
+            source: name of its store.
+            forms: bounds how long the decoded form is kept; ``None`` for as long as the object.
+        """
         #: The stored form.
         self.record = record
         #: Name of its store: the host or a member cluster.
         self.source = source
+        self._forms = forms
+        self._form: Fields | None = None
 
     @property
     def name(self) -> Name:
         """Namespace and name."""
         return self.record.namespace, self.record.name
 
-    @cached_property
+    @property
     def fields(self) -> Fields:
         """The object as a client sees it; shared, so readers must not change it."""
-        decoded: Fields = msgspec.json.decode(render(self.record))
-        return decoded
+        form = self._form
+        if form is None:
+            form = self._form = rendered_fields(self.record)
+            if self._forms is not None:
+                self._forms.keep(self)
+        return form
+
+    def forget_form(self) -> None:
+        """Free the decoded form; the next reader decodes it again."""
+        self._form = None
+
+    @property
+    def raw(self) -> dict[str, msgspec.Raw]:
+        """The members of the stored form, not decoded; names and versions may be missing in it.
+
+        Raises:
+            msgspec.DecodeError: the stored form is not an object.
+        """
+        return _RAW.decode(self.record.body)
 
     def read(self, struct: type[_S]) -> _S:
         """The object as a struct.
@@ -124,14 +170,28 @@ class Change(msgspec.Struct, frozen=True):
 class ObjectCache:
     """All objects of one kind in one store. It is the target of a reflector."""
 
-    def __init__(self, kind: Kind, source: str, publish: Callable[[Change], None]) -> None:
-        """An empty cache; ``publish`` receives each change."""
+    def __init__(
+        self,
+        kind: Kind,
+        source: str,
+        publish: Callable[[Change], None],
+        forms: DecodedForms | None = None,
+    ) -> None:
+        """An empty cache.
+
+        Args:
+            kind: the kind.
+            source: name of the store.
+            publish: receives each change.
+            forms: bounds the decoded forms of its objects; ``None`` keeps all.
+        """
         #: The kind.
         self.kind = kind
         #: Number of changes so far, by which a reader knows whether what it derived still holds.
         self.revision = 0
         self._source = source
         self._publish = publish
+        self._forms = forms
         self._records: dict[str, Record] = {}
         self._spaces: dict[str, dict[Name, StoredObject]] = {}
         self._indexes: dict[str, _Index] = {}
@@ -190,7 +250,7 @@ class ObjectCache:
             self._records[record.uid] = record
             if old is not None and old.record.uid != record.uid:
                 self._records.pop(old.record.uid, None)
-            self._replace(name, old, StoredObject(record, self._source))
+            self._replace(name, old, StoredObject(record, self._source, self._forms))
 
     def listed(self, listing: Listing) -> None:
         """Nothing to do: the differences were applied."""
@@ -224,16 +284,16 @@ class _Index:
 
     def put(self, old: StoredObject | None, new: StoredObject | None) -> None:
         """Replace an object; ``None`` stands for an absent one."""
-        if old is not None:
-            for key in self._keys(old):
-                entries = self._found.get(key)
-                if entries is not None:
-                    entries.pop(old.name, None)
-                    if not entries:
-                        del self._found[key]
-        if new is not None:
-            for key in self._keys(new):
-                self._found.setdefault(key, {})[new.name] = new
+        after = tuple(self._keys(new)) if new is not None else ()
+        for key in self._keys(old) if old is not None else ():
+            entries = self._found.get(key)
+            if entries is not None and old is not None and key not in after:
+                entries.pop(old.name, None)
+                if not entries:
+                    del self._found[key]
+        for key in after:
+            assert new is not None
+            self._found.setdefault(key, {})[new.name] = new
 
     def found(self, key: str) -> Iterable[StoredObject]:
         return self._found.get(key, _NOTHING).values()
@@ -242,19 +302,27 @@ class _Index:
 class StoreCache:
     """Caches of several kinds of one store, made when they are first needed."""
 
-    def __init__(self, name: str, store: Store, publish: Callable[[Change], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        publish: Callable[[Change], None],
+        forms: DecodedForms | None = None,
+    ) -> None:
         """No kinds yet.
 
         Args:
             name: name of the store in changes.
             store: where the objects live.
             publish: receives each change.
+            forms: bounds the decoded forms of all objects; ``None`` keeps all.
         """
         #: Name of the store in changes.
         self.name = name
         #: Where the objects live; the caches show what is written here at once.
         self.store = OwnWrites(store, self.note) if store.capabilities.answers_later else store
         self._publish = publish
+        self._forms = forms
         self._caches: dict[Kind, ObjectCache] = {}
         self._reflectors: dict[Kind, Reflector] = {}
         self._numbers: dict[Kind, int] = {}
@@ -324,6 +392,11 @@ class StoreCache:
         """The kinds that the store does not allow to read, with its answer."""
         return {kind: str(error) for kind, (_, error) in self._refused.items()}
 
+    @property
+    def has_work(self) -> bool:
+        """Whether a poll may read anything."""
+        return bool(self._waiting)
+
     def note(self, record: Record) -> None:
         """Show an object as it is after a write, before the watch reports it."""
         reflector = self._reflectors.get(record.kind)
@@ -370,7 +443,7 @@ class StoreCache:
             self.unfollow(kind)
 
     def _followed(self, kind: Kind, store: Store) -> ObjectCache:
-        cache = self._caches[kind] = ObjectCache(kind, self.name, self._publish)
+        cache = self._caches[kind] = ObjectCache(kind, self.name, self._publish, self._forms)
         self._numbers.setdefault(kind, len(self._numbers))
         self._read_from(store, cache)
         return cache

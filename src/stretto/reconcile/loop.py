@@ -13,7 +13,7 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError, WentBackError
-from stretto.reconcile.cache import Change, StoreCache
+from stretto.reconcile.cache import Change, DecodedForms, StoreCache
 from stretto.reconcile.queue import DelayQueue
 from stretto.reconcile.reconciler import Later, Reconciler, RetryError
 from stretto.stores.later_lists import NotListedError
@@ -72,6 +72,7 @@ class ReconcileLoop:
         self._queues: list[DelayQueue[Hashable]] = []
         self._failures: dict[tuple[int, Hashable], int] = {}
         self._changes: list[Change] = []
+        self._forms = DecodedForms()
         self._silent: dict[str, float] = {}
         #: Last error of each key that waits for a retry: (name of the controller, key) -> message.
         self.errors: dict[tuple[str, Hashable], str] = {}
@@ -84,7 +85,7 @@ class ReconcileLoop:
 
     def add_store(self, name: str, store: Store) -> StoreCache:
         """Read a store; controllers see its changes under its name."""
-        cache = self._caches[name] = StoreCache(name, store, self._changes.append)
+        cache = self._caches[name] = StoreCache(name, store, self._changes.append, self._forms)
         self._ends[name] = store.subscribe(lambda _: self._wake())
         return cache
 
@@ -168,7 +169,8 @@ class ReconcileLoop:
     def _read(self, now: float) -> None:
         """Read all stores and make affected keys due."""
         for name, cache in tuple(self._caches.items()):
-            self._poll(name, cache, now)
+            if cache.has_work or name in self._silent:
+                self._poll(name, cache, now)
         while self._posted:
             self.make_due(*self._posted.popleft())
         while self._changes:

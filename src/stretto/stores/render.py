@@ -16,15 +16,8 @@ from stretto.stores.store import Record
 def render(record: Record) -> bytes:
     """The object's JSON: the body with the record's fields merged in."""
     fields: dict[Path, Any] = {
-        ("metadata", "name"): record.name,
-        ("metadata", "namespace"): record.namespace or None,
-        ("metadata", "uid"): record.uid,
-        ("metadata", "resourceVersion"): str(record.version),
-        ("metadata", "creationTimestamp"): record.created or None,
-        ("metadata", "deletionTimestamp"): record.deleting or None,
+        ("metadata", name): value for name, value in _metadata_of(record).items()
     }
-    if is_counted(record.kind):
-        fields["metadata", "generation"] = generation_of(record.body)
     if record.node:
         fields["spec", "nodeName"] = record.node
     if record.annotations:
@@ -32,11 +25,49 @@ def render(record: Record) -> bytes:
     return _named(record, set_fields(record.body, fields))
 
 
+def rendered_fields(record: Record) -> dict[str, Any]:
+    """The decoded form of ``render``, without the bytes in between.
+
+    Raises:
+        InputError: the body is not an object with an object as metadata.
+    """
+    fields: Any = msgspec.json.decode(record.body)
+    metadata: Any = (fields.get("metadata") or {}) if isinstance(fields, dict) else None
+    if record.node or record.annotations or not isinstance(metadata, dict):
+        rendered: dict[str, Any] = msgspec.json.decode(render(record))
+        return rendered
+    for name, value in _metadata_of(record).items():
+        if value is not None:
+            metadata[name] = value
+        else:
+            metadata.pop(name, None)
+    fields["metadata"] = metadata
+    if "apiVersion" not in fields or "kind" not in fields:
+        fields = {"apiVersion": record.kind.api_version, "kind": record.kind.kind, **fields}
+    found: dict[str, Any] = fields
+    return found
+
+
 def annotation_fields(record: Record) -> dict[Path, Any]:
     """The annotations written by the bind, as fields to set."""
     return {
         ("metadata", "annotations", key): value for key, value in (record.annotations or {}).items()
     }
+
+
+def _metadata_of(record: Record) -> dict[str, Any]:
+    """The fields of the metadata that a record replaces; ``None`` removes one."""
+    found: dict[str, Any] = {
+        "name": record.name,
+        "namespace": record.namespace or None,
+        "uid": record.uid,
+        "resourceVersion": str(record.version),
+        "creationTimestamp": record.created or None,
+        "deletionTimestamp": record.deleting or None,
+    }
+    if is_counted(record.kind):
+        found["generation"] = generation_of(record.body)
+    return found
 
 
 def _named(record: Record, body: bytes) -> bytes:

@@ -8,7 +8,7 @@ from stretto.api.wire.kinds import CONFIG_MAP, NODE, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import NotAllowedError
 from stretto.base.rng import Rng
-from stretto.reconcile.cache import REFUSED_FOR, Change, StoreCache
+from stretto.reconcile.cache import REFUSED_FOR, Change, DecodedForms, StoreCache
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import EVERYTHING, Deletion, Listing, ListOptions, Patch
 from stretto.stores.wrapper import StoreWrapper
@@ -54,6 +54,35 @@ def test_each_change_is_published_once(cache: StoreCache, store: MemoryStore, se
     store.delete(CONFIG_MAP, [Deletion("default", "a")])
     cache.poll(0.0)
     assert seen == ["added a", "changed a", "gone a"]
+
+
+def test_only_the_forms_decoded_last_are_kept(store: MemoryStore) -> None:
+    for name in "abc":
+        put(store, name)
+    cache = StoreCache("host", store, lambda _: None, DecodedForms(2))
+    a, b, c = sorted(cache.follow_synced(CONFIG_MAP), key=lambda each: each.name)
+    forms = [each.fields for each in (a, b, c)]
+    assert (b.fields is forms[1], c.fields is forms[2]) == (True, True)
+    assert a.fields is not forms[0]
+    assert a.fields == forms[0]
+
+
+def test_an_object_keeps_its_place_in_an_index(cache: StoreCache, store: MemoryStore) -> None:
+    objects = cache.follow_synced(CONFIG_MAP)
+    objects.add_index("app", lambda each: [each.labels.get("app", "")])
+    put(store, "a", app="x")
+    put(store, "b", app="x")
+    store.patch(CONFIG_MAP, [Patch("default", "a", {"data": {"key": "1"}})])
+    cache.poll(0.0)
+    assert [each.name[1] for each in objects.indexed("app", "x")] == ["a", "b"]
+
+
+def test_a_store_without_changes_has_no_work(cache: StoreCache, store: MemoryStore) -> None:
+    cache.follow_synced(CONFIG_MAP)
+    cache.poll(0.0)
+    before = cache.has_work
+    put(store, "a")
+    assert (before, cache.has_work) == (False, True)
 
 
 def test_an_index_follows_changes(cache: StoreCache, store: MemoryStore) -> None:

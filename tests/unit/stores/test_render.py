@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stretto.api.edit.patch import merge_patch
 from stretto.api.wire.kinds import NODE, POD
 from stretto.stores.embedded.json_edit import merged, with_annotations, with_status_of
-from stretto.stores.render import render
+from stretto.stores.render import render, rendered_fields
 from stretto.stores.store import Record
 
 BODY = b'{ "spec":{"z":1.50,"a":[1e2,{"k" : null}]}, "metadata":{"labels":{"b":"1"}},"x":{"y":2}}'
@@ -74,3 +74,26 @@ def test_a_merge_on_bytes_is_the_merge_on_the_document(
     document: dict[str, Any], patch: dict[str, Any]
 ) -> None:
     assert json.loads(merged(json.dumps(document).encode(), patch)) == merge_patch(document, patch)
+
+
+@given(
+    st.sampled_from(
+        [
+            BODY,
+            b"{}",
+            b'{"metadata":null}',
+            b'{"kind":"Node","metadata":{"generation":4,"uid":"old","deletionTimestamp":"old"}}',
+            b'{"apiVersion":"v1","kind":"Node","metadata":{"generation":"x","annotations":{"a":""}}}',
+        ]
+    ),
+    st.sampled_from([POD, NODE]),
+    st.sampled_from(["", "n1"]),
+    st.sampled_from([None, {"gpu": "3"}]),
+    st.sampled_from(["", "later"]),
+)
+def test_the_decoded_form_is_that_of_the_rendered_bytes(
+    body: bytes, kind: Any, node: str, notes: dict[str, str] | None, deleting: str
+) -> None:
+    record = Record(kind, "", "a", "u", 3, body, node, notes, "then", deleting)
+    found = rendered_fields(record)
+    assert json.dumps(found) == json.dumps(json.loads(render(record)))

@@ -13,10 +13,10 @@ from stretto.federation.controllers.keys import (
     FEDERATED,
     FederatedItem,
     FederatedKey,
-    everything,
     find,
     is_status_only,
     key_of,
+    of_type,
 )
 from stretto.federation.controllers.placing.policies import POLICY_LABELS, PolicyFinder
 from stretto.federation.controllers.reports import ObjectReporter
@@ -78,7 +78,9 @@ class AutoscaleController:
     # ---------------------------------------------------------------- inside
 
     def _autoscalers(self) -> Iterator[FederatedItem]:
-        return (item for item in everything(self._fleet) if item.type.scale_target)
+        for type_ in self._fleet.types:
+            if type_.scale_target:
+                yield from of_type(self._fleet, type_)
 
     def _scaling(self, workload: StoredObject) -> Iterator[FederatedKey]:
         """Keys of the autoscalers of a workload."""

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
 from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet
+from stretto.federation.objects import index
 from stretto.federation.objects.naming import federated_name
 from stretto.federation.objects.pending import has_turn, pending
 from stretto.federation.types import FederatedType
@@ -67,9 +68,15 @@ def key_of_member(fleet: ClusterFleet, change: Change) -> Iterator[FederatedKey]
 def is_status_only(change: Change) -> bool:
     """Whether nothing but the status of an object has changed."""
     old, new = change.old, change.new
-    if old is None or new is None or old.spec != new.spec:
+    if old is None or new is None:
         return False
-    return _without_version(old) == _without_version(new)
+    if (old.record.uid, old.record.deleting) != (new.record.uid, new.record.deleting):
+        return False
+    before, after = old.raw, new.raw
+    if before.get("spec") != after.get("spec") and old.spec != new.spec:
+        return False
+    same = before.get("metadata") == after.get("metadata")
+    return same or _without_version(old) == _without_version(new)
 
 
 def _without_version(item: StoredObject) -> Fields:
@@ -98,9 +105,13 @@ def find_for_turn(fleet: ClusterFleet, key: object, controller: str) -> Federate
 def everything(fleet: ClusterFleet) -> Iterator[FederatedItem]:
     """Every federated object."""
     for type_ in fleet.types:
-        for each in fleet.host.follow_synced(type_.federated_kind):
-            if fleet.type_of(each) is type_:
-                yield FederatedItem(type_, each)
+        yield from of_type(fleet, type_)
+
+
+def of_type(fleet: ClusterFleet, type_: FederatedType) -> Iterator[FederatedItem]:
+    """The federated objects of a kind."""
+    for each in fleet.federated_of(type_):
+        yield FederatedItem(type_, each)
 
 
 def scheduler_waits(fleet: ClusterFleet) -> Iterator[FederatedKey]:
@@ -113,13 +124,14 @@ def scheduler_waits(fleet: ClusterFleet) -> Iterator[FederatedKey]:
 
 def waiting(fleet: ClusterFleet) -> Iterator[FederatedKey]:
     """Keys of the federated objects with replicas that no cluster holds."""
-    for item in everything(fleet):
-        if names.WAITING in item.federated.annotations:
-            yield item.key
+    return _indexed(fleet, index.WAITING)
 
 
 def labelled(fleet: ClusterFleet, label: str, value: str) -> Iterator[FederatedKey]:
-    """Keys of the federated objects with a label."""
-    for item in everything(fleet):
-        if item.federated.labels.get(label) == value:
-            yield item.key
+    """Keys of the federated objects with a label that names a policy."""
+    return _indexed(fleet, index.label_key(label, value))
+
+
+def _indexed(fleet: ClusterFleet, key: str) -> Iterator[FederatedKey]:
+    for type_, federated in fleet.indexed(key):
+        yield FederatedItem(type_, federated).key

@@ -49,7 +49,7 @@ class ScheduleController:
         if change.source != HOST:
             return
         if change.kind.kind in FEDERATED:
-            if not (is_status_only(change) or self._is_own(change)):
+            if not (self._is_own(change) or is_status_only(change)):
                 for key in key_of(self._fleet, change.object):
                     if change.new is None:
                         self._turns.supply.forget(key)

@@ -9,6 +9,7 @@ from stretto.api.codec import decode_as
 from stretto.api.types.effective_requests import requests
 from stretto.api.types.pod import PodSpec
 from stretto.federation.objects.paths import field_at
+from stretto.federation.planner.supply.capacity import Amounts
 from stretto.federation.scheduling.resources import is_scalar
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields
@@ -30,7 +31,7 @@ def replicas_of(template: Fields, type_: FederatedType) -> int:
     return found if isinstance(found, int) else 1
 
 
-def request_of(template: Fields, *, counts_all: bool = True) -> dict[str, int]:
+def request_of(template: Fields, *, counts_all: bool = True) -> Amounts:
     """Requests of one replica: CPU in thousandths, other resources in units; empty if unknown.
 
     Args:
@@ -47,7 +48,7 @@ def request_of(template: Fields, *, counts_all: bool = True) -> dict[str, int]:
     for key in ("containers", "initContainers"):
         parts[key] = [_demanding(each) for each in spec.get(key) or ()]
     found = _requests(msgspec.json.encode(parts))
-    return {name: count for name, count in found.items() if counts_all or is_scalar(name)}
+    return found if counts_all else {x: count for x, count in found.items() if is_scalar(x)}
 
 
 def _demanding(container: Fields) -> Fields:
@@ -56,7 +57,7 @@ def _demanding(container: Fields) -> Fields:
 
 
 @lru_cache(maxsize=_KEPT)
-def _requests(spec: bytes) -> dict[str, int]:
+def _requests(spec: bytes) -> Amounts:
     """Requests of the pods of a spec; templates with equal containers are decoded once."""
     return requests(decode_as(PodSpec, spec, "template"))
 

@@ -7,7 +7,7 @@ import. A cluster that runs the Service itself gets the endpoints of the other c
 from collections.abc import Hashable, Iterable, Iterator
 
 from stretto.federation import names
-from stretto.federation.controllers.keys import FEDERATED, everything, is_status_only
+from stretto.federation.controllers.keys import FEDERATED, is_status_only
 from stretto.federation.controllers.services.exports import ExportKey
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
@@ -70,14 +70,14 @@ class ImportController:
 
     def _slices(self, key: ExportKey) -> Iterator[StoredObject]:
         """The federated EndpointSlices that other clusters export for a Service."""
-        for item in everything(self._fleet):
-            kind = item.type.kind.group, item.type.kind.kind
-            if kind == services.SLICE and item.federated.record.namespace == key.namespace:
-                labels = item.federated.spec["template"]["metadata"].get("labels") or {}
+        type_ = self._fleet.types.of(*services.SLICE)
+        for federated in self._fleet.federated_of(type_) if type_ is not None else ():
+            if federated.record.namespace == key.namespace:
+                labels = federated.spec["template"]["metadata"].get("labels") or {}
                 is_imported = names.SOURCE_CLUSTER in labels
                 same = is_imported and labels.get(services.SERVICE_NAME) == key.name
-                if same and not item.federated.is_terminating:
-                    yield item.federated
+                if same and not federated.is_terminating:
+                    yield federated
 
     def _serve(self, key: ExportKey, item: StoredObject | None, clusters: set[str]) -> None:
         """Create, update or delete the federated Service of an import."""

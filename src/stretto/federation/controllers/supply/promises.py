@@ -7,7 +7,7 @@ promises from the federated objects, so that a restart forgets none.
 
 import logging
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -155,32 +155,57 @@ class PromiseLedger:
         """Note a decision; ``unknown`` are the pods of members that are not connected."""
         assert self._entries is not None
         key = item.key
-        before = self._drop(key)
-        if not replicas:
-            return
+        before, after = self._entries.get(key), None
+        if replicas:
+            after = self._promised(item, replicas, before, unknown)
+        self._replace(key, before, after)
+
+    def _promised(
+        self,
+        item: FederatedItem,
+        replicas: Mapping[str, int],
+        before: _Promised | None,
+        unknown: Mapping[str, int],
+    ) -> _Promised:
+        """What a decision promises; a cluster that it names anew has reported all its pods."""
         kind, template = item.type.kind, item.federated.spec["template"]
         place = item.federated.record.namespace, template["metadata"]["name"]
         seen = dict(before.seen) if before is not None else {}
         for name in replicas:
             if name not in seen:
                 seen[name] = self._pods(kind, place, name, unknown.get(name, 0))
-        request = request_of(template)
         queue = sys.intern(queue_name(item.federated))
-        entry = self._entries[key] = _Promised(kind, place, request, dict(replicas), seen, queue)
-        self._count(entry, 1)
-        self._add(request, entry.lefts())
-        for name in replicas:
-            self._clusters.setdefault(name, set()).add(key)
+        return _Promised(kind, place, request_of(template), dict(replicas), seen, queue)
 
-    def _drop(self, key: Hashable) -> _Promised | None:
+    def _drop(self, key: Hashable) -> None:
         assert self._entries is not None
-        before = self._entries.pop(key, None)
+        self._replace(key, self._entries.get(key), None)
+
+    def _replace(self, key: Hashable, before: _Promised | None, after: _Promised | None) -> None:
+        """Replace what is promised to an object, in all sums."""
+        assert self._entries is not None
         if before is not None:
             self._count(before, -1)
-            self._add(before.request, before.lefts(), -1)
-            for name in before.planned:
-                self._clusters[name].discard(key)
-        return before
+        if after is None:
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = after
+            self._count(after, 1)
+        old = before.lefts() if before is not None else {}
+        new = after.lefts() if after is not None else {}
+        if before is not None and after is not None and before.request == after.request:
+            more = {x: new.get(x, 0) - old.get(x, 0) for x in {**old, **new}}
+            self._add(after.request, {name: count for name, count in more.items() if count})
+        else:
+            if before is not None:
+                self._add(before.request, old, -1)
+            if after is not None:
+                self._add(after.request, new)
+        left, joined = _clusters(before), _clusters(after)
+        for name in left - joined:
+            self._clusters[name].discard(key)
+        for name in joined - left:
+            self._clusters.setdefault(name, set()).add(key)
 
     def _count(self, entry: _Promised, sign: int) -> None:
         """Add what an object has to its queue, or take it off."""
@@ -206,6 +231,10 @@ class PromiseLedger:
         if self._listener is not None and replicas:
             counts = [sign * count for count in replicas.values()]
             self._listener(tuple(replicas), counts, request)
+
+
+def _clusters(entry: _Promised | None) -> Set[str]:
+    return entry.planned.keys() if entry is not None else frozenset()
 
 
 def _resources(cluster: Any) -> Any:

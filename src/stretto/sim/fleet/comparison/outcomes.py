@@ -72,7 +72,7 @@ class ObservedPod(msgspec.Struct, frozen=True):
     """What does not change of a pod."""
 
     #: Its request.
-    request: dict[str, int]
+    request: Mapping[str, int]
     #: Its job; empty for none.
     job: str
 

@@ -1,0 +1,80 @@
+"""Federated objects by what their stored form says: kind of the template, policies, what waits.
+
+The keys are read from the stored bytes, so a look-up among many objects decodes none of them.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from stretto.federation import names
+from stretto.reconcile.cache import StoredObject
+
+INDEX: Final = "federated"
+"""Name of the index of federated objects."""
+WAITING: Final = "waiting"
+"""Key of the objects with replicas that no cluster holds."""
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    labels: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
+
+
+class _Template(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: Any = ""
+    kind: Any = ""
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    template: _Template | None = None
+
+
+class _Head(msgspec.Struct, frozen=True):
+    metadata: _Metadata | None = None
+    spec: _Spec | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(_Head)
+
+
+def keys_of(federated: StoredObject) -> Iterator[str]:
+    """All keys of a federated object; a malformed one has none."""
+    try:
+        head = _DECODER.decode(federated.record.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return
+    template = head.spec.template if head.spec is not None else None
+    if template is not None:
+        yield kind_key(*_group_kind(template))
+    metadata = head.metadata or _Metadata()
+    labels = metadata.labels or {}
+    for label in names.POLICY_LABELS & labels.keys():
+        yield label_key(label, str(labels[label]))
+    if names.WAITING in (metadata.annotations or {}):
+        yield WAITING
+
+
+def kind_of(federated: StoredObject) -> tuple[str, str]:
+    """Group and kind of the template; empty where it names none."""
+    try:
+        head = _DECODER.decode(federated.record.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "", ""
+    template = head.spec.template if head.spec is not None else None
+    return _group_kind(template) if template is not None else ("", "")
+
+
+def kind_key(group: str, kind: str) -> str:
+    """The key of the objects whose templates have a kind."""
+    return f"kind {group}/{kind}"
+
+
+def label_key(label: str, value: str) -> str:
+    """The key of the objects with a label that names a policy."""
+    return f"{label}={value}"
+
+
+def _group_kind(template: _Template) -> tuple[str, str]:
+    return str(template.api_version).rpartition("/")[0], str(template.kind)
