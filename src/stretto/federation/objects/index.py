@@ -17,26 +17,26 @@ WAITING: Final = "waiting"
 """Key of the objects with replicas that no cluster holds."""
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _StoredMetadata(msgspec.Struct, frozen=True):
     labels: dict[str, Any] | None = None
     annotations: dict[str, Any] | None = None
 
 
-class _Template(msgspec.Struct, frozen=True, rename="camel"):
+class _StoredTemplate(msgspec.Struct, frozen=True, rename="camel"):
     api_version: Any = ""
     kind: Any = ""
 
 
-class _Spec(msgspec.Struct, frozen=True):
-    template: _Template | None = None
+class _StoredSpec(msgspec.Struct, frozen=True):
+    template: _StoredTemplate | None = None
 
 
-class _Head(msgspec.Struct, frozen=True):
-    metadata: _Metadata | None = None
-    spec: _Spec | None = None
+class _StoredHead(msgspec.Struct, frozen=True):
+    metadata: _StoredMetadata | None = None
+    spec: _StoredSpec | None = None
 
 
-_DECODER: Final = msgspec.json.Decoder(_Head)
+_DECODER: Final = msgspec.json.Decoder(_StoredHead)
 
 
 def keys_of(federated: StoredObject) -> Iterator[str]:
@@ -48,7 +48,7 @@ def keys_of(federated: StoredObject) -> Iterator[str]:
     template = head.spec.template if head.spec is not None else None
     if template is not None:
         yield kind_key(*_group_kind(template))
-    metadata = head.metadata or _Metadata()
+    metadata = head.metadata or _StoredMetadata()
     labels = metadata.labels or {}
     for label in names.POLICY_LABELS & labels.keys():
         yield label_key(label, str(labels[label]))
@@ -76,5 +76,5 @@ def label_key(label: str, value: str) -> str:
     return f"{label}={value}"
 
 
-def _group_kind(template: _Template) -> tuple[str, str]:
+def _group_kind(template: _StoredTemplate) -> tuple[str, str]:
     return str(template.api_version).rpartition("/")[0], str(template.kind)

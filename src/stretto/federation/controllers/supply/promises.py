@@ -167,7 +167,7 @@ class PromiseLedger:
         before: _Promised | None,
         unknown: Mapping[str, int],
     ) -> _Promised:
-        """What a decision promises; a cluster that it names anew has reported all its pods."""
+        """What a decision promises; a new cluster of it has reported all its pods."""
         kind, template = item.type.kind, item.federated.spec["template"]
         place = item.federated.record.namespace, template["metadata"]["name"]
         seen = dict(before.seen) if before is not None else {}
