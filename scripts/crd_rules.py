@@ -83,6 +83,29 @@ def _affinity(path: str) -> dict[str, dict[str, Any]]:
 _COUNT: Final = {"minimum": 0, "maximum": INT32}
 _EFFECT: Final = {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]}
 
+_SHARE: Final = rules(
+    rule(
+        "type(self) == int ? self >= 0 : self.matches('^(100|[0-9]{1,2})%$')",
+        "a number of nodes, or 0% to 100%",
+    )
+)
+
+
+def _tide_labels(path: str) -> dict[str, dict[str, Any]]:
+    """Rules for the labels of a TideNodePool."""
+    labels = [f"{path}.{each}Label" for each in ("online", "offline", "tide")]
+    keys: dict[str, dict[str, Any]] = {f"{each}.key": {"minLength": 1, **KEY} for each in labels}
+    return keys | {f"{each}.value": {"maxLength": 63} for each in labels}
+
+
+def _tide_taints(path: str) -> dict[str, dict[str, Any]]:
+    """Rules for the taints of a TideNodePool."""
+    taints = [f"{path}.evict{each}PodTaint" for each in ("Online", "Offline")]
+    keys: dict[str, dict[str, Any]] = {f"{each}.key": {"minLength": 1, **KEY} for each in taints}
+    effect = {"enum": ["", *_EFFECT["enum"]]}
+    return keys | {f"{each}.effect": effect for each in taints}
+
+
 RULES: Final[dict[str, dict[str, Any]]] = {
     # ------------------------------------------------------------ Queue
     "Queue": rules(
@@ -156,6 +179,11 @@ RULES: Final[dict[str, dict[str, Any]]] = {
     "ScalingPolicy.spec.replicas": {"default": 0, **_COUNT},
     "ScalingPolicy.spec.quota": _COUNT,
     "ScalingPolicy.spec.selector": {"maxLength": 4096},
+    # ------------------------------------------------------------ TideNodePool
+    **{f"TideNodePool.spec.nodeConfigs.reserve.{each}": _SHARE for each in ("online", "offline")},
+    **_tide_labels("TideNodePool.spec.nodeConfigs"),
+    **_tide_taints("TideNodePool.spec.evictStrategy.watermark"),
+    "TideNodePool.spec.evictStrategy.type": {"enum": ["", "watermark"]},
     # ------------------------------------------------------------ PodGroup
     "PodGroup.spec.minMember": {
         "format": "int32",

@@ -24,6 +24,7 @@ PAGES = (
     "guides/operator/doctor",
     "guides/capacity",
     "guides/scaling",
+    "guides/tides",
     "guides/plan",
     "guides/story",
     "guides/plugins",

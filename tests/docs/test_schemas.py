@@ -47,6 +47,7 @@ CALLS = {
     "stretto.get.units/v1": f"get units --on {SCENARIO}",
     "stretto.get.queues/v1": f"get queues --on {SCENARIO}",
     "stretto.scale/v1": "scale examples/scaling/web.yaml --on examples/scaling.yaml",
+    "stretto.tides/v1": "tides examples/tides/morning.yaml --on examples/tides.yaml",
     "stretto.capacity/v1": f"capacity examples/capacity/web.yaml --on {SCENARIO}",
     "stretto.plan/v1": "plan examples/plan --on examples/quickstart.yaml",
     "stretto.record/v1": f"record --on {SCENARIO} --out {{}}/state.jsonl --for 0",

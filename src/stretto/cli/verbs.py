@@ -78,6 +78,7 @@ VERBS: Final[Mapping[str, Verb]] = {
         "capacity:capacity", "Show how many more of a pod fit, and which nodes would be enough."
     ),
     "scale": _cluster("scale:scale", "Show how ScalingPolicies would divide replicas."),
+    "tides": _cluster("tides:tides", "Show which nodes of tidal pools would switch, and why."),
     "dashboard": _cluster("dashboard:dashboard", "Serve pages about a state on this machine."),
     "queues": _cluster("queues:queues", "Show the queue tree: shares, use and pending pods."),
     "shards": _cluster("shards:shards", "Show the shards: their nodes and their decisions."),

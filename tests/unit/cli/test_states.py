@@ -14,7 +14,7 @@ from tests.unit.web.dashboards import cookie_of, get
 
 LOOKING = (
     "get", "explain", "story", "plan", "defragment", "queues", "shards", "doctor", "record",
-    "capacity", "scale", "dashboard", "top",
+    "capacity", "scale", "tides", "dashboard", "top",
 )  # fmt: skip
 States = dict[str, str]
 

@@ -60,7 +60,7 @@ def written(shared_data: Path) -> list[dict[str, Any]]:
     return [each for each in found if ".kubewharf.io/" in each.get("apiVersion", "")]
 
 
-OURS_ALONE = {"Queue", "NodeOvercommitConfig", "ScalingPolicy"}
+OURS_ALONE = {"Queue", "NodeOvercommitConfig", "ScalingPolicy", "TideNodePool"}
 """Kinds with a CRD that no daemon of Gödel writes."""
 
 

@@ -95,7 +95,8 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
     status_computed: bool = False
     #: Whether explain and what-if list the kind in a live cluster.
     examined: bool = False
-    #: Whether the admission of other objects reads the kind, so that a plan lists it too.
+    #: Whether what-if alone lists the kind in a live cluster: a verb tries it, or the admission of
+    #: other objects reads it.
     admits: bool = False
     #: Whether a recording holds the kind.
     recorded: bool = False

@@ -4,10 +4,11 @@ from typing import Final
 
 from stretto.api.checks import objects
 from stretto.api.checks.scaling import check_scaling_policy
+from stretto.api.checks.tides import check_tide_node_pool
 from stretto.api.kinds import kept
 from stretto.api.kinds.entry import AGE, KEEP_ALL, Column, KindEntry, grant
 from stretto.api.types import cnr, godel
-from stretto.api.types.capacity import overcommit, scaling
+from stretto.api.types.capacity import overcommit, scaling, tides
 from stretto.api.wire import kinds
 
 _CATEGORIES: Final = ("stretto",)
@@ -201,6 +202,24 @@ SCALING_POLICY: Final = KindEntry(
     check=check_scaling_policy,
     rank=40,
 )
+TIDE_NODE_POOL: Final = KindEntry(
+    kind=kinds.TIDE_NODE_POOL,
+    short_names=("tnp",),
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Online", ".spec.nodeConfigs.reserve.online"),
+        Column("Offline", ".spec.nodeConfigs.reserve.offline"),
+        Column("Tide", ".status.tideNodes.nodes"),
+        AGE,
+    ),
+    struct=tides.TideNodePool,
+    check=check_tide_node_pool,
+    rank=41,
+    admits=True,
+    recorded=True,
+    kept=KEEP_ALL,
+)
 
 OURS: Final = (
     POD_GROUP,
@@ -212,5 +231,6 @@ OURS: Final = (
     NM_NODE,
     NODE_OVERCOMMIT_CONFIG,
     SCALING_POLICY,
+    TIDE_NODE_POOL,
 )
 """All of them."""

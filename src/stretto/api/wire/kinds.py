@@ -103,4 +103,7 @@ NODE_OVERCOMMIT_CONFIG: Final = Kind(
     "nodeovercommitconfigs",
     namespaced=False,
 )
+TIDE_NODE_POOL: Final = Kind(
+    "tide.katalyst.kubewharf.io", "v1alpha1", "TideNodePool", "tidenodepools", namespaced=False
+)
 NM_NODE: Final = Kind("node.godel.kubewharf.io", "v1alpha1", "NMNode", "nmnodes", namespaced=False)

@@ -11,19 +11,15 @@ from stretto.base.errors import InputError
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.capacity.scaling.targets import active_pods, target_of
 from stretto.inputs.objects.relations import InputObject
-from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
+from stretto.plane.copy import SchedulingRules, StoreState
 from stretto.reconcile.cache import Name, StoredObject
-from stretto.reconcile.loop import ReconcileLoop
-from stretto.stores.store import Patch, StatusReason, Update
-from stretto.workloads.standalone import standalone_controllers
+from stretto.sim.fitting.controlled import ControlledCopy
+from stretto.stores.store import Patch
 
 SCHEMA: Final = "stretto.scale/v1"
 """Version of the answers as JSON."""
 LONGEST_S: Final = 120.0
 """Virtual seconds of a trial: enough for several groups that cannot place all their replicas."""
-ANY_SCHEDULER: Final = frozenset({"", "default-scheduler"})
-"""Names of pods that choose no scheduler: a trial places them too."""
-_STEP_S: Final = 1.0
 
 
 class GroupTrial(msgspec.Struct, frozen=True):
@@ -88,8 +84,7 @@ def try_scaling(
     if not names:
         raise InputError("MANIFEST", None, "an object of kind ScalingPolicy")
     trial = _Trial(state, rules)
-    for each in objects:
-        trial.write(each)
+    trial.write(objects)
     if wanted is not None:
         change = {"spec": {"replicas": wanted}}
         trial.store.patch(SCALING_POLICY, [Patch(*name, change) for name in names])
@@ -101,48 +96,26 @@ def try_scaling(
 
 
 class _Trial:
-    """A copy of a state with the controllers of its workloads."""
+    """A copy of a state on which policies act."""
 
     def __init__(self, state: StoreState, rules: SchedulingRules) -> None:
-        names = state.settings.scheduler_names | ANY_SCHEDULER
-        settings = state.settings._replace(scheduler_names=names)
-        copied = state._replace(settings=settings)
-        self._copy = PlaneCopy(copied, rules._replace(events=True))
-        self._clock = self._copy.clock
-        if state.at is not None:
-            self._clock.jump_wall(state.at)
+        self._copy = ControlledCopy(state, rules)
         self.store = self._copy.store
-        self._loop = ReconcileLoop(self._clock)
-        self._cache = self._loop.add_store("copy", self.store)
-        self._loop.add_controllers(standalone_controllers(self._cache, self._clock))
+        self._cache = self._copy.cache
         self._policies = self._cache.follow(SCALING_POLICY)
 
-    def write(self, item: InputObject) -> None:
-        """Create an object, or replace the one of its name."""
-        (reply,) = self.store.create(item.kind, [item.body])
-        if reply.code is StatusReason.ALREADY_EXISTS:
-            update = Update(item.namespace, item.name, item.body)
-            (reply,) = self.store.update(item.kind, [update])
-        if reply.record is None:
-            raise InputError(item.title, None, "an object that the store accepts", reply.message)
+    def write(self, objects: Sequence[InputObject]) -> None:
+        """Create objects, or replace those of their names."""
+        self._copy.write(objects)
 
     def scale(self) -> None:
         """Let the policies act from now on."""
-        controller = ScalingController(self._cache, self._clock)
-        self._loop.add_controllers([controller])
-        for each in self._policies:
-            self._loop.make_due(controller.name, each.name)
+        controller = ScalingController(self._cache, self._copy.clock)
+        self._copy.add(controller, [each.name for each in self._policies])
 
     def run(self) -> None:
         """Run scheduler and controllers for ``LONGEST_S`` seconds of virtual time."""
-        end = self._clock.monotonic() + LONGEST_S
-        while self._clock.monotonic() < end:
-            before = -1
-            while before != self.store.version:
-                before = self.store.version
-                self._loop.step()
-                self._copy.plane.run_until_idle()
-            self._clock.advance(_STEP_S)
+        self._copy.run(LONGEST_S)
 
     def sizes(self, name: Name) -> dict[str, int | None]:
         """Replicas of the workload of each group of a policy."""

@@ -11,7 +11,7 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer
-from stretto.web.local.autoscaling.assembly import scaling_controllers
+from stretto.web.local.autoscaling.assembly import scaling_controllers, tide_controllers
 from stretto.web.local.controllers.assembly import local_controllers
 from stretto.web.local.store import AdmittingStore
 from stretto.workloads.cluster import LocalCluster, event_recorders
@@ -49,7 +49,7 @@ class LocalClusterProcess:
         self._create_nodes(store, parts.nodes)
         self._loop = ReconcileLoop(clock)
         if parts.controllers:
-            self._add_controllers(admitting, client, parts.authority)
+            self._add_controllers(admitting, client, parts)
         #: The scheduler; ``None`` without one.
         self.plane = None if parts.plane is None else Plane(parts.plane, store, clock)
 
@@ -57,13 +57,15 @@ class LocalClusterProcess:
         if bodies:
             store.create(NODE, bodies)
 
-    def _add_controllers(self, store: Store, client: ApiClient, authority: bytes) -> None:
+    def _add_controllers(self, store: Store, client: ApiClient, parts: LocalParts) -> None:
         cache = self._loop.add_store(_NAME, store)
         cache.follow(NAMESPACE)
         cluster = LocalCluster(cache, self._clock, event_recorders(store, self._clock))
         state = self._server.state
+        authority = parts.authority
         self._loop.add_controllers(local_controllers(cluster, cache, state, client, authority))
         self._loop.add_controllers(scaling_controllers(cache, cluster, self._clock, state))
+        self._loop.add_controllers(tide_controllers(cache, self._clock, parts.plane))
 
     def step(self) -> bool:
         """Move all parts a little; whether there may be more to do at once."""

@@ -1,0 +1,105 @@
+"""The pods that matter to tidal pools: pending online pods, and the pods of single nodes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from stretto.api.types.core import Taint
+from stretto.api.types.effective_requests import requests
+from stretto.api.types.pod import Pod
+from stretto.api.wire.kinds import POD
+from stretto.api.wire.quantity import CPU
+from stretto.capacity.tides.pool import POD_TYPE
+from stretto.capacity.tides.switching import Candidate, PodName
+from stretto.reconcile.cache import StoreCache, StoredObject
+from stretto.reconcile.pods import unschedulable_for
+from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
+from stretto.state.ingest.templates import FINISHED
+from stretto.state.nodes.taints import NO_EXECUTE, tolerates
+from stretto.stores.store import Eviction
+
+ONLINE: Final = "online"
+"""Value of the label ``POD_TYPE`` of online pods."""
+STUCK_S: Final = 10.0
+"""Seconds for which a pod must be unschedulable to count."""
+_BY_NODE: Final = "tide pods by node"
+_PENDING: Final = ""
+_OF_NODE: Final = frozenset({"DaemonSet", "Node"})
+"""Owners whose pods belong to the node itself."""
+
+
+class PendingPods(NamedTuple):
+    """Online pods without a node."""
+
+    #: Priority of each pod that has been unschedulable for long enough.
+    stuck: Mapping[PodName, int]
+    #: All of them.
+    total: int
+
+
+class TidePods:
+    """The pods of a cluster by node."""
+
+    def __init__(self, cache: StoreCache) -> None:
+        """Follow the pods of a cluster."""
+        self._store = cache.store
+        self._pods = cache.follow(POD)
+        self._pods.add_index(_BY_NODE, lambda pod: (pod.record.node or _PENDING,))
+
+    def pending(self, now: float) -> PendingPods:
+        """The online pods without a node, at a time in seconds since the epoch."""
+        found = [each for each in self._active(_PENDING) if is_online(each)]
+        stuck = {}
+        for each in found:
+            age = unschedulable_for(each, now)
+            if age is not None and age >= STUCK_S:
+                stuck[each.name] = int(each.spec.get("priority") or 0)
+        return PendingPods(stuck, len(found))
+
+    def online(self, node: str) -> int:
+        """Online pods on a node; pods that end count until they are gone."""
+        return sum(map(is_online, self._pods.indexed(_BY_NODE, node)))
+
+    def victims(self, node: str, taint: Taint) -> list[StoredObject]:
+        """The offline pods of a node that do not tolerate a taint and that it evicts."""
+        if taint.effect != NO_EXECUTE:
+            return []
+        found = [each for each in self._active(node) if not is_online(each)]
+        return [each for each in found if not (_belongs(each) or _tolerates(each, taint))]
+
+    def evict(self, pods: Iterable[StoredObject], reason: str) -> None:
+        """Evict pods; one whose budget forbids it now is tried again in the next round."""
+        records = [each.record for each in pods]
+        evictions = [Eviction(each.namespace, each.name, each.uid, reason) for each in records]
+        self._store.evict(evictions)
+
+    def candidate(self, node: str, taint: Taint) -> Candidate | None:
+        """An offline node as a candidate; ``None`` if one of its pods must not be evicted."""
+        victims = self.victims(node, taint)
+        if any(each.annotations.get(CAN_BE_PREEMPTED) == "false" for each in victims):
+            return None
+        names = tuple(sorted(each.name for each in victims))
+        highest = max((int(each.spec.get("priority") or 0) for each in victims), default=None)
+        cost = sum(requests(each.read(Pod).spec).get(CPU, 0) for each in victims)
+        return Candidate(node, names, highest, cost)
+
+    def _active(self, node: str) -> Iterable[StoredObject]:
+        return (
+            each
+            for each in self._pods.indexed(_BY_NODE, node)
+            if not each.is_terminating and each.status.get("phase") not in FINISHED
+        )
+
+
+def is_online(pod: StoredObject) -> bool:
+    """Whether a pod is an online one."""
+    return pod.labels.get(POD_TYPE) == ONLINE
+
+
+def _belongs(pod: StoredObject) -> bool:
+    """Whether a pod runs on this node as one of its own."""
+    owners = pod.metadata.get("ownerReferences") or ()
+    return any(each.get("controller") and each.get("kind") in _OF_NODE for each in owners)
+
+
+def _tolerates(pod: StoredObject, taint: Taint) -> bool:
+    return any(tolerates(each, taint) for each in pod.read(Pod).spec.tolerations)

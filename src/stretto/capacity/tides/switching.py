@@ -1,0 +1,123 @@
+"""Which nodes of a tidal pool switch: by need, tried first, within a budget.
+
+A node becomes online for pending online pods that the scheduler places once it is. It becomes
+offline when it has had no online pod for a time. Online pods are never evicted, so two pods do not
+evict each other by turns.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+PodName = tuple[str, str]
+"""Namespace and name of a pod."""
+Placements = Mapping[PodName, str]
+"""Pods that were pending, with the nodes on which a trial places them."""
+MOST_TRIALS: Final = 64
+"""Trials of one decision; a larger choice of nodes is not made smaller."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An offline node that may become online."""
+
+    #: Name of the node.
+    node: str
+    #: Offline pods that it would evict.
+    victims: tuple[PodName, ...] = ()
+    #: Highest priority of a victim; ``None`` without victims.
+    priority: int | None = None
+    #: Milli-CPU that the victims request: the order of candidates.
+    cost: int = 0
+
+
+Trial = Callable[[Sequence[Candidate]], Placements]
+"""Where the scheduler places pending pods once these candidates are online."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A node that becomes online, and why."""
+
+    #: The node with its victims.
+    candidate: Candidate
+    #: Online pods that the trial places on it.
+    beneficiaries: tuple[PodName, ...]
+
+
+def choose_online(
+    candidates: Sequence[Candidate], pending: Mapping[PodName, int], trial: Trial, most: int
+) -> list[Choice]:
+    """The offline nodes that become online for pending online pods.
+
+    The cheapest candidates that place as many pods as all of them do; then each that is not
+    required is left out, the most expensive first.
+
+    Args:
+        candidates: nodes that may become online.
+        pending: priority of each pending online pod.
+        trial: the scheduler on a copy of the state.
+        most: nodes that may begin to switch now.
+    """
+    if most < 1 or not candidates:
+        return []
+    waiting = pending.keys() - trial(()).keys()
+    lowest = {name: pending[name] for name in waiting}
+    ordered = sorted(
+        (each for each in candidates if _may_evict(each, lowest)),
+        key=lambda each: (each.cost, len(each.victims), each.node),
+    )
+    if not waiting or not ordered:
+        return []
+    best = _helped(trial(ordered), waiting)
+    if not best:
+        return []
+    chosen = _fewest(_prefix(ordered, best, waiting, trial), best, waiting, trial)
+    placed = trial(chosen)
+    choices = [
+        Choice(each, tuple(sorted(pod for pod in best if placed.get(pod) == each.node)))
+        for each in chosen
+    ]
+    return [each for each in choices if each.beneficiaries and _outranks(each, pending)][:most]
+
+
+def _prefix(
+    ordered: list[Candidate], best: set[PodName], waiting: set[PodName], trial: Trial
+) -> list[Candidate]:
+    """The cheapest candidates that help all pods that can be helped."""
+    count = 1
+    while count < len(ordered):
+        if _helped(trial(ordered[:count]), waiting) >= best:
+            return ordered[:count]
+        count *= 2
+    return ordered
+
+
+def _fewest(
+    enough: list[Candidate], best: set[PodName], waiting: set[PodName], trial: Trial
+) -> list[Candidate]:
+    """Candidates that still help the same pods, without those that are not required."""
+    placed = trial(enough)
+    used = {placed[pod] for pod in best}
+    needed = [each for each in enough if each.node in used]
+    for each in reversed(needed[-MOST_TRIALS:]):
+        fewer = [other for other in needed if other is not each]
+        if fewer and _helped(trial(fewer), waiting) >= best:
+            needed = fewer
+    return needed
+
+
+def _helped(placed: Placements, waiting: set[PodName]) -> set[PodName]:
+    return placed.keys() & waiting
+
+
+def _may_evict(candidate: Candidate, waiting: Mapping[PodName, int]) -> bool:
+    """Whether some pod that waits may evict all victims."""
+    top = max(waiting.values(), default=None)
+    return top is not None and (candidate.priority is None or candidate.priority <= top)
+
+
+def _outranks(choice: Choice, pending: Mapping[PodName, int]) -> bool:
+    """Whether no victim has a higher priority than a pod for which it is evicted."""
+    highest = choice.candidate.priority
+    return highest is None or all(highest <= pending[pod] for pod in choice.beneficiaries)

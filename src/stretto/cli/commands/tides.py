@@ -1,0 +1,108 @@
+"""``stretto tides``: which nodes of tidal pools would switch on a state, when and at whose cost."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.base.errors import DoesNotFitError
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.kernels.tier import tier_of
+from stretto.cli.options import CommandContext
+from stretto.cli.sources.states import (
+    NAMESPACE,
+    StateOptions,
+    read_state,
+    rules_of,
+    state_options,
+)
+
+if TYPE_CHECKING:
+    from stretto.sim.fitting.tides import TideReport
+
+
+@dataclass(frozen=True)
+class TidesOptions(StateOptions):
+    """Options of ``tides``."""
+
+    tries_profiles = True
+    #: Manifests of pools, workloads and pods that the state does not have.
+    manifests: tuple[Path, ...]
+    #: Virtual seconds of the trial.
+    seconds: float
+    #: Kernels: ``auto``, ``numba`` or ``numpy``.
+    tier: str
+
+
+@options.command(
+    "tides",
+    TidesOptions,
+    example="""
+        stretto tides examples/tides/pool.yaml --on examples/tides.yaml --for 1800
+        stretto tides more-pods.yaml --on cluster
+    """,
+)
+@click.argument("manifests", nargs=-1, type=options.INPUT_FILE)
+@click.option(
+    "--for",
+    "seconds",
+    type=options.FiniteRange(1.0, 604_800.0),
+    default=1800.0,
+    metavar="SECONDS",
+    help="Virtual time of the trial [1800].",
+)
+@options.TIER
+@NAMESPACE
+@state_options
+def tides(common: CommandContext, opts: TidesOptions) -> None:
+    """Show which nodes of TideNodePools would switch on a state, when and at whose cost.
+
+    MANIFESTS have pools, workloads and pods that the state does not have. The real controllers and
+    the real scheduler act on a copy of the state in virtual time; nothing is written. Exits with 3
+    if online pods are left without a node.
+    """
+    import msgspec
+
+    from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.fitting.tides import SCHEMA, try_tides
+
+    tier = tier_of(opts.tier, common.console.note)
+    state, namespace = read_state(common, opts, SchedulingRules("", tier))
+    settings = ManifestOptions(opts.namespace or namespace or "default", expand_controllers=False)
+    objects = load_objects(list(opts.manifests), settings) if opts.manifests else []
+    report = try_tides(state, objects, opts.seconds, rules_of(state, "", tier, ()))
+    _show(common.console, report)
+    common.console.json(SCHEMA, msgspec.to_builtins(report))
+    if report.pending:
+        count = len(report.pending)
+        raise DoesNotFitError(f"{count} online pods", "add nodes to the pool, or lower its reserve")
+
+
+def _show(console: Console, report: "TideReport") -> None:
+    console.data(f"On the {report.state}, in {report.seconds:,.0f} s:")
+    rows = [
+        (
+            f"{each.seconds:,.0f} s",
+            each.pool,
+            each.node,
+            each.to,
+            _pods(each.beneficiaries),
+            _pods(each.evicted),
+        )
+        for each in report.switches
+    ]
+    if rows:
+        console.table(["at", "pool", "node", "becomes", "for", "evicts"], rows)
+    else:
+        console.data("No node switches.")
+    for pool in report.pools:
+        counts = ", ".join(f"{count} {role}" for role, count in pool.nodes.items())
+        console.data(f"{pool.pool}: {counts}.")
+
+
+def _pods(names: tuple[str, ...]) -> str:
+    """One pod by name, several by their number."""
+    return names[0] if len(names) == 1 else f"{len(names)} pods" if names else ""
