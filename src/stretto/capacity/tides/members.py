@@ -6,7 +6,7 @@ from typing import Any
 from stretto.capacity.tides.pool import RESERVED, SWITCHED, NodeRole, TidePool, assigned
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoredObject
-from stretto.stores.store import Store
+from stretto.stores.store import Eviction, Store
 
 
 class PoolMembers:
@@ -83,6 +83,12 @@ class PoolMembers:
             RetryError: the write was refused.
         """
         self._patch(self._nodes[name], self.change(name, NodeRole.ONLINE))
+
+    def evict(self, pods: Iterable[StoredObject], reason: str) -> None:
+        """Evict pods; one whose budget forbids it now is tried again in the next round."""
+        records = [each.record for each in pods]
+        evictions = [Eviction(each.namespace, each.name, each.uid, reason) for each in records]
+        self._store.evict(evictions)
 
     def dismiss_all(self) -> None:
         """Remove the labels and taints of the pool from all nodes.

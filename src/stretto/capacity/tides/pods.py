@@ -15,7 +15,6 @@ from stretto.reconcile.pods import unschedulable_for
 from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.ingest.templates import FINISHED
 from stretto.state.nodes.taints import NO_EXECUTE, tolerates
-from stretto.stores.store import Eviction
 
 ONLINE: Final = "online"
 """Value of the label ``POD_TYPE`` of online pods."""
@@ -27,7 +26,7 @@ _OF_NODE: Final = frozenset({"DaemonSet", "Node"})
 """Owners whose pods belong to the node itself."""
 
 
-class PendingPods(NamedTuple):
+class PendingOnline(NamedTuple):
     """Online pods without a node."""
 
     #: Priority of each pod that has been unschedulable for long enough.
@@ -41,11 +40,10 @@ class TidePods:
 
     def __init__(self, cache: StoreCache) -> None:
         """Follow the pods of a cluster."""
-        self._store = cache.store
         self._pods = cache.follow(POD)
         self._pods.add_index(_BY_NODE, lambda pod: (pod.record.node or _PENDING,))
 
-    def pending(self, now: float) -> PendingPods:
+    def pending(self, now: float) -> PendingOnline:
         """The online pods without a node, at a time in seconds since the epoch."""
         found = [each for each in self._active(_PENDING) if is_online(each)]
         stuck = {}
@@ -53,7 +51,7 @@ class TidePods:
             age = unschedulable_for(each, now)
             if age is not None and age >= STUCK_S:
                 stuck[each.name] = int(each.spec.get("priority") or 0)
-        return PendingPods(stuck, len(found))
+        return PendingOnline(stuck, len(found))
 
     def online(self, node: str) -> int:
         """Online pods on a node; pods that end count until they are gone."""
@@ -65,12 +63,6 @@ class TidePods:
             return []
         found = [each for each in self._active(node) if not is_online(each)]
         return [each for each in found if not (_belongs(each) or _tolerates(each, taint))]
-
-    def evict(self, pods: Iterable[StoredObject], reason: str) -> None:
-        """Evict pods; one whose budget forbids it now is tried again in the next round."""
-        records = [each.record for each in pods]
-        evictions = [Eviction(each.namespace, each.name, each.uid, reason) for each in records]
-        self._store.evict(evictions)
 
     def candidate(self, node: str, taint: Taint) -> Candidate | None:
         """An offline node as a candidate; ``None`` if one of its pods must not be evicted."""

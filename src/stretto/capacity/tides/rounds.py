@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.base.errors import InputError
 from stretto.capacity.tides.members import PoolMembers
-from stretto.capacity.tides.pods import PendingPods, TidePods
+from stretto.capacity.tides.pods import PendingOnline, TidePods
 from stretto.capacity.tides.pool import SWITCHED, NodeRole, TidePool
 from stretto.capacity.tides.switching import (
     Candidate,
-    Choice,
     Placements,
     PodName,
+    SwitchChoice,
     choose_online,
 )
 from stretto.capacity.tides.words import NodeSwitch
@@ -84,8 +84,8 @@ class TideRounds:
                 yield NodeSwitch(pool.name, name, NodeRole.OFFLINE, now)
 
     def _needed(
-        self, pool: TidePool, members: PoolMembers, pending: PendingPods, left: int
-    ) -> list[Choice]:
+        self, pool: TidePool, members: PoolMembers, pending: PendingOnline, left: int
+    ) -> list[SwitchChoice]:
         """The offline nodes that become online for pods that are pending."""
         now, taint = self._clock.now(), pool.against_offline
         found = [
@@ -111,7 +111,7 @@ class TideRounds:
             self._tried[pool.name] = question, now
         return choices
 
-    def _begun(self, pool: TidePool, members: PoolMembers, choice: Choice) -> NodeSwitch:
+    def _begun(self, pool: TidePool, members: PoolMembers, choice: SwitchChoice) -> NodeSwitch:
         """Make a node online; its victims are evicted from the next round on."""
         found, now = choice.candidate, self._clock.now()
         members.turn(found.node, NodeRole.ONLINE, timestamp(int(now)))
@@ -119,13 +119,15 @@ class TideRounds:
         sides = found.victims, choice.beneficiaries
         return NodeSwitch(pool.name, found.node, NodeRole.ONLINE, now, *sides)
 
-    def _drain(self, pool: TidePool, members: PoolMembers, name: str, pending: PendingPods) -> None:
+    def _drain(
+        self, pool: TidePool, members: PoolMembers, name: str, pending: PendingOnline
+    ) -> None:
         """Evict the offline pods of a node that online pods need; then give it its taint."""
         victims = self._pods.victims(name, pool.against_offline)
         if not victims:
             members.finish(name)
         elif pending.total or self._pods.online(name):
-            self._pods.evict(victims, f"node {name} becomes online in the pool {pool.name}")
+            members.evict(victims, f"node {name} becomes online in the pool {pool.name}")
 
     def _is_idle(self, pool: TidePool, members: PoolMembers, name: str, now: float) -> bool:
         """Whether a node is online and has had no online pod for the time of the pool."""

@@ -36,7 +36,7 @@ Trial = Callable[[Sequence[Candidate]], Placements]
 
 
 @dataclass(frozen=True)
-class Choice:
+class SwitchChoice:
     """A node that becomes online, and why."""
 
     #: The node with its victims.
@@ -47,7 +47,7 @@ class Choice:
 
 def choose_online(
     candidates: Sequence[Candidate], pending: Mapping[PodName, int], trial: Trial, most: int
-) -> list[Choice]:
+) -> list[SwitchChoice]:
     """The offline nodes that become online for pending online pods.
 
     The cheapest candidates that place as many pods as all of them do; then each that is not
@@ -75,7 +75,7 @@ def choose_online(
     chosen = _fewest(_prefix(ordered, best, waiting, trial), best, waiting, trial)
     placed = trial(chosen)
     choices = [
-        Choice(each, tuple(sorted(pod for pod in best if placed.get(pod) == each.node)))
+        SwitchChoice(each, tuple(sorted(pod for pod in best if placed.get(pod) == each.node)))
         for each in chosen
     ]
     return [each for each in choices if each.beneficiaries and _outranks(each, pending)][:most]
@@ -117,7 +117,7 @@ def _may_evict(candidate: Candidate, waiting: Mapping[PodName, int]) -> bool:
     return top is not None and (candidate.priority is None or candidate.priority <= top)
 
 
-def _outranks(choice: Choice, pending: Mapping[PodName, int]) -> bool:
+def _outranks(choice: SwitchChoice, pending: Mapping[PodName, int]) -> bool:
     """Whether no victim has a higher priority than a pod for which it is evicted."""
     highest = choice.candidate.priority
     return highest is None or all(highest <= pending[pod] for pod in choice.beneficiaries)

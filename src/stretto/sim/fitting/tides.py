@@ -44,7 +44,7 @@ class SwitchReport(msgspec.Struct, frozen=True):
     evicted: tuple[str, ...]
 
 
-class PoolReport(msgspec.Struct, frozen=True):
+class TidePoolReport(msgspec.Struct, frozen=True):
     """The nodes of a pool after a trial, by role."""
 
     #: Name of the pool.
@@ -63,7 +63,7 @@ class TideReport(msgspec.Struct, frozen=True):
     #: The switches, in order.
     switches: tuple[SwitchReport, ...]
     #: The pools.
-    pools: tuple[PoolReport, ...]
+    pools: tuple[TidePoolReport, ...]
     #: Online pods without a node after the trial, as ``namespace/name``.
     pending: tuple[str, ...]
 
@@ -116,10 +116,10 @@ def _switch_report(switch: NodeSwitch, begin: float) -> SwitchReport:
     )
 
 
-def _pool_report(item: StoredObject, nodes: Sequence[StoredObject]) -> PoolReport:
+def _pool_report(item: StoredObject, nodes: Sequence[StoredObject]) -> TidePoolReport:
     pool = TidePool(item.read(TideNodePool))
     roles = [pool.role_of(node.labels) for node in nodes]
-    return PoolReport(item.record.name, {each.value: roles.count(each) for each in NodeRole})
+    return TidePoolReport(item.record.name, {each.value: roles.count(each) for each in NodeRole})
 
 
 def _waits(pod: StoredObject) -> bool:

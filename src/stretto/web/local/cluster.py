@@ -11,7 +11,7 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.stores.store import Store
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer
-from stretto.web.local.autoscaling.assembly import scaling_controllers, tide_controllers
+from stretto.web.local.autoscaling.assembly import scaling_controllers
 from stretto.web.local.controllers.assembly import local_controllers
 from stretto.web.local.store import AdmittingStore
 from stretto.workloads.cluster import LocalCluster, event_recorders
@@ -64,8 +64,8 @@ class LocalClusterProcess:
         state = self._server.state
         authority = parts.authority
         self._loop.add_controllers(local_controllers(cluster, cache, state, client, authority))
-        self._loop.add_controllers(scaling_controllers(cache, cluster, self._clock, state))
-        self._loop.add_controllers(tide_controllers(cache, self._clock, parts.plane))
+        scaling = scaling_controllers(cache, cluster, self._clock, state, parts.plane)
+        self._loop.add_controllers(scaling)
 
     def step(self) -> bool:
         """Move all parts a little; whether there may be more to do at once."""
