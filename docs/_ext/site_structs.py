@@ -22,6 +22,7 @@ FORMS = {
     "stretto.story/v1": "stretto.explain.story:Story",
     "stretto.capacity/v1": "stretto.sim.fitting.trials:FitReport",
     "stretto.scale/v1": "stretto.sim.fitting.scaling:ScaleReport",
+    "stretto.tides/v1": "stretto.sim.fitting.tides:TideReport",
     "stretto.plan/v1": "stretto.sim.history.plan:PlanReport",
     "stretto.doctor/v1": "stretto.explain.doctor.doctor:Checkup",
     "stretto.get.pods/v1": "stretto.explain.inventory.lists:PodList",

@@ -1,7 +1,10 @@
 """Tidal pools in a local cluster: the API, its controllers and the scheduler."""
 
 import json
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
@@ -14,6 +17,8 @@ from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from tests.unit.web.local.clusters import node
 
+CRD = Path(__file__).resolve().parents[4] / "deploy" / "crds" / "tidenodepools.yaml"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POOLS = "/apis/tide.katalyst.kubewharf.io/v1alpha1/tidenodepools"
 
 
@@ -25,6 +30,8 @@ def test_nodes_of_a_pool_become_offline_when_no_online_pod_needs_them() -> None:
     plane = PlaneConfig(load_profile("default"), cluster=names, tier="numpy")
     parts = LocalParts([json.dumps(node("n0")).encode()], plane=plane)
     process = LocalClusterProcess(server, store, clock, parts)
+    send(server, "POST", CRDS, yaml.safe_load(CRD.read_text(encoding="utf-8")))
+    process.step()
     assert send(server, "POST", POOLS, pool())["metadata"]["name"] == "tidal"
     for _ in range(70):
         process.step()
