@@ -58,10 +58,13 @@ class LoadStage(Stage):
             self.report(which, form)
         super().play(move, which, form)
 
-    def report(self, which: int, form: int) -> None:
+    def report(self, which: int, form: int, level: str | None = None) -> None:
         self.minutes += 1
         use = {"cpu": f"{700 * form}m", "memory": str(form * 300 * MIB)}
         metric = {"updateTime": timestamp(60.0 * self.minutes), "nodeMetric": {"genericUsage": use}}
+        if level is not None:
+            group = {"genericUsage": {"cpu": level}, "podList": ["default/old"]}
+            metric["groupMetric"] = [group]
         body = {"metadata": {"name": f"n{which % 6}"}, "status": {"nodeMetricStatus": metric}}
         record = self.feed.record(CUSTOM_NODE_RESOURCE, json.dumps(body).encode())
         apply_reports(self.cluster, [WatchEvent(MODIFIED, record)])
@@ -91,14 +94,16 @@ def test_claims_of_a_batch_count_at_once(tier: str, alone: bool) -> None:
         assert stage.wrong() == []
 
 
-def test_a_pod_that_left_since_the_report_is_not_a_credit() -> None:
+@pytest.mark.parametrize(("level", "fits"), [(None, 1), ("3", 1), ("100m", 0)])
+def test_a_pod_that_left_since_the_report_no_longer_counts(level: str | None, fits: int) -> None:
     stage = LoadStage({"usageThresholds": {"cpu": 99}}, "numpy")
     stage.feed.pod(make_pod("old", cpu="3", node="n0"))
-    stage.report(0, 5)  # 3.5 of 4 cores
+    stage.report(0, 5, level)  # 3.5 of 4 cores
     stage.feed.pod(make_pod("old", cpu="3", node="n0"), DELETED)
     class_id = stage.feed.class_of(make_pod("new", **FORMS[1]))
     stage.runtime.sync()
-    assert stage.runtime.row(class_id)[stage.feed.slot("n0")] == 0
+    assert (stage.runtime.row(class_id)[stage.feed.slot("n0")] > 0) == fits
+    assert stage.wrong() == []
 
 
 def test_an_old_report_stops_to_count_when_another_node_reports() -> None:

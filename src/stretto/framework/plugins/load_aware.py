@@ -1,9 +1,9 @@
 """LoadAware: filters and scores nodes by the load that their agents measure.
 
 The filter refuses nodes whose expected load exceeds a threshold; the score prefers low expected
-load. The expected load is the measured load, plus the scaled requests of pods that came since, plus
-the scaled requests of the pod itself: a measurement is up to a minute old and does not include
-newer pods. Pods that came since include the claims of the current cycle, so the answer depends on
+load. The expected load is the measured load without the part of pods that left since, plus the
+scaled requests of pods that came since, plus those of the pod itself: a measurement is up to a
+minute old. Pods that came since include the claims of the current cycle, so the answer depends on
 the slot and not on the node object alone. A node without measurement passes with a score of 0; a
 measurement much older than the newest one counts as none (or refuses, with
 ``filterExpiredNodeMetrics``). ``aggregated`` judges by a percentile of the last quarter of an hour
@@ -222,8 +222,10 @@ class LoadAwareRule(FilterRule, ScoreRule):
         column = COLUMNS[name]
         step, promised = ledger.resources.steps[column], ledger.alloc[slots, column]
         taken = (promised // step).clip(0, SCAN_LIMIT) - free
-        since = (taken - nodes.reports.requested_on(slots)[:, column] // step).clip(0)
-        used = self._used(nodes, slots, percent)[:, column]
+        gone_use, gone_requests = nodes.reports.gone_on(slots)
+        there = nodes.reports.requested_on(slots) - gone_requests
+        since = (taken - there[:, column] // step).clip(0)
+        used = (self._used(nodes, slots, percent) - gone_use)[:, column].clip(0)
         real = ledger.promises.real_on(column, slots, promised) // step
         if column == CPU and self.speeds is not None:
             speed = self.speeds.on(nodes, slots)

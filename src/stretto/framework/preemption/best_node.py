@@ -2,10 +2,11 @@
 
 The victim index serves pods that need resources alone. For pods with inter-pod rules, nodes on
 which a rule requires an eviction have an index of their own (``index_with_rules``). Pods with host
-ports or devices, and nodes on which volumes conflict, are simulated one by one (``node_by_node``).
+ports or devices, and nodes on which volumes conflict or which a filter with a Python form refuses
+at present, are simulated one by one (``node_by_node``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,11 +15,12 @@ from stretto.framework.affinity.after_eviction import EvictionPreview
 from stretto.framework.compiled.one_node import Holds, Preemptor
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.numpy.victims import VictimDemand, VictimSearchLimits
+from stretto.framework.preemption.custom_rules import CustomFilters, CustomVerdict
 from stretto.framework.preemption.cycle import CycleVictims
 from stretto.framework.preemption.demand import DemandReader
 from stretto.framework.preemption.index_with_rules import Mask, nodes_by_rule, rule_blocked_of
 from stretto.framework.preemption.node_by_node import PerNodeSearch, SearchContext
-from stretto.framework.preemption.other_pods import PreemptorRules, both_hold
+from stretto.framework.preemption.other_pods import PreemptorRules, PromisedCandidate, both_hold
 from stretto.framework.preemption.terms import NodeProtection
 from stretto.framework.preemption.tiers import (
     NOTHING,
@@ -29,6 +31,8 @@ from stretto.framework.preemption.tiers import (
 
 ALIKE: Final = 3
 """Number of equal preemptors from which the search caches the cost of each node."""
+TRIES: Final = 8
+"""Limit of nodes whose victims a filter with a Python form refuses afterwards."""
 REHEARSED: Final = 100
 """Candidate nodes to evaluate where volumes or guarantees decide: kube-scheduler's minimum."""
 
@@ -57,6 +61,7 @@ class BestNodeSearch:
         self._cycle = cycle
         self._others = others
         self._kernels = kernels
+        self._custom = CustomFilters(engine)
         self._demand = DemandReader(runtime, cycle.victims, cycle.budgets)
         self._one_by_one = PerNodeSearch(
             engine.cluster, engine.profile.preemption, cycle.budgets, cycle.victims
@@ -81,17 +86,75 @@ class BestNodeSearch:
             protection: what guarantees leave of the search; ``None`` if they protect no pod.
         """
         wanted = self._demand.wanted(preemptor, only)
+        custom = self._judge(preemptor, wanted, self._cycle.taken)
+        if custom is None:
+            alike = alike if only is None else ()
+            return self._find_among(preemptor, wanted, (holds, protection), alike)
+        return self._find_with_custom(preemptor, wanted, custom, (holds, protection))
+
+    def accepts(self, preemptor: Preemptor, slot: int, gone: Collection[int]) -> bool:
+        """Whether filters with a Python form accept a preemptor on a slot without some pods."""
+        only = np.zeros(self._cluster.ledger.slots.size, np.bool_)
+        only[slot] = True
+        custom = self._judge(preemptor, self._demand.wanted(preemptor, only), self._cycle.taken)
+        return custom is None or custom.holds(slot, gone)
+
+    def _judge(
+        self, preemptor: Preemptor, wanted: VictimDemand, taken: Sequence[PromisedCandidate]
+    ) -> CustomVerdict | None:
+        """What filters with a Python form say about nodes; ``None`` where there are none."""
+        admitted, view = wanted.admitted.astype(np.bool_), self._runtime.view
+        return self._custom.judge(preemptor, admitted, view, (self._others, taken))
+
+    def _find_with_custom(
+        self,
+        preemptor: Preemptor,
+        wanted: VictimDemand,
+        custom: CustomVerdict,
+        terms: tuple[Holds | None, NodeProtection | None],
+    ) -> VictimSearchResult:
+        """The best node where filters with a Python form accept the preemptor after evictions."""
+        (holds, protection), found = terms, NOTHING
+        at_present, later = custom.open.copy(), custom.later.copy()
+        for _ in range(TRIES):
+            found = self._find_among(preemptor, _among(wanted, at_present), terms, ())
+            chosen = found.candidate
+            if chosen is None:
+                break
+            going = self._others.evicted_pods(chosen.slot, preemptor.priority)
+            if custom.holds(chosen.slot, {*chosen.evicted_pods, *going}):
+                break
+            at_present[chosen.slot], later[chosen.slot], found = False, True, NOTHING
+        if not later.any() or not wanted.bands:
+            return found
+        heads = self._others.heads(preemptor.class_id, self._cycle.taken)
+        wanted = self._within(_among(wanted, later), heads)
+        both = both_hold(holds, custom.holds)
+        for part, guarded in _by_protection(wanted, protection):
+            found = self.better(found, self._dry_run_best(preemptor, part, both, guarded))
+        return found
+
+    def _find_among(
+        self,
+        preemptor: Preemptor,
+        wanted: VictimDemand,
+        terms: tuple[Holds | None, NodeProtection | None],
+        alike: Sequence[int],
+    ) -> VictimSearchResult:
+        """The best of the nodes that admit a preemptor."""
+        holds, protection = terms
         heads = self._others.heads(preemptor.class_id, self._cycle.taken)
         if protection is None:
-            return self._find(preemptor, wanted, heads, holds, alike if only is None else ())
-        guarded = protection.slots[: len(wanted.admitted)]
-        open_nodes = wanted._replace(admitted=wanted.admitted & ~guarded)
+            return self._find(preemptor, wanted, heads, holds, alike)
         found = NOTHING
-        if not protection.is_everywhere:
-            found = self._find(preemptor, open_nodes, heads, holds, ())
-        wanted = self._within(wanted._replace(admitted=wanted.admitted & guarded), heads)
-        other = self._dry_run_best(preemptor, wanted, holds, protection)
-        return self.better(found, other)
+        for part, guarded in _by_protection(wanted, protection):
+            if guarded is None:
+                result = self._find(preemptor, part, heads, holds, ())
+            else:
+                within = self._within(part, heads)
+                result = self._dry_run_best(preemptor, within, holds, guarded)
+            found = self.better(found, result)
+        return found
 
     def _find(
         self,
@@ -119,8 +182,11 @@ class BestNodeSearch:
         wanted = self._demand.wanted(preemptor)
         if not wanted.bands:
             return False
+        self._others.begin()  # outside a cycle there are no promises
+        custom = self._judge(preemptor, wanted, ())
+        if custom is not None:
+            wanted = _among(wanted, custom.open | custom.later)
         if self._others.is_strict(preemptor.class_id):
-            self._others.begin()  # outside a cycle there are no promises
             wanted = self._within(wanted, self._others.heads(preemptor.class_id, ()))
         sums, mask = self._cycle.victims.sums, wanted.admitted.astype(np.bool_)
         for column, need in zip(wanted.columns, wanted.need, strict=True):
@@ -204,3 +270,21 @@ class BestNodeSearch:
         first = found[0] if found else None
         self._cycle.put_ahead(found, preemptor, alike)
         return VictimSearchResult(first)
+
+
+def _among(wanted: VictimDemand, slots: Mask) -> VictimDemand:
+    """A search restricted to some slots."""
+    admitted = wanted.admitted
+    return wanted._replace(admitted=admitted & slots[: len(admitted)].astype(admitted.dtype))
+
+
+def _by_protection(
+    wanted: VictimDemand, protection: NodeProtection | None
+) -> list[tuple[VictimDemand, NodeProtection | None]]:
+    """A search on the nodes where guarantees protect no pod, and on the others."""
+    if protection is None:
+        return [(wanted, None)]
+    guarded = (_among(wanted, protection.slots), protection)
+    if protection.is_everywhere:
+        return [guarded]
+    return [(_among(wanted, ~protection.slots), None), guarded]

@@ -4,7 +4,6 @@ import numpy as np
 
 from stretto.base.rng import Rng
 from stretto.framework.compiled.one_node import Preemptor
-from stretto.framework.contract.rule import Scope
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.numpy.victims import (
     BudgetSetArrays,
@@ -25,23 +24,15 @@ class DemandReader:
 
     def __init__(self, runtime: Runtime, victims: Victims, budgets: BudgetLedger) -> None:
         """Read for the rules of a runtime's profile."""
-        self._runtime = runtime
         self._engine = runtime.engine
         self._cluster = runtime.engine.cluster
         self._victims = victims
         self._budgets = budgets
-        #: Custom rules that depend on other pods. Evictions are not simulated for them, so they
-        #: must accept a node in its current state.
-        self._requested = tuple(
-            rule
-            for rule in self._engine.profile.every_filter
-            if rule.SCOPE in (Scope.DOMAIN, Scope.SLOT) and not rule.FUSED
-        )
         self._random = Rng(0)
         self._sets = victims.sets, set_arrays(victims.sets)
 
     def wanted(self, preemptor: Preemptor, only: Mask | None = None) -> VictimDemand:
-        """What a preemptor requests, and the nodes that admit it.
+        """What a preemptor requests, and the nodes that static rules admit it to.
 
         Args:
             preemptor: the pod.
@@ -56,14 +47,6 @@ class DemandReader:
         admitted = eligibility.rows[row, :size] & cluster.ledger.slots.live
         if only is not None:
             admitted &= only[:size].astype(admitted.dtype)
-        chosen = self._engine.profile.chosen
-        if chosen is not None and chosen.applies_to(pod):
-            slots = np.flatnonzero(admitted)
-            admitted[slots] = chosen.slot_values(pod, self._runtime.view, slots) >= 0
-        for rule in self._requested:
-            if rule.signature(pod) is not None:
-                slots = np.flatnonzero(admitted)
-                admitted[slots] = rule.filter(pod, self._runtime.view, slots)
         bands = self._victims.bands_below(preemptor.priority)
         return VictimDemand(columns, amounts[columns], preemptor.priority, bands, admitted)
 

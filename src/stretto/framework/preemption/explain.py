@@ -13,8 +13,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.compiled.one_node import Preemptor
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption.affinity_reasons import PostEvictionRules, post_eviction_rules_of
+from stretto.framework.preemption.custom_rules import refusals_without_lower
 from stretto.framework.preemption.terms import NodeProtection, PriorityTerms
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
@@ -22,6 +24,8 @@ from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import NOT_EVICTABLE
 from stretto.state.victims.kinds import VictimKinds
 from stretto.state.victims.rules import EvictionGuard, guard_of
+
+Mask = npt.NDArray[np.bool_]
 
 NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 OFF: Final = "preemption: disabled by the profile."
@@ -74,7 +78,7 @@ class _PreemptableNodes(NamedTuple):
     """Nodes that are feasible without all pods of lower priority."""
 
     #: bool[slot]: the nodes.
-    left: npt.NDArray[np.bool_]
+    left: Mask
     #: int64[k]: rows of lower priority on any node.
     rows: npt.NDArray[np.int64]
     #: int64[slot, resource]: free at present.
@@ -194,6 +198,7 @@ def _counts(
                 stay = between.stay(text, int(slots[0]), rows)
                 examples.append(GuardedExample(text, int(slots[0]), tuple(stay.tolist())))
             left &= ~mask[:size]
+    _count_custom(engine, Preemptor(class_id, priority), left, counts)
     guaranteed = _guaranteed_rows(protection, left)
     field = _PreemptableNodes(left, rows, free, requested, between, guaranteed)
     if not _count_guards(engine, budgets, field, now, (counts, examples)):
@@ -203,8 +208,8 @@ def _counts(
 
 def _count_short(
     engine: CompiledProfile,
-    lacking: npt.NDArray[np.bool_],
-    left: npt.NDArray[np.bool_],
+    lacking: Mask,
+    left: Mask,
     counts: Counter[str],
 ) -> None:
     """Count nodes that lack a resource even then, and remove them from ``left``."""
@@ -213,6 +218,21 @@ def _count_short(
         text = "Too many pods" if column == PODS else f"Insufficient {name}"
         counts[text] = int(lacking[left, column].sum())
     left &= ~lacking.any(axis=1)
+
+
+def _count_custom(
+    engine: CompiledProfile, preemptor: Preemptor, left: Mask, counts: Counter[str]
+) -> None:
+    """Count nodes that a filter with a Python form refuses even without all pods of lower priority.
+
+    The nodes are removed from ``left``.
+    """
+    slots = np.flatnonzero(left)
+    for refusal in refusals_without_lower(engine, preemptor, slots):
+        fresh = refusal.mask & left[slots]
+        if fresh.any():
+            counts[refusal.reason] += int(fresh.sum())
+            left[slots[refusal.mask]] = False
 
 
 def _count_guards(
@@ -256,9 +276,7 @@ def _count_guards(
     return not rest.any()
 
 
-def _guaranteed_rows(
-    protection: NodeProtection | None, left: npt.NDArray[np.bool_]
-) -> frozenset[int]:
+def _guaranteed_rows(protection: NodeProtection | None, left: Mask) -> frozenset[int]:
     """Rows on these nodes that guarantees protect; of many nodes the first ones only."""
     if protection is None:
         return frozenset()
@@ -276,6 +294,6 @@ def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
     return total
 
 
-def _short(free: npt.NDArray[np.int64], requested: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _short(free: npt.NDArray[np.int64], requested: npt.NDArray[np.int64]) -> Mask:
     """bool[slot, resource]: requests that exceed the free amount."""
     return (free < requested) & (requested > 0)

@@ -119,12 +119,12 @@ class VictimFinder:
         self.cycle.take(row, candidate)
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """Whether inter-pod rules allow a pod on a node after additions to the victims."""
-        pods = self._cluster.pods
-        holds = self._others.holds(int(pods.class_id[row]), self.cycle.taken)
-        if holds is None:
-            return True
-        return holds(candidate.slot, self._victim_rows(row, candidate))
+        """Whether other rules allow a pod on a node after additions to the victims."""
+        preemptor, gone = self.terms.preemptor(row), self._victim_rows(row, candidate)
+        holds = self._others.holds(preemptor.class_id, self.cycle.taken)
+        if holds is not None and not holds(candidate.slot, gone):
+            return False
+        return self._search.accepts(preemptor, candidate.slot, gone)
 
     def _victim_rows(self, row: int, candidate: VictimCandidate) -> set[int]:
         """All pods removed from a node: the victims and the pods already being evicted."""

@@ -5,7 +5,8 @@ happens only for pods that have such rules; other pods have no cost. The next ``
 snapshot reverts all changes.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +77,15 @@ class PreemptorRules:
                 return allows(self._view.table, self._view.state, class_id, slot)
 
         return hold
+
+    @contextmanager
+    def without(
+        self, class_id: int, taken: Sequence[PromisedCandidate], rows: Collection[int]
+    ) -> Iterator[None]:
+        """Context manager: count the promises of the cycle, without some pods."""
+        self._count([class_id], taken)
+        with self._view.without([row for row in rows if row not in self._gone]):
+            yield
 
     def volumes_fit(self, row: int, judged: VolumeJudgement) -> Holds:
         """Evaluates the volume rules of a pod after some evictions."""

@@ -11,6 +11,7 @@ from stretto.api.wire.quantity import amounts
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.cluster.tables import NodeTables, PodTables
+from stretto.state.nodes.measured_pods import parts_of_use
 from stretto.state.nodes.table import lane_of, zone_name
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.pods import NO_SLOT
@@ -81,7 +82,7 @@ class NodeUpdates:
         self._charges.reservations.release_node(slot)
         self._charges.offers.release_node(slot)
         self._topology.clear(slot)
-        self._nodes.reports.node_removed(name, slot)
+        self._nodes.reports.node_removed(name, slot, rows)
         self._nodes.remove(slot)
         self._ledger.remove_node(slot)
         self._notify(slot)
@@ -153,13 +154,13 @@ class NodeUpdates:
         self.mark_static_changed(slot, Cure.NONE)
 
     def _record_requested(self, slot: int) -> None:
-        """Record the requests of the pods in a node's measurement: later pods are not in it."""
-        reports, requested = self._nodes.reports, self._ledger.used[slot, [CPU, MEMORY]].copy()
-        for row in self._pods.on_slot(slot).tolist():
-            if not reports.is_measured(slot, self._pods.key(row)):
-                requests = dict(self._classes[int(self._pods.class_id[row])].requests)
-                requested -= [requests.get(CPU, 0), requests.get(MEMORY, 0)]
-        reports.requested[slot] = requested
+        """Record requests and use of the pods in a node's measurement: later pods are not in it."""
+        reports, rows = self._nodes.reports, self._pods.on_slot(slot)
+        levels, use = reports.levels_of(slot, rows, self._pods.key)
+        requests = self._classes.requests_of(self._pods.class_id[rows])[:, [CPU, MEMORY]]
+        absent = requests[levels < 0].sum(axis=0)
+        reports.requested[slot] = self._ledger.used[slot, [CPU, MEMORY]] - absent
+        reports.pods.renew(slot, rows, parts_of_use(use, levels, requests))
 
     def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:
         """Remove managed device kinds from the amounts; returns kind to (count, model)."""

@@ -5,16 +5,18 @@ last report of each name is kept, so that a re-created node finds its report. Me
 stored in columns by slot, where load-aware rules read them.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.types.cnr import CnrTaint, CustomNodeResource, Usage
+from stretto.api.types.cnr import CnrTaint, CustomNodeResource, GroupUsage, Usage
 from stretto.api.wire.quantity import amount
 from stretto.base.clock import parse_timestamp
+from stretto.base.copies import copied_with
 from stretto.base.errors import InputError
+from stretto.state.nodes.measured_pods import NOT_MEASURED, MeasuredPods
 from stretto.state.nodes.measurements import NodeUseHistory
 from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
@@ -25,6 +27,15 @@ AHEAD_S: Final = 3600.0
 A measurement that goes back by less is a late copy, and one that goes back by more a set clock."""
 MOST: Final = 0.9
 """Part of the nodes whose measurements show what time it is."""
+
+
+class MeasuredLevels(NamedTuple):
+    """Use of a node by QoS level."""
+
+    #: Level by measured pod (``namespace/name``); ``None`` if the report lists no pods.
+    by_pod: Mapping[str, int] | None
+    #: int64[level, 2]: milli-CPU and bytes; the first level is the rest of the node.
+    use: npt.NDArray[np.int64]
 
 
 class NodeReports:
@@ -48,6 +59,8 @@ class NodeReports:
         self.measured_s: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         #: Recent measurements.
         self.history = NodeUseHistory()
+        #: Measured use of each pod.
+        self.pods = MeasuredPods()
         #: Whether the last report that was settled had a measurement that is newer than the last.
         self.renewed = False
         #: Taints that apply to pods of one QoS, by slot.
@@ -56,7 +69,7 @@ class NodeReports:
         self.version: int = 0
         self._newest_s = -1, 0.0
         self._settled: set[int] = set()
-        self._listed: dict[int, frozenset[str]] = {}
+        self._levels: dict[int, MeasuredLevels] = {}
 
     def grow(self, size: int) -> None:
         """Grow to ``size`` slots."""
@@ -67,6 +80,7 @@ class NodeReports:
             self.measured_at.extend([NEVER_MEASURED] * missing)
             self.measured_s = np.concatenate([self.measured_s, np.zeros(missing)])
             self.history.grow(size)
+            self.pods.grow(size)
 
     def used_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64[k, 2]: measured usage of some slots; -1 if unmeasured."""
@@ -95,10 +109,31 @@ class NodeReports:
             self._newest_s = self.version, newest
         return self._newest_s[1]
 
-    def is_measured(self, slot: int, pod: str) -> bool:
-        """Whether the measurement of a node includes a pod (``namespace/name``)."""
-        listed = self._listed.get(slot)
-        return listed is None or pod in listed
+    def gone_on(
+        self, slots: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """int64[k, 2]: measured use, and requests, of the pods that left since the measurement."""
+        self.grow(int(slots.max(initial=-1)) + 1)
+        return self.pods.gone_use[slots], self.pods.gone_requests[slots]
+
+    def levels_of(
+        self, slot: int, rows: npt.NDArray[np.int64], key: Callable[[int], str]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """int64[k]: the QoS level of each row on a slot; int64[level, 2]: measured use.
+
+        ``key`` returns ``namespace/name`` of a row. The level of an unmeasured pod is -1.
+        """
+        levels = self._levels.get(slot)
+        if levels is None:
+            return np.full(len(rows), NOT_MEASURED, np.int64), np.zeros((1, 2), np.int64)
+        if levels.by_pod is None:
+            return np.zeros(len(rows), np.int64), levels.use
+        found = [levels.by_pod.get(key(row), NOT_MEASURED) for row in rows.tolist()]
+        return np.array(found, np.int64), levels.use
+
+    def showing(self, pods: MeasuredPods) -> "NodeReports":
+        """The same reports with other pods."""
+        return copied_with(self, pods=pods)
 
     def put(self, report: CustomNodeResource) -> None:
         """Store a report."""
@@ -136,12 +171,14 @@ class NodeReports:
             self.taints[slot] = report.spec.taints
         return layout, problems
 
-    def node_removed(self, name: str, slot: int) -> None:
-        """Handle the removal of a node; its report is kept for a node of the same name."""
+    def node_removed(self, name: str, slot: int, rows: npt.NDArray[np.int64]) -> None:
+        """Handle the removal of a node with these pods; its report is kept for its successor."""
         self.created_at.pop(name, None)
+        self.pods.forget(rows)
         if slot < len(self.used):
             self.clear(slot)
             self.history.clear(slot)
+            self.pods.clear(slot)
 
     def clear(self, slot: int) -> None:
         """Clear everything reported for a slot."""
@@ -150,21 +187,21 @@ class NodeReports:
         self.measured_s[slot] = 0.0
         self.taints.pop(slot, None)
         self._settled.discard(slot)
-        self._listed.pop(slot, None)
+        self._levels.pop(slot, None)
 
-    def _kept(self, slot: int) -> tuple[tuple[int, int], str, frozenset[str] | None]:
-        """The measurement of a slot: use, time, measured pods."""
+    def _kept(self, slot: int) -> tuple[tuple[int, int], str]:
+        """The measurement of a slot: use and time."""
         cpu, memory = self.used[slot].tolist()
-        return (cpu, memory), self.measured_at[slot], self._listed.get(slot)
+        return (cpu, memory), self.measured_at[slot]
 
     def _keep_newer(
         self,
         slot: int,
-        before: tuple[tuple[int, int], str, frozenset[str] | None],
+        before: tuple[tuple[int, int], str],
         complain: Callable[[str], None],
     ) -> None:
         """Keep the last measurement if the report goes back in time; record a new one."""
-        used, measured_at, listed = before
+        used, measured_at = before
         was, now = _seconds(measured_at), float(self.measured_s[slot])
         if was and 0.0 < was - now < AHEAD_S:
             complain(
@@ -172,8 +209,6 @@ class NodeReports:
                 f"measurement, {measured_at}; its usage is ignored"
             )
             self.used[slot], self.measured_at[slot], self.measured_s[slot] = used, measured_at, was
-            if listed is not None:
-                self._listed[slot] = listed
         self.renewed = not was or bool(self.measured_s[slot] != was)
         if self.renewed and self.used[slot, 0] >= 0:
             self.history.add(slot, self.used[slot], float(self.measured_s[slot]))
@@ -194,14 +229,26 @@ class NodeReports:
             self.measured_at[slot] = status.update_time or NEVER_MEASURED
             self.measured_s[slot] = _seconds(self.measured_at[slot])
             self.newest = max(self.newest, self.measured_at[slot])
-            if status.group_metric:
-                self._listed[slot] = frozenset(p for g in status.group_metric for p in g.pod_list)
+            self._levels[slot] = _levels(self.used[slot], status.group_metric)
         for each in status.node_metric.numa_usage:
             if layout.numbers and each.numa_id not in layout.numbers:
                 complain(
                     f"nodeMetricStatus: NUMA {each.numa_id} does not exist (there are "
                     f"{', '.join(map(str, layout.numbers))}); its usage is ignored"
                 )
+
+
+def _levels(used: npt.NDArray[np.int64], groups: Sequence[GroupUsage]) -> MeasuredLevels:
+    """The use of a node by level; the use that no level has is the first one's."""
+    by_pod: dict[str, int] = {}
+    use = [used]
+    for group in groups:
+        measured = group.generic_usage is not None
+        if group.generic_usage is not None:
+            use.append(np.array(_usage(group.generic_usage), np.int64))
+        by_pod.update(dict.fromkeys(group.pod_list, len(use) - 1 if measured else 0))
+    rest = (used - np.sum(use[1:], axis=0, dtype=np.int64)).clip(0)
+    return MeasuredLevels(by_pod if groups else None, np.array([rest, *use[1:]], np.int64))
 
 
 def _usage(used: Usage) -> tuple[int, int]:

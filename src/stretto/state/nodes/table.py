@@ -16,8 +16,10 @@ from stretto.api.types.core import Node, Taint
 from stretto.api.types.handover_annotations import KUBELET, NODE_MANAGER, OWNER
 from stretto.api.wire.meta import ObjectMeta
 from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, SelectorRule
+from stretto.base.copies import copied_with
 from stretto.state.nodes.images import NodeImages
 from stretto.state.nodes.labels import BoolArray, LabelColumns, SlotArray
+from stretto.state.nodes.measured_pods import MeasuredPods
 from stretto.state.nodes.reports import NodeReports
 from stretto.state.numa.ledger import NumaTopology
 from stretto.state.work.units import Cure
@@ -100,6 +102,10 @@ class NodeFacts:
             self._rank[slots] = np.arange(len(slots), dtype=np.int32)
             self._rank_is_stale = False
         return self._rank
+
+    def showing(self, pods: MeasuredPods) -> "NodeFacts":
+        """The same nodes with other measured pods."""
+        return copied_with(self, reports=self.reports.showing(pods))
 
     def live_slots(self) -> SlotArray:
         """int64[k]: slots with a node, ascending."""

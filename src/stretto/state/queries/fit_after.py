@@ -116,12 +116,11 @@ def settle_numa_nodes(cluster: Cluster, row: int) -> None:
         pods.devices[row] = cluster.topology.take(row, slot, mask, pod)
 
 
-def _ports_fit(
-    cluster: Cluster, slot: int, wanted: Sequence[PodClass], going: Collection[int]
-) -> bool:
+def ports_after_eviction(
+    cluster: Cluster, slot: int, going: Collection[int]
+) -> npt.NDArray[np.uint64]:
+    """uint64[word]: host ports in use on a slot after the removal of these rows."""
     table, pods = cluster.ledger.ports, cluster.pods
-    for pod in wanted:
-        cluster.ledger.learn_ports(pod.ports)
     taken = table.own_mask(table.reserved_on(slot))
     for row in pods.on_slot(slot).tolist():
         if row not in going:
@@ -129,6 +128,16 @@ def _ports_fit(
     for place in cluster.reservations.places.values():
         if place.slot == slot:
             taken |= table.own_mask(place.pod.ports)
+    return taken
+
+
+def _ports_fit(
+    cluster: Cluster, slot: int, wanted: Sequence[PodClass], going: Collection[int]
+) -> bool:
+    table = cluster.ledger.ports
+    for pod in wanted:
+        cluster.ledger.learn_ports(pod.ports)
+    taken = ports_after_eviction(cluster, slot, going)
     for pod in wanted:
         if (taken & table.conflict_mask(pod.ports)).any():
             return False

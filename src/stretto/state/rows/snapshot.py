@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.arrays import distinct
+from stretto.base.copies import copied_with
 from stretto.state.rows.devices import FORMS, MAX_DEVICES
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import SCAN_LIMIT
@@ -105,6 +106,16 @@ class Columns:
     def head(self) -> int:
         """Position after the last entry of the copy's own log."""
         return int(self.log_state[0] + self.log_state[1])
+
+    def copied(self) -> "Columns":
+        """A copy whose amounts, ports and devices may change without an effect on this snapshot."""
+        return copied_with(
+            self,
+            _ledger=copied_with(self._ledger, used=self._ledger.used.copy()),
+            free=self.free.copy(),
+            ports=self.ports.copy(),
+            device_free=self.device_free.copy(),
+        )
 
     def sync(self) -> bool:
         """Copy the changes of the ledger; True if arrays were reallocated."""
