@@ -18,7 +18,6 @@ from stretto.state.numa.ledger import DEVICE_BITS, numa_nodes_of
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Cure
 
@@ -122,7 +121,7 @@ class PodCharges:
         for request in pod.devices:
             self._ledger.devices.take(slot, int(self._pods.devices[row]), request, -1)
         self._release(row, slot)
-        self._stop_counting(row, slot, pod)
+        self._nodes.reports.pods.leave_one(row, slot, pod.requests)
         if pod.annotations.numa is not None:
             self._topology.give_back(row)
         if pod.ports:
@@ -132,15 +131,6 @@ class PodCharges:
         self._pods.log.add(row)
         self._pods.devices[row] = 0
         self.changes.add_cures(Cure.POD_LEFT)
-
-    def _stop_counting(self, row: int, slot: int, pod: PodClass) -> None:
-        """Subtract the measured use of a pod that leaves a slot."""
-        measured = self._nodes.reports.pods
-        if not measured.is_measured(row):
-            return
-        requests = dict(pod.requests)
-        amounts = np.array([[requests.get(CPU, 0), requests.get(MEMORY, 0)]], np.int64)
-        measured.leave(np.array([row]), np.array([slot]), amounts)
 
     # ------------------------------------------------------------ exclusive amounts
 

@@ -11,7 +11,6 @@ from stretto.api.wire.quantity import amounts
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.cluster.tables import NodeTables, PodTables
-from stretto.state.nodes.measured_pods import parts_of_use
 from stretto.state.nodes.table import lane_of, zone_name
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.pods import NO_SLOT
@@ -155,12 +154,10 @@ class NodeUpdates:
 
     def _record_requested(self, slot: int) -> None:
         """Record requests and use of the pods in a node's measurement: later pods are not in it."""
-        reports, rows = self._nodes.reports, self._pods.on_slot(slot)
-        levels, use = reports.levels_of(slot, rows, self._pods.key)
+        rows = self._pods.on_slot(slot)
         requests = self._classes.requests_of(self._pods.class_id[rows])[:, [CPU, MEMORY]]
-        absent = requests[levels < 0].sum(axis=0)
-        reports.requested[slot] = self._ledger.used[slot, [CPU, MEMORY]] - absent
-        reports.pods.renew(slot, rows, parts_of_use(use, levels, requests))
+        used = self._ledger.used[slot, [CPU, MEMORY]]
+        self._nodes.reports.renew_pods(slot, rows, self._pods.key, (used, requests))
 
     def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:
         """Remove managed device kinds from the amounts; returns kind to (count, model)."""

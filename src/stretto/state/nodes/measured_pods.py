@@ -5,12 +5,14 @@ requests of the measured pods of its level. Pods of a level without use share th
 use. A pod that leaves after the measurement is subtracted by that part until the next measurement.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.base.copies import copied_with
+from stretto.state.rows.resources import CPU, MEMORY
 
 Ints = npt.NDArray[np.int64]
 
@@ -56,9 +58,12 @@ class MeasuredPods:
         """Forget the measured use of pods whose node is removed."""
         self.use[rows[rows < len(self.use)]] = NOT_MEASURED
 
-    def is_measured(self, row: int) -> bool:
-        """Whether a measurement includes a pod."""
-        return row < len(self.use) and bool(self.use[row, 0] != NOT_MEASURED)
+    def leave_one(self, row: int, slot: int, requests: Iterable[tuple[int, int]]) -> None:
+        """Record that a pod leaves its slot; its requests are amounts by resource column."""
+        if row < len(self.use) and self.use[row, 0] != NOT_MEASURED:
+            by_column = dict(requests)
+            amounts = [[by_column.get(CPU, 0), by_column.get(MEMORY, 0)]]
+            self.leave(np.array([row]), np.array([slot]), np.array(amounts, np.int64))
 
     def leave(self, rows: Ints, slots: Ints, requests: Ints) -> None:
         """Record that pods leave their slots; ``requests`` is int64[k, 2]."""

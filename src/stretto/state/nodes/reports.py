@@ -16,7 +16,7 @@ from stretto.api.wire.quantity import amount
 from stretto.base.clock import parse_timestamp
 from stretto.base.copies import copied_with
 from stretto.base.errors import InputError
-from stretto.state.nodes.measured_pods import NOT_MEASURED, MeasuredPods
+from stretto.state.nodes.measured_pods import NOT_MEASURED, MeasuredPods, parts_of_use
 from stretto.state.nodes.measurements import NodeUseHistory
 from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
@@ -116,20 +116,25 @@ class NodeReports:
         self.grow(int(slots.max(initial=-1)) + 1)
         return self.pods.gone_use[slots], self.pods.gone_requests[slots]
 
-    def levels_of(
-        self, slot: int, rows: npt.NDArray[np.int64], key: Callable[[int], str]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """int64[k]: the QoS level of each row on a slot; int64[level, 2]: measured use.
+    def renew_pods(
+        self,
+        slot: int,
+        rows: npt.NDArray[np.int64],
+        key: Callable[[int], str],
+        amounts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    ) -> None:
+        """Record which pods the measurement of a slot includes, and the use of each.
 
-        ``key`` returns ``namespace/name`` of a row. The level of an unmeasured pod is -1.
+        Args:
+            slot: the slot.
+            rows: int64[k]: the pods there.
+            key: returns ``namespace/name`` of a row.
+            amounts: int64[2], the requests of the slot, and int64[k, 2], those of each pod.
         """
-        levels = self._levels.get(slot)
-        if levels is None:
-            return np.full(len(rows), NOT_MEASURED, np.int64), np.zeros((1, 2), np.int64)
-        if levels.by_pod is None:
-            return np.zeros(len(rows), np.int64), levels.use
-        found = [levels.by_pod.get(key(row), NOT_MEASURED) for row in rows.tolist()]
-        return np.array(found, np.int64), levels.use
+        used, requests = amounts
+        levels, use = self._levels_of(slot, rows, key)
+        self.requested[slot] = used - requests[levels == NOT_MEASURED].sum(axis=0)
+        self.pods.renew(slot, rows, parts_of_use(use, levels, requests))
 
     def showing(self, pods: MeasuredPods) -> "NodeReports":
         """The same reports with other pods."""
@@ -188,6 +193,18 @@ class NodeReports:
         self.taints.pop(slot, None)
         self._settled.discard(slot)
         self._levels.pop(slot, None)
+
+    def _levels_of(
+        self, slot: int, rows: npt.NDArray[np.int64], key: Callable[[int], str]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """int64[k]: the QoS level of each row, -1 if unmeasured; int64[level, 2]: measured use."""
+        levels = self._levels.get(slot)
+        if levels is None:
+            return np.full(len(rows), NOT_MEASURED, np.int64), np.zeros((1, 2), np.int64)
+        if levels.by_pod is None:
+            return np.zeros(len(rows), np.int64), levels.use
+        found = [levels.by_pod.get(key(row), NOT_MEASURED) for row in rows.tolist()]
+        return np.array(found, np.int64), levels.use
 
     def _kept(self, slot: int) -> tuple[tuple[int, int], str]:
         """The measurement of a slot: use and time."""
