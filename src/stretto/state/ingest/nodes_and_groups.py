@@ -69,26 +69,31 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
         cluster.classes.include_images()
 
 
+def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
+    """Apply PodGroup events."""
+    _apply_groups(cluster, events, "", _own_group)
+
+
 def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply events of Kubernetes' own PodGroups, translated to Gödel's.
 
     They have no schedule timeout.
     """
-    _apply_marked(cluster, events, MARK, _workload_group)
+    _apply_groups(cluster, events, MARK, _workload_group)
 
 
 def apply_foreign_groups(cluster: Cluster, mark: str, events: Iterable[WatchEvent]) -> None:
     """Apply events of the PodGroups of another scheduler, translated to Gödel's."""
-    _apply_marked(cluster, events, mark, _foreign_group)
+    _apply_groups(cluster, events, mark, _foreign_group)
 
 
-def _apply_marked(
+def _apply_groups(
     cluster: Cluster,
     events: Iterable[WatchEvent],
     mark: str,
-    translated: Callable[[Record], PodGroup],
+    decoded: Callable[[Record], PodGroup],
 ) -> None:
-    """Apply events of PodGroups whose names get a mark."""
+    """Apply events of one form of PodGroups, whose names get a mark."""
     for event in events:
         key = f"{event.record.namespace}/{event.record.name}{mark}"
         if event.type is EventType.DELETED:
@@ -98,7 +103,7 @@ def _apply_marked(
             cluster.changes.groups.append(GroupChange(key, None))
             continue
         try:
-            group = translated(event.record)
+            group = decoded(event.record)
         except InputError as error:
             _refuse_group(cluster, key, error)
             continue
@@ -107,6 +112,15 @@ def _apply_marked(
         record_placement_rules(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
         cluster.changes.add_cures(Cure.GROUP_CHANGED)
+
+
+def _own_group(record: Record) -> PodGroup:
+    """A PodGroup of Gödel's form."""
+    group = decode_as(PodGroup, record.body, "podgroup")
+    metadata = msgspec.structs.replace(
+        group.metadata, uid=record.uid, resource_version=str(record.version)
+    )
+    return msgspec.structs.replace(group, metadata=metadata)
 
 
 def _foreign_group(record: Record) -> PodGroup:
@@ -144,31 +158,6 @@ def _workload_group(record: Record) -> PodGroup:
             affinity=affinity,
         ),
     )
-
-
-def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
-    """Apply PodGroup events."""
-    for event in events:
-        key = f"{event.record.namespace}/{event.record.name}"
-        if event.type is EventType.DELETED:
-            cluster.abnormal.pop(f"podgroup {key}", None)
-            cluster.groups.pop(key, None)
-            cluster.directed.discard(key)
-            cluster.changes.groups.append(GroupChange(key, None))
-            continue
-        try:
-            group = decode_as(PodGroup, event.record.body, "podgroup")
-        except InputError as error:
-            _refuse_group(cluster, key, error)
-            continue
-        record, meta = event.record, group.metadata
-        meta = msgspec.structs.replace(meta, uid=record.uid, resource_version=str(record.version))
-        group = msgspec.structs.replace(group, metadata=meta)
-        cluster.abnormal.pop(f"podgroup {key}", None)
-        cluster.groups[key] = group
-        record_placement_rules(cluster, key, group)
-        cluster.changes.groups.append(GroupChange(key, group))
-        cluster.changes.add_cures(Cure.GROUP_CHANGED)
 
 
 def _refuse_group(cluster: Cluster, key: str, error: InputError) -> None:
