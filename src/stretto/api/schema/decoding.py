@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stretto.api.schema.golang import go_type, json_type, struct_type
 from stretto.api.schema.quantities import canonical
 from stretto.api.schema.types import FieldType, Form, StructType, ValueType
 from stretto.api.wire.quantity import format_milli, milli
@@ -48,8 +49,8 @@ def decode(value: Any, struct: StructType, found: Decoding) -> dict[str, Any]:
     """
     if not isinstance(value, dict):
         raise DecodeError(
-            f"json: cannot unmarshal {json_word(value)} into Go value of type "
-            f"{go_word(struct.name)}"
+            f"json: cannot unmarshal {json_type(value)} into Go value of type "
+            f"{struct_type(struct.name)}"
         )
     return _struct(value, struct, "", found)
 
@@ -252,42 +253,6 @@ def _mismatch(value: Any, kind: ValueType, path: str, place: _Place, what: str =
     """The message about a value of the wrong type."""
     plain = re.sub(r"\[\d+\]", "", path)
     return DecodeError(
-        f"json: cannot unmarshal {what or json_word(value)} into Go struct field "
+        f"json: cannot unmarshal {what or json_type(value)} into Go struct field "
         f"{place[0].go_name}.{plain} of type {go_type(kind)}"
     )
-
-
-def json_word(value: Any) -> str:
-    """The word for a JSON value in messages of Go's decoder."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, dict):
-        return "object"
-    if isinstance(value, list):
-        return "array"
-    return "string" if isinstance(value, str) else "number"
-
-
-def go_word(name: str) -> str:
-    """The Go name of a struct: ``v1.Container`` of ``core/v1.Container``."""
-    return name.rpartition("/")[2]
-
-
-def go_type(kind: ValueType) -> str:
-    """The Go type of a value."""
-    if kind.go_type:
-        return kind.go_type
-    if kind.form is Form.STRUCT:
-        return go_word(kind.struct.name)
-    if kind.form is Form.LIST and kind.item is not None:
-        return f"[]{go_type(kind.item)}"
-    if kind.form is Form.MAP and kind.item is not None:
-        return f"map[string]{go_type(kind.item)}"
-    return _GO_TYPES.get(kind.form, str(kind.form.value))
-
-
-_GO_TYPES: Final[dict[Form, str]] = {
-    Form.DOUBLE: "float64",
-    Form.BYTES: "[]uint8",
-    Form.TIME: "v1.Time",
-}

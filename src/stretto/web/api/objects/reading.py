@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from stretto.api.edit import yaml_text
-from stretto.api.schema.decoding import DecodeError, Decoding, decode, json_word
+from stretto.api.schema.decoding import DecodeError, Decoding, decode
+from stretto.api.schema.golang import json_type
 from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.protobuf import ProtobufError, decode_message, open_envelope
 from stretto.api.wire.limits import MAX_BYTES
@@ -79,7 +80,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
         raise bad_request(
-            f"{prefix}json: cannot unmarshal {json_word(value)} into Go value of type struct "
+            f"{prefix}json: cannot unmarshal {json_type(value)} into Go value of type struct "
             '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
             f'Kind string "json:\\"kind,omitempty\\"" }} ({body[:_SHOWN].hex()})'
         )

@@ -14,7 +14,7 @@ from stretto.api.edit.apply.managers import (
     managed_update,
 )
 from stretto.api.edit.apply.walking import ApplyError
-from stretto.api.schema.decoding import json_word
+from stretto.api.schema.golang import json_type
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, internal
@@ -56,7 +56,7 @@ def read_config(call: Call, kind: Kind) -> AppliedConfig:
     if not isinstance(value, dict):
         raise bad_request(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
-            f"unmarshal {json_word(value)} into Go value of type map[string]interface {{}}"
+            f"unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
         )
     stated, version = value.get("kind", ""), value.get("apiVersion", "")
     if (stated, version) != (kind.kind, kind.api_version):

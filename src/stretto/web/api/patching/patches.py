@@ -8,7 +8,7 @@ import msgspec
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.edit.patch import MAX_OPERATIONS, json_patch, merge_patch
-from stretto.api.schema.decoding import json_word
+from stretto.api.schema.golang import json_type
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import ConflictError, InputError
@@ -66,7 +66,7 @@ def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchRes
     if media == JSON_PATCH:
         return _operated(item, change, problems)
     if not isinstance(change, dict):
-        text = f"{prefix}json: cannot unmarshal {json_word(change)} into Go value of type "
+        text = f"{prefix}json: cannot unmarshal {json_type(change)} into Go value of type "
         raise bad_request(f"{text}map[string]interface {{}}")
     if media == STRATEGIC_PATCH:
         typed = {name: item[name] for name in ("kind", "apiVersion")}
@@ -78,11 +78,11 @@ def _operated(item: Json, operations: Any, problems: list[str]) -> PatchResult:
     """An object after the operations of a JSON patch."""
     prefix = "error decoding patch: json: cannot unmarshal"
     if not isinstance(operations, list):
-        word = json_word(operations)
+        word = json_type(operations)
         raise bad_request(f"{prefix} {word} into Go value of type []handlers.jsonPatchOp")
     for index, each in enumerate(operations):
         if not isinstance(each, dict):
-            word = json_word(each)
+            word = json_type(each)
             raise bad_request(f"{prefix} {word} into Go value of type handlers.jsonPatchOp")
         unknown = [name for name in each if name not in _MEMBERS]
         problems += [f'unknown field "[{index}].{name}"' for name in unknown]

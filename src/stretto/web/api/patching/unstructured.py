@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from stretto.api.schema.decoding import DecodeError, Decoding, decode, go_type
+from stretto.api.schema.decoding import DecodeError, Decoding, decode
+from stretto.api.schema.golang import go_type, reflected_kind
 from stretto.api.schema.types import FieldType, Form, StructType, ValueType
 
 _KINDS: Final = {
@@ -34,7 +35,7 @@ def conversion_fault(value: Any, kind: ValueType) -> str:
 
 def _struct(value: Any, kind: ValueType) -> str:
     if not isinstance(value, dict):
-        return f"cannot restore struct from: {_go_kind(value)}"
+        return f"cannot restore struct from: {reflected_kind(value)}"
     for name, field in kind.struct.fields.items():
         fault = conversion_fault(value.get(name), field.type)
         if fault:
@@ -44,14 +45,14 @@ def _struct(value: Any, kind: ValueType) -> str:
 
 def _items(value: Any, items: list[Any] | None, word: str, kind: ValueType) -> str:
     if items is None:
-        return f"cannot restore {word} from {_go_kind(value)}"
+        return f"cannot restore {word} from {reflected_kind(value)}"
     if kind.item is None:
         return ""
     return next((fault for each in items if (fault := conversion_fault(each, kind.item))), "")
 
 
 def _scalar(value: Any, kind: ValueType) -> str:
-    wanted, found = _KINDS.get(kind.form), _go_kind(value)
+    wanted, found = _KINDS.get(kind.form), reflected_kind(value)
     if wanted is None:
         return _decoded(value, kind)
     if found == wanted or (found, wanted) == ("int64", "int32"):
@@ -68,23 +69,10 @@ def _scalar(value: Any, kind: ValueType) -> str:
 def _decoded(value: Any, kind: ValueType) -> str:
     """The fault of a scalar that has a decoder of its own, such as a quantity or a time."""
     if kind.form is Form.BYTES and not isinstance(value, str):
-        return f"cannot restore slice from {_go_kind(value)}"
+        return f"cannot restore slice from {reflected_kind(value)}"
     alone = StructType("", {"value": FieldType("value", kind)})
     try:
         decode({"value": value}, alone, Decoding())
     except DecodeError as error:
         return str(error)
     return ""
-
-
-def _go_kind(value: Any) -> str:
-    """The kind of a JSON value in Go's reflection."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, dict):
-        return "map"
-    if isinstance(value, list):
-        return "slice"
-    if isinstance(value, str):
-        return "string"
-    return "int64" if isinstance(value, int) else "float64"

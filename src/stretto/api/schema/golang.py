@@ -1,0 +1,48 @@
+"""Go's names of JSON values and of types, as the messages of an API server quote them."""
+
+from typing import Any, Final
+
+from stretto.api.schema.types import Form, ValueType
+
+_VALUES: Final[dict[type, tuple[str, str]]] = {
+    bool: ("bool", "bool"),
+    dict: ("object", "map"),
+    list: ("array", "slice"),
+    str: ("string", "string"),
+    int: ("number", "int64"),
+}
+"""Python type of a JSON value to its names in Go's decoder and in Go's reflection."""
+_NUMBER: Final = ("number", "float64")
+_TYPES: Final[dict[Form, str]] = {
+    Form.DOUBLE: "float64",
+    Form.BYTES: "[]uint8",
+    Form.TIME: "v1.Time",
+}
+
+
+def json_type(value: Any) -> str:
+    """The type of a JSON value in messages of Go's decoder."""
+    return _VALUES.get(type(value), _NUMBER)[0]
+
+
+def reflected_kind(value: Any) -> str:
+    """The kind of a JSON value in Go's reflection."""
+    return _VALUES.get(type(value), _NUMBER)[1]
+
+
+def struct_type(name: str) -> str:
+    """The Go type of a struct: ``v1.Container`` of ``core/v1.Container``."""
+    return name.rpartition("/")[2]
+
+
+def go_type(kind: ValueType) -> str:
+    """The Go type of a value."""
+    if kind.go_type:
+        return kind.go_type
+    if kind.form is Form.STRUCT:
+        return struct_type(kind.struct.name)
+    if kind.form is Form.LIST and kind.item is not None:
+        return f"[]{go_type(kind.item)}"
+    if kind.form is Form.MAP and kind.item is not None:
+        return f"map[string]{go_type(kind.item)}"
+    return _TYPES.get(kind.form, str(kind.form.value))
