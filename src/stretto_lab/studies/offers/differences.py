@@ -129,7 +129,7 @@ def _beside_decliners(settings: AllocatorSettings) -> float:
         info = FrameworkInfo(f"{number:04d}", frozenset({f"r{number}"}))
         world.add(msgspec.structs.replace(idle, info=info))
     world.add(msgspec.structs.replace(_plan("busy", "busy"), backlog=4 * NODES))
-    return world.run(3600.0).placed_s
+    return world.run(600.0).placed_s
 
 
 def _slow_decisions(settings: AllocatorSettings) -> float:
