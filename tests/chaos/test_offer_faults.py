@@ -16,13 +16,14 @@ from stretto.offers.allocator.pool.pool import OfferPool
 from stretto.offers.allocator.sorting.nodes import SorterNode
 from stretto.offers.allocator.sorting.sorter import ClientSorter
 from stretto.offers.allocator.values.resources import Resources
-from stretto_lab.chaos.offers.campaign import run_seeds
+from stretto_lab.chaos.offers.play import OfferPlay
+from stretto_lab.chaos.seeds import run_seeds
 
 SEEDS = range(25)
 
 
 def test_random_pools_break_no_law() -> None:
-    assert [each for each in run_seeds(SEEDS, 40) if each.breach] == []
+    assert [each for each in run_seeds(OfferPlay, SEEDS, 40) if each.breach] == []
 
 
 def take_nothing(self: AgentState, key: Any, resources: Resources) -> None:
@@ -67,7 +68,7 @@ def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> No
     found = False
     for seed in SEEDS:
         try:
-            found = bool(run_seeds(range(seed, seed + 1), 40)[0].breach)
+            found = bool(run_seeds(OfferPlay, range(seed, seed + 1), 40)[0].breach)
         except (AssertionError, KeyError, IndexError, ValueError):
             found = True
         if found:

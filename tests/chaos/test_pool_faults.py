@@ -18,10 +18,11 @@ from stretto.offers.nodes.updates import TaskUpdates
 from stretto.state.cluster.offers import OfferClaims
 from stretto.stores.store import Patch, WriteOutcome
 from stretto.testing import make_pod
-from stretto_lab.chaos.pool.campaign import run_seed, run_seeds
 from stretto_lab.chaos.pool.laws import PoolLaws
+from stretto_lab.chaos.pool.play import PoolPlay
 from stretto_lab.chaos.pool.shapes import QUEUES, SCHEDULER
 from stretto_lab.chaos.pool.world import PoolWorld
+from stretto_lab.chaos.seeds import run_seed, run_seeds
 
 STEPS = 60
 Plant = Callable[[pytest.MonkeyPatch], Any]
@@ -69,18 +70,18 @@ def unstable(named: Callable[..., str]) -> Callable[..., str]:
 
 
 def test_one_pool_breaks_no_law() -> None:
-    assert [each for each in run_seeds(range(2), 40) if each.breach] == []
+    assert [each for each in run_seeds(PoolPlay, range(2), 40) if each.breach] == []
 
 
 def test_the_same_seed_makes_the_same_decisions() -> None:
-    assert run_seed(5, 20) == run_seed(5, 20)
+    assert run_seed(PoolPlay, 5, 20) == run_seed(PoolPlay, 5, 20)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTS)
 def test_planted_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTS[name](monkeypatch)
-    assert any(run_seed(seed, 2 * STEPS).breach for seed in range(12))
+    assert any(run_seed(PoolPlay, seed, 2 * STEPS).breach for seed in range(12))
 
 
 def idle_world() -> tuple[PoolWorld, PoolLaws]:

@@ -13,7 +13,8 @@ from stretto.offers.allocator.subjects.settings import MESOS, SorterKind
 from stretto.offers.allocator.values.kinds import ResourceIdentity
 from stretto.offers.allocator.values.resources import Resources, resources_of, scalars
 from stretto.offers.allocator.values.scalars import from_milli
-from stretto_lab.chaos.offers.campaign import run_seed
+from stretto_lab.chaos.offers.play import OfferPlay
+from stretto_lab.chaos.seeds import run_seed
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -25,13 +26,13 @@ RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=4)
 @settings(max_examples=25)
 @given(seed=st.integers(0, 1 << 32))
 def test_every_law_holds_after_every_step_of_a_random_pool(seed: int) -> None:
-    assert run_seed(seed, 40).breach == ""
+    assert run_seed(OfferPlay, seed, 40).breach == ""
 
 
 @settings(max_examples=8)
 @given(seed=st.integers(0, 1 << 32))
 def test_the_same_seed_makes_the_same_decisions(seed: int) -> None:
-    assert run_seed(seed, 25) == run_seed(seed, 25)
+    assert run_seed(OfferPlay, seed, 25) == run_seed(OfferPlay, seed, 25)
 
 
 @settings(max_examples=30)

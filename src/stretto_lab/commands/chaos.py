@@ -106,13 +106,14 @@ def _run_offers(common: CommandContext, opts: ChaosOptions) -> None:
     """Run the fault simulator of resource offers, alone or in one pool with pods."""
     import msgspec
 
-    from stretto_lab.chaos.offers import campaign as offers
-    from stretto_lab.chaos.pool import campaign as pool
+    from stretto_lab.chaos.offers.play import OfferPlay
+    from stretto_lab.chaos.pool.play import PoolPlay
+    from stretto_lab.chaos.seeds import run_seeds
 
-    world, option = (pool, "--pool") if opts.pool else (offers, "--offers")
+    begin, option = (PoolPlay, "--pool") if opts.pool else (OfferPlay, "--offers")
     seeds = range(common.seed, common.seed + opts.seeds)
     with common.console.progress("chaos", opts.seeds) as progress:
-        found = world.run_seeds(seeds, opts.steps, progress.update)
+        found = run_seeds(begin, seeds, opts.steps, progress.update)
     failing = [each for each in found if each.breach]
     steps = sum(each.steps for each in found)
     common.console.data(f"{format_count(len(found), 'seed')}, {steps:,} steps")

@@ -5,8 +5,8 @@ from msgspec import UNSET, UnsetType
 
 from stretto_lab.bench.kube.bench import SchedulerResult
 from stretto_lab.chaos.fleets.campaign import FleetCampaign
-from stretto_lab.chaos.offers.campaign import OfferSeed
 from stretto_lab.chaos.report import Campaign
+from stretto_lab.chaos.seeds import SeedOutcome
 from stretto_lab.chaos.trace import ChaosFailure
 from stretto_lab.studies.forecast import ForecastPoint, ForecastReport
 from stretto_lab.studies.offers.designs import DesignPoint
@@ -122,7 +122,7 @@ class OfferChaosDocument(msgspec.Struct, frozen=True):
     """Seeds of the fault simulator of offers: ``stretto chaos --offers``."""
 
     #: The seeds.
-    seeds: list[OfferSeed]
+    seeds: list[SeedOutcome]
 
 
 class FleetChaosDocument(msgspec.Struct, frozen=True):

@@ -1,57 +1,35 @@
-"""Many seeds of the fault simulator of offers."""
+"""A seed of the fault simulator of offers: a pool, its steps and its laws."""
 
-from collections.abc import Callable
-from hashlib import blake2b
-
-import msgspec
+from collections.abc import Iterator
 
 from stretto_lab.chaos.offers.laws import OfferLaws
 from stretto_lab.chaos.offers.steps import OfferSteps
 
 
-class OfferSeed(msgspec.Struct, frozen=True):
-    """One seed."""
+class OfferPlay:
+    """The pool of one seed with its laws."""
 
-    #: The seed.
-    seed: int
-    #: Steps that were played.
-    steps: int
-    #: The first violated law, with the number of its step; empty if all held.
-    breach: str
-    #: A digest of all steps and outcomes: equal seeds give equal digests.
-    digest: str
+    def __init__(self, seed: int) -> None:
+        """The pool before its first step."""
+        self._pool = OfferSteps(seed)
+        self._laws = OfferLaws(self._pool)
 
+    def step(self) -> None:
+        """Play the next step."""
+        self._pool.step()
 
-def run_seed(seed: int, steps: int) -> OfferSeed:
-    """Play one seed, and check every law after each step; the first breach ends it."""
-    pool = OfferSteps(seed)
-    laws = OfferLaws(pool)
-    digest = blake2b(digest_size=8)
-    breach, played = "", 0
-    for number in range(steps):
-        pool.step()
-        played = number + 1
-        breach = next(laws.breaches(), "")
-        if breach:
-            break
-        master = pool.master
-        counts = (pool.trace[-1], len(master.offers), len(master.tasks), sorted(master.offers)[:3])
-        digest.update(repr(counts).encode())
-    breach = breach or next(laws.closed(), "")
-    where = f"step {played}: {breach}" if breach else ""
-    return OfferSeed(seed, played, where, digest.hexdigest())
+    def breaches(self) -> Iterator[str]:
+        """Laws that are violated after a step."""
+        return self._laws.breaches()
 
+    def sample(self) -> object:
+        """The step, the numbers of offers and tasks, and the first offers."""
+        pool, master = self._pool, self._pool.master
+        return pool.trace[-1], len(master.offers), len(master.tasks), sorted(master.offers)[:3]
 
-def run_seeds(
-    seeds: range, steps: int, on_seed: Callable[[int], None] = lambda _: None
-) -> list[OfferSeed]:
-    """Play seeds; Ctrl-C returns those that are done."""
-    found: list[OfferSeed] = []
-    try:
-        for seed in seeds:
-            found.append(run_seed(seed, steps))
-            on_seed(len(found))
-    except KeyboardInterrupt:
-        if not found:
-            raise
-    return found
+    def settle(self) -> str:
+        """The first law that is violated after a cycle without offers."""
+        return next(self._laws.closed(), "")
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,72 +1,47 @@
-"""Many seeds of the fault simulator of one pool."""
+"""A seed of the fault simulator of one pool: pods and frameworks, their steps and their laws."""
 
-from collections.abc import Callable
-from hashlib import blake2b
-
-import msgspec
+from collections.abc import Iterator
+from typing import Final
 
 from stretto_lab.chaos.pool.laws import PoolLaws
 from stretto_lab.chaos.pool.world import PoolWorld
 
-HEAL_STEPS = 40
+HEAL_STEPS: Final = 40
 """Rounds of five seconds after the last fault."""
 
 
-class PoolSeed(msgspec.Struct, frozen=True):
-    """One seed."""
+class PoolPlay:
+    """The pool of one seed with its laws."""
 
-    #: The seed.
-    seed: int
-    #: Steps that were played.
-    steps: int
-    #: The first violated law, with the number of its step; empty if all held.
-    breach: str
-    #: A digest of all steps and outcomes: equal seeds give equal digests.
-    digest: str
+    def __init__(self, seed: int) -> None:
+        """The pool before its first step."""
+        self._world = PoolWorld(seed)
+        self._laws = PoolLaws(self._world)
 
+    def step(self) -> None:
+        """Play the next step."""
+        self._world.step()
 
-def run_seed(seed: int, steps: int) -> PoolSeed:
-    """Play one seed, and check every law after each step; the first breach ends it."""
-    world = PoolWorld(seed)
-    laws = PoolLaws(world)
-    digest = blake2b(digest_size=8)
-    breach, played = "", 0
-    for number in range(steps):
-        world.step()
-        played = number + 1
-        breach = next(laws.breaches(), "")
-        if breach:
-            break
-        state = world.master.state
-        counts = (world.trace[-1], sorted(each.id for each in state.offers), len(world.pods()))
-        digest.update(repr(counts).encode())
-    breach = breach or _healed(world, laws)
-    world.pool.close()
-    where = f"step {played}: {breach}" if breach else ""
-    return PoolSeed(seed, played, where, digest.hexdigest())
+    def breaches(self) -> Iterator[str]:
+        """Laws that are violated after a step."""
+        return self._laws.breaches()
 
+    def sample(self) -> object:
+        """The step, the offers and the number of pods."""
+        world = self._world
+        offers = sorted(each.id for each in world.master.state.offers)
+        return world.trace[-1], offers, len(world.pods())
 
-def _healed(world: PoolWorld, laws: PoolLaws) -> str:
-    """End all faults, and check that nothing is left behind."""
-    world.heal()
-    for _ in range(HEAL_STEPS):
-        world.recover()
-        breach = next(laws.breaches(), "")
-        if breach:
-            return breach
-    return next(laws.healed(), "")
+    def settle(self) -> str:
+        """End all faults; returns the first law that is violated on the way or at the end."""
+        self._world.heal()
+        for _ in range(HEAL_STEPS):
+            self._world.recover()
+            breach = next(self._laws.breaches(), "")
+            if breach:
+                return breach
+        return next(self._laws.healed(), "")
 
-
-def run_seeds(
-    seeds: range, steps: int, on_seed: Callable[[int], None] = lambda _: None
-) -> list[PoolSeed]:
-    """Play seeds; Ctrl-C returns those that are done."""
-    found: list[PoolSeed] = []
-    try:
-        for seed in seeds:
-            found.append(run_seed(seed, steps))
-            on_seed(len(found))
-    except KeyboardInterrupt:
-        if not found:
-            raise
-    return found
+    def close(self) -> None:
+        """Close the store and the plane."""
+        self._world.pool.close()
