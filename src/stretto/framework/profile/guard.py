@@ -7,7 +7,7 @@ gives 0; faults and time are counted under the rule's name.
 """
 
 import traceback
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -239,6 +239,4 @@ def _arrays(view: View) -> Iterator[npt.NDArray[Any]]:
     ledger, nodes = view.columns.ledger, view.nodes
     for owner in (view.columns, ledger, ledger.devices, ledger.ports, ledger.slots, nodes):
         yield from (value for value in vars(owner).values() if isinstance(value, np.ndarray))
-    for value in vars(nodes.labels).values():
-        if isinstance(value, Mapping):
-            yield from (each for each in value.values() if isinstance(each, np.ndarray))
+    yield from nodes.labels.columns

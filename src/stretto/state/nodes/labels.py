@@ -74,6 +74,11 @@ class LabelColumns:
         """Keys that any node has ever had."""
         return frozenset(self._pairs.keys_seen)
 
+    @property
+    def columns(self) -> Iterable[IdArray]:
+        """The columns that exist, in no particular order."""
+        return self._columns.values()
+
     def grow(self, size: int) -> None:
         """Grow to ``size`` slots."""
         missing = size - self.size
