@@ -1,29 +1,42 @@
-"""Which pods belong to a workload: those that it owns and selects, and matching pods without owner.
+"""Which objects belong to a workload: those that it owns and selects, and those that it adopts.
 
-As ReplicaSets of Kubernetes: a matching pod without controller is adopted, and a pod whose labels
-match no longer is released.
+As controllers of Kubernetes: a matching pod without controller is adopted, and one whose labels
+match no longer is released. Deployments do the same with ReplicaSets.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import POD
+from stretto.api.wire.kinds import POD, Kind
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import Selector, label_selector
-from stretto.reconcile.cache import Fields, StoredObject
+from stretto.reconcile.cache import Change, Fields, Name, StoredObject
 from stretto.workloads.cluster import LocalCluster, is_active, owned_metadata, owner_of
 
 _FREE: Final = "without controller"
 
 
-class PodClaims:
-    """Adopts and releases the pods of workloads."""
+class Claims:
+    """Adopts and releases the objects of workloads."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
-        """For the pods of a cluster."""
+    def __init__(self, cluster: LocalCluster, kind: Kind = POD) -> None:
+        """For the pods of a cluster, or the objects of another kind."""
         self._cluster = cluster
-        cluster.objects(POD).add_index(_FREE, _namespace_if_free)
+        self._kind = kind
+        cluster.objects(kind).add_index(_FREE, _namespace_if_free)
+
+    def affected(self, change: Change, kind: Kind) -> Iterable[Name]:
+        """Keys of a kind that a change concerns; also those that select one without controller."""
+        yield from self._cluster.keys(change, kind)
+        new = change.new
+        if change.kind != self._kind or change.source != self._cluster.name or new is None:
+            return
+        if owner_of(new) is None:
+            for item in self._cluster.objects(kind).in_namespace(new.record.namespace):
+                if selector_of(item).matches(new.labels):
+                    yield item.name
 
     def pods_of(self, item: StoredObject) -> list[StoredObject]:
         """The active pods of a workload, after pods were adopted and released.
@@ -31,26 +44,40 @@ class PodClaims:
         Raises:
             RetryError: the store refused a change.
         """
+        return self.claimed(item, is_active)
+
+    def claimed(
+        self, item: StoredObject, counts: Callable[[StoredObject], bool]
+    ) -> list[StoredObject]:
+        """The objects of a workload that count, after some were adopted and released.
+
+        A workload without a selector keeps what it owns.
+
+        Raises:
+            RetryError: the store refused a change.
+        """
         selector = selector_of(item)
-        owned = [pod for pod in self._cluster.owned(POD, item) if is_active(pod)]
-        kept = [pod for pod in owned if selector.matches(pod.labels)]
+        owned = [each for each in self._cluster.owned(self._kind, item) if counts(each)]
+        if selector.nothing:
+            return owned
+        kept = [each for each in owned if selector.matches(each.labels)]
         if len(kept) < len(owned):
-            for pod in owned:
-                if not selector.matches(pod.labels):
-                    self._release(pod, item)
-        for pod in list(self._cluster.objects(POD).indexed(_FREE, item.record.namespace)):
-            if is_active(pod) and selector.matches(pod.labels):
-                self._adopt(pod, item)
-                kept.append(pod)
+            for each in owned:
+                if not selector.matches(each.labels):
+                    self._release(each, item)
+        for each in list(self._cluster.objects(self._kind).indexed(_FREE, item.record.namespace)):
+            if counts(each) and not each.is_terminating and selector.matches(each.labels):
+                self._adopt(each, item)
+                kept.append(each)
         return kept
 
-    def _adopt(self, pod: StoredObject, item: StoredObject) -> None:
-        references = [*_references(pod), *owned_metadata(item)["ownerReferences"]]
-        self._cluster.patch(pod, {"metadata": {"ownerReferences": references}})
+    def _adopt(self, each: StoredObject, item: StoredObject) -> None:
+        references = [*_references(each), *owned_metadata(item)["ownerReferences"]]
+        self._cluster.patch(each, {"metadata": {"ownerReferences": references}})
 
-    def _release(self, pod: StoredObject, item: StoredObject) -> None:
-        kept = [each for each in _references(pod) if each.get("uid") != item.record.uid]
-        self._cluster.patch(pod, {"metadata": {"ownerReferences": kept or None}})
+    def _release(self, each: StoredObject, item: StoredObject) -> None:
+        kept = [found for found in _references(each) if found.get("uid") != item.record.uid]
+        self._cluster.patch(each, {"metadata": {"ownerReferences": kept or None}})
 
 
 def selector_of(item: StoredObject) -> Selector:

@@ -3,14 +3,15 @@
 from stretto.reconcile.reconciler import Reconciler
 from stretto.workloads.cluster import REPORTERS, LocalCluster
 from stretto.workloads.cron import CronJobController
-from stretto.workloads.daemons import DaemonSetController
+from stretto.workloads.daemons.controller import DaemonSetController
 from stretto.workloads.deployments import DeploymentController
 from stretto.workloads.jobs.controller import JobController
-from stretto.workloads.kubelet import CourseOf, KubeletController, default_course
+from stretto.workloads.kubelet.controller import KubeletController
+from stretto.workloads.kubelet.course import CourseOf, default_course
 from stretto.workloads.policies.budgets import BudgetController
 from stretto.workloads.replicas import ReplicaController
 from stretto.workloads.services.slices import EndpointSliceController
-from stretto.workloads.stateful import StatefulSetController
+from stretto.workloads.stateful.controller import StatefulSetController
 
 
 def workload_controllers(

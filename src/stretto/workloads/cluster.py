@@ -37,6 +37,7 @@ NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
 """Controllers that write no events."""
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of a pod that has ended."""
+CONTROLLER_REVISION: Final = Kind("apps", "v1", "ControllerRevision", "controllerrevisions")
 WORKLOADS: Final = (
     POD,
     REPLICA_SET,
@@ -45,8 +46,9 @@ WORKLOADS: Final = (
     STATEFUL_SET,
     DAEMON_SET,
     JOB,
+    CONTROLLER_REVISION,
 )
-"""Pods, and the kinds that own them or their owners."""
+"""Pods, the kinds that own them or their owners, and their revisions."""
 
 
 def event_recorders(store: Store, clock: Clock) -> Mapping[str, EventRecorder]:

@@ -8,6 +8,8 @@ from stretto.api.wire.generated_names import hash_label
 from stretto.api.wire.kinds import DEPLOYMENT, REPLICA_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.events import EventLevel, EventText
+from stretto.workloads.adoption import Claims
+from stretto.workloads.bounds import proportional, resolved
 from stretto.workloads.cluster import DEPLOYMENTS, LocalCluster, owned_metadata, owner_of
 from stretto.workloads.rollouts import Rollout, conditions
 
@@ -15,6 +17,8 @@ _HASH = "pod-template-hash"
 _OWN = "deployment.kubernetes.io/"
 _REVISION = f"{_OWN}revision"
 _HISTORY = f"{_OWN}revision-history"
+_WANTED = f"{_OWN}desired-replicas"
+_MOST = f"{_OWN}max-replicas"
 _NOT_COPIED = (_OWN, "kubectl.kubernetes.io/last-applied-configuration")
 
 
@@ -31,17 +35,9 @@ class UpdateWindow:
 def update_window(spec: Fields, replicas: int) -> UpdateWindow:
     """The bounds of a Deployment; as in Kubernetes they are never both 0."""
     rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
-    surge = _resolved(rolling.get("maxSurge", "25%"), replicas, math.ceil)
-    unavailable = _resolved(rolling.get("maxUnavailable", "25%"), replicas, math.floor)
+    surge = resolved(rolling.get("maxSurge", "25%"), replicas, math.ceil)
+    unavailable = resolved(rolling.get("maxUnavailable", "25%"), replicas, math.floor)
     return UpdateWindow(surge, unavailable if surge or unavailable else 1)
-
-
-def _resolved(value: object, replicas: int, rounded: object) -> int:
-    """A number, or a percentage of the replicas."""
-    if isinstance(value, str) and value.endswith("%"):
-        share = int(value[:-1]) * replicas / 100
-        return math.ceil(share) if rounded is math.ceil else math.floor(share)
-    return int(str(value))
 
 
 class DeploymentController:
@@ -52,10 +48,11 @@ class DeploymentController:
         #: Name in logs and messages.
         self.name = f"{cluster.name}/deployments"
         self._cluster = cluster
+        self._claims = Claims(cluster, REPLICA_SET)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Deployment, also that of a ReplicaSet."""
-        return self._cluster.keys(change, DEPLOYMENT)
+        """The Deployment, also that of a ReplicaSet, and those that may adopt one."""
+        return self._claims.affected(change, DEPLOYMENT)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Bring the ReplicaSets of one Deployment to their sizes."""
@@ -63,15 +60,16 @@ class DeploymentController:
         item = self._cluster.objects(DEPLOYMENT).get(*key)
         if item is None or item.is_terminating:
             return None
-        sets = self._cluster.owned(REPLICA_SET, item)
-        name = f"{item.record.name}-{hash_label(item.spec['template'], item.record.name)}"
-        current = next((each for each in sets if each.record.name == name), None)
+        sets = self._claims.claimed(item, lambda each: not each.is_terminating)
+        sets.sort(key=lambda each: (each.record.created, each.record.name))
+        wanted = _unlabelled(item.spec["template"])
+        current = next((x for x in sets if _unlabelled(x.spec["template"]) == wanted), None)
         if current is None:
-            self._create(item, name, sets)
+            self._create(item, sets)
             return None
         old = [each for each in sets if each is not current]
-        if item.spec.get("paused"):
-            self._scale_paused(item, sets)
+        if item.spec.get("paused") or _is_resized(item, sets):
+            self._scale_all(item, current, old)
         else:
             self._resize(item, current, old)
         self._note_revision(item, current, old)
@@ -81,9 +79,10 @@ class DeploymentController:
 
     # ---------------------------------------------------------------- sets
 
-    def _create(self, item: StoredObject, name: str, sets: list[StoredObject]) -> None:
+    def _create(self, item: StoredObject, sets: list[StoredObject]) -> None:
         """Create the ReplicaSet of the template, at first without pods beside older ones."""
-        digest = name.removeprefix(f"{item.record.name}-")
+        digest = hash_label(item.spec["template"], item.record.name)
+        name = f"{item.record.name}-{digest}"
         template = item.spec["template"]
         given = template.get("metadata") or {}
         labels = {**(given.get("labels") or {}), _HASH: digest}
@@ -112,7 +111,7 @@ class DeploymentController:
         alive = [each for each in old if _size(each) or _count_of(each, "replicas")]
         if not alive:
             self._scale(current, wanted)
-        elif (item.spec.get("strategy") or {}).get("type") == "Recreate":
+        elif _recreates(item):
             for each in alive:
                 self._scale(each, 0)
             self._scale(current, _size(current))
@@ -141,29 +140,41 @@ class DeploymentController:
             most, spare = most - broken - removed, spare - removed
             self._scale(each, _size(each) - broken - removed)
 
-    def _scale_paused(self, item: StoredObject, sets: list[StoredObject]) -> None:
-        """Scale a Deployment whose update stands still: the largest sets change first."""
+    def _scale_all(
+        self, item: StoredObject, current: StoredObject, old: list[StoredObject]
+    ) -> None:
+        """Scale a Deployment whose update stands still, or which has got another size.
+
+        The sets keep their shares, so that a broken update does not get more pods than it had.
+        """
         wanted = int(item.spec.get("replicas", 1))
-        allowed = wanted + update_window(item.spec, wanted).surge if wanted else 0
-        active = sorted((each for each in sets if _size(each)), key=_size, reverse=True)
+        active = [each for each in [*old, current] if _size(each)]
         if len(active) <= 1:
-            self._scale(active[0] if active else sets[-1], wanted)
-            return
-        excess = sum(map(_size, active)) - allowed
-        for each in active:
-            removed = max(0, min(excess, _size(each)))
-            excess -= removed
-            self._scale(each, _size(each) - removed)
+            self._scale(active[0] if active else current, wanted)
+        elif _usable(current) == _size(current) == wanted:
+            for each in old:
+                self._scale(each, 0)
+        elif not _recreates(item):
+            most = wanted + update_window(item.spec, wanted).surge if wanted else 0
+            sets = [(each, _size(each), _number(each, _MOST)) for each in active]
+            for each, size in proportional(sets, most, _count_of(item, "replicas")):
+                self._scale(each, size)
 
     def _scale(self, item: StoredObject, replicas: int) -> None:
-        """Change the size of a ReplicaSet."""
+        """Change the size of a ReplicaSet, and note that of its Deployment."""
+        owner = owner_of(item)
+        name = item.record.namespace, owner["name"] if owner else ""
+        deployment = self._cluster.objects(DEPLOYMENT).get(*name)
+        notes = {} if deployment is None else _sizes(deployment)
+        change: Fields = {}
+        if any(item.annotations.get(key) != value for key, value in notes.items()):
+            change["metadata"] = {"annotations": notes}
         if _size(item) != replicas:
-            self._cluster.patch(item, {"spec": {"replicas": replicas}})
-            owner = owner_of(item)
-            name = item.record.namespace, owner["name"] if owner else ""
-            deployment = self._cluster.objects(DEPLOYMENT).get(*name)
+            change["spec"] = {"replicas": replicas}
             if deployment is not None:
                 self._note_size(deployment, item.record.name, _size(item), replicas)
+        if change:
+            self._cluster.patch(item, change)
 
     def _note_size(self, item: StoredObject, name: str, before: int, after: int) -> None:
         """Write the event about a ReplicaSet of another size."""
@@ -239,14 +250,37 @@ def _copied(item: StoredObject) -> dict[str, str]:
 def _sizes(item: StoredObject) -> dict[str, str]:
     """The annotations of a ReplicaSet about the size of its Deployment."""
     wanted = int(item.spec.get("replicas", 1))
-    recreates = (item.spec.get("strategy") or {}).get("type") == "Recreate"
-    surge = 0 if recreates else update_window(item.spec, wanted).surge
-    return {f"{_OWN}desired-replicas": str(wanted), f"{_OWN}max-replicas": str(wanted + surge)}
+    surge = 0 if _recreates(item) else update_window(item.spec, wanted).surge
+    return {_WANTED: str(wanted), _MOST: str(wanted + surge)}
+
+
+def _recreates(item: StoredObject) -> bool:
+    """Whether a Deployment deletes all pods before it creates new ones."""
+    return bool((item.spec.get("strategy") or {}).get("type") == "Recreate")
+
+
+def _is_resized(item: StoredObject, sets: list[StoredObject]) -> bool:
+    """Whether a Deployment has got another size since its sets were scaled."""
+    wanted = int(item.spec.get("replicas", 1))
+    stated = [_number(each, _WANTED) for each in sets if _size(each)]
+    return any(each not in (None, wanted) for each in stated)
+
+
+def _unlabelled(template: Fields) -> Fields:
+    """A pod template without the label of its hash."""
+    metadata = template.get("metadata") or {}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != _HASH}
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def _number(item: StoredObject, annotation: str) -> int | None:
+    """The number of an annotation; ``None`` without one."""
+    text = item.annotations.get(annotation, "")
+    return int(text) if text.isdecimal() else None
 
 
 def _revision(item: StoredObject) -> int:
-    text = item.annotations.get(_REVISION, "0")
-    return int(text) if text.isdigit() else 0
+    return _number(item, _REVISION) or 0
 
 
 def _size(item: StoredObject) -> int:

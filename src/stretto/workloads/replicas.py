@@ -8,8 +8,8 @@ from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.conditions import condition_of
 from stretto.reconcile.events import EventLevel, EventText
 from stretto.reconcile.reconciler import RetryError
-from stretto.workloads.adoption import PodClaims, selector_of
-from stretto.workloads.cluster import REPORTERS, LocalCluster, available, owner_of, ready_since
+from stretto.workloads.adoption import Claims
+from stretto.workloads.cluster import REPORTERS, LocalCluster, available, ready_since
 from stretto.workloads.pods import pod_of, removed_first
 
 _FAILURE: Final = "ReplicaFailure"
@@ -24,18 +24,12 @@ class ReplicaController:
         self.name = f"{cluster.name}/{kind.plural}"
         self._cluster = cluster
         self._kind = kind
-        self._claims = PodClaims(cluster)
+        self._claims = Claims(cluster)
         self._reporter = REPORTERS[kind]
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The object, also that of a pod, and those that select a pod without controller."""
-        yield from self._cluster.keys(change, self._kind)
-        if change.kind == POD and change.source == self._cluster.name:
-            pod = change.new
-            if pod is not None and owner_of(pod) is None:
-                for item in self._cluster.objects(self._kind).in_namespace(pod.record.namespace):
-                    if selector_of(item).matches(pod.labels):
-                        yield item.name
+        return self._claims.affected(change, self._kind)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Create and delete pods of one object, and count them."""

@@ -8,7 +8,7 @@ from stretto.workloads.cluster import WORKLOADS, LocalCluster
 from stretto.workloads.cron import CRON_JOB
 from stretto.workloads.deletion import objects_of_store
 from stretto.workloads.garbage.collector import GarbageCollector
-from stretto.workloads.kubelet import CourseOf, default_course
+from stretto.workloads.kubelet.course import CourseOf, default_course
 
 
 def standalone_controllers(

@@ -21,7 +21,7 @@ from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.parts import FleetParts
 from stretto.stores.store import Patch
 from stretto.testing import make_node
-from stretto.workloads.kubelet import PodCourse
+from stretto.workloads.kubelet.course import PodCourse
 
 Fields = dict[str, Any]
 MEMBERS = ("alpha", "beta", "gamma")

@@ -11,7 +11,7 @@ from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.server.kinds import served_kinds
 from stretto.sim.fleet.tokens import TokenController
 from stretto.workloads.deletion import objects_of_store
-from stretto.workloads.kubelet import CourseOf, default_course
+from stretto.workloads.kubelet.course import CourseOf, default_course
 from stretto.workloads.namespaces import NamespaceEndController
 from stretto.workloads.standalone import standalone_controllers
 

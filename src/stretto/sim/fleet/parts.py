@@ -7,7 +7,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.sim.fleet.controllers import MoreControllers
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
-from stretto.workloads.kubelet import CourseOf, default_course
+from stretto.workloads.kubelet.course import CourseOf, default_course
 
 
 @dataclass(frozen=True)

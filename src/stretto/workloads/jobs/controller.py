@@ -6,14 +6,18 @@ from typing import Final
 from stretto.api.wire.kinds import JOB, POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.conditions import condition_of
-from stretto.workloads.cluster import LocalCluster, is_active, ready_since
+from stretto.workloads.adoption import Claims
+from stretto.workloads.cluster import ENDED, LocalCluster, is_active, ready_since
 from stretto.workloads.jobs.ends import JobEnd, JobPods, end_of
-from stretto.workloads.jobs.indexes import INDEX, as_text, indexes_of
+from stretto.workloads.jobs.indexes import INDEX, as_text, index_of, indexes_of
 from stretto.workloads.pods import pod_of
 
 _ENDS: Final = ("Complete", "Failed")
 _SUSPENDED: Final = "Suspended"
 _VARIABLE: Final = "JOB_COMPLETION_INDEX"
+_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+_OWN: Final = "kubernetes.io/job-controller"
+"""``managedBy`` of the Jobs of this controller."""
 
 
 class JobController:
@@ -24,23 +28,31 @@ class JobController:
         #: Name in logs and messages.
         self.name = f"{cluster.name}/jobs"
         self._cluster = cluster
+        self._claims = Claims(cluster)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The Job, also that of a pod."""
-        return self._cluster.keys(change, JOB)
+        """The Job, also that of a pod, and those that select a pod without controller."""
+        return self._claims.affected(change, JOB)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Create pods of one Job, note how it ends, and delete it when its time is over."""
         assert isinstance(key, tuple)
         item = self._cluster.objects(JOB).get(*key)
-        if item is None or item.is_terminating:
+        if item is None or item.is_terminating or item.spec.get("managedBy", _OWN) != _OWN:
             return None
         finished = _finished_at(item)
         if finished is not None:
             return self._expire(item, finished)
-        owned = self._cluster.owned(POD, item)
-        active = [pod for pod in owned if is_active(pod)]
-        pods = JobPods(item.spec, active, _ended(owned, "Succeeded"), _ended(owned, "Failed"))
+        owned = self._claims.claimed(item, lambda _: True)
+        pods = JobPods(
+            item.spec,
+            active=[pod for pod in owned if is_active(pod)],
+            succeeded=_ended(owned, "Succeeded"),
+            failed=_ended(owned, "Failed"),
+            stopping=[
+                pod for pod in owned if pod.is_terminating and pod.status.get("phase") not in ENDED
+            ],
+        )
         started = item.status.get("startTime")
         age = self._cluster.age(started) if started else None
         end = end_of(pods, age)
@@ -74,22 +86,26 @@ class JobController:
     def _create(self, item: StoredObject, pods: JobPods) -> None:
         """Create as many pods as may run beside those that do."""
         parallelism = int(item.spec.get("parallelism", 1))
+        running = len(pods.active) + (len(pods.stopping) if pods.waits_for_stopping else 0)
         if pods.is_indexed:
             free = self._free_indexes(pods)
-            for index in free[: max(0, parallelism - len(pods.active))]:
-                self._cluster.create(POD, _pod(item, index))
+            for index in free[: max(0, parallelism - running)]:
+                failures = [index_of(pod) for pod in pods.failed].count(index)
+                self._cluster.create(POD, _pod(item, index, failures))
             return
         left = parallelism
         if pods.completions is not None:
-            left = max(0, pods.completions - len(pods.succeeded))
+            left = pods.completions - pods.done
         elif pods.succeeded:
             left = 0  # a success ends the work queue; the others finish
-        for _ in range(min(parallelism, left) - len(pods.active)):
+        for _ in range(min(parallelism, left) - running):
             self._cluster.create(POD, _pod(item, None))
 
     def _free_indexes(self, pods: JobPods) -> list[int]:
         """Indexes that have neither run, nor succeeded, nor failed for good."""
         taken = indexes_of([*pods.active, *pods.succeeded]) | pods.failed_indexes()
+        if pods.waits_for_stopping:
+            taken |= indexes_of(pods.stopping)
         return [index for index in range(pods.completions or 0) if index not in taken]
 
     def _report(self, item: StoredObject, pods: JobPods, end: JobEnd | None) -> None:
@@ -102,7 +118,7 @@ class JobController:
             "ready": sum(ready_since(pod) is not None for pod in active),
             "succeeded": pods.done or None,
             "failed": len(pods.failed) or None,
-            "terminating": 0,
+            "terminating": len(pods.stopping),
             "uncountedTerminatedPods": {},
         }
         if pods.is_indexed:
@@ -163,8 +179,8 @@ def _ended(pods: Iterable[StoredObject], phase: str) -> list[StoredObject]:
     return [pod for pod in pods if pod.status.get("phase") == phase]
 
 
-def _pod(item: StoredObject, index: int | None) -> Fields:
-    """A new pod of a Job, with its completion index if the Job has indexes."""
+def _pod(item: StoredObject, index: int | None, failures: int = 0) -> Fields:
+    """A new pod of a Job, with its completion index and the failures of the index so far."""
     labels = {
         "batch.kubernetes.io/job-name": item.record.name,
         "job-name": item.record.name,
@@ -175,6 +191,8 @@ def _pod(item: StoredObject, index: int | None) -> Fields:
     if index is not None:
         prefix, notes = f"{item.record.name}-{index}-", {INDEX: str(index)}
         labels[INDEX] = str(index)
+        if item.spec.get("backoffLimitPerIndex") is not None:
+            notes[_FAILURES] = str(failures)
     template = item.spec["template"]
     made = pod_of(item, template, generateName=prefix, labels=labels, annotations=notes)
     if index is not None:

@@ -46,6 +46,14 @@ class JobPods:
     succeeded: list[StoredObject]
     #: Pods that failed.
     failed: list[StoredObject]
+    #: Pods that are being deleted and have not ended.
+    stopping: list[StoredObject]
+
+    @property
+    def waits_for_stopping(self) -> bool:
+        """Whether a pod is replaced only after it has ended."""
+        by_policy = "Failed" if self.spec.get("podFailurePolicy") else "TerminatingOrFailed"
+        return bool(self.spec.get("podReplacementPolicy", by_policy) == "Failed")
 
     @property
     def is_indexed(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from stretto.base.rng import Rng
 from stretto.reconcile.cache import Fields, StoredObject
-from stretto.workloads.kubelet import PodCourse
+from stretto.workloads.kubelet.course import PodCourse
 
 OWN: Final = "own"
 """Name of a Deployment in every member that is not the federation's."""

@@ -9,7 +9,7 @@ from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.reconciler import Reconciler
 from stretto.sim.fleet.parts import FleetParts
 from stretto.stores.webhooks import WebhookClient
-from stretto.workloads.kubelet import PodCourse
+from stretto.workloads.kubelet.course import PodCourse
 from stretto_lab.conformance.wire.protection import ProtectionController
 
 Fields = dict[str, Any]
@@ -102,7 +102,7 @@ def course(pod: StoredObject) -> PodCourse:
     if label == "hang":
         return PodCourse(ready_after=None)
     if label == "fail":
-        return PodCourse(ends_after=2.0, fails=True)
+        return PodCourse(ends_after=2.0, exit_code=1)
     ends = label != "stay" and any(each.get("kind") == "Job" for each in owners)
     return PodCourse(ends_after=2.0 if ends else None)
 

@@ -9,6 +9,7 @@ from stretto.web.local.controllers.deletion import objects_of_server
 from stretto.web.local.controllers.endings import PodEndController
 from stretto.web.local.controllers.namespaces import NamespaceSettlement
 from stretto.web.local.controllers.nodes import NodeReadyController
+from stretto.web.local.controllers.protection import VolumeProtectionController
 from stretto.web.local.controllers.quotas import QuotaController
 from stretto.workloads.assembly import workload_controllers
 from stretto.workloads.cluster import LocalCluster
@@ -33,6 +34,7 @@ def local_controllers(
         AccountController(cluster, client, authority),
         NodeReadyController(cluster, state),
         PodEndController(cluster, client),
+        VolumeProtectionController(cluster),
         NamespaceEndController(cache, objects, NamespaceSettlement(state).settle),
         GarbageCollector(cache, objects),
     ]

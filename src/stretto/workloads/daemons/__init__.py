@@ -1,0 +1,1 @@
+"""DaemonSets: one pod for each eligible node, and their updates."""

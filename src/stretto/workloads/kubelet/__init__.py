@@ -1,0 +1,1 @@
+"""A simulated kubelet: what pods on simulated nodes do, and what their status says."""

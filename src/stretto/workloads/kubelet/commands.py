@@ -1,0 +1,134 @@
+"""What simulated containers do: whether they end, when, and with which exit code.
+
+Nothing is executed. A container ends if its command is a short one that is known; ``sleep 30`` ends
+after 30 s and ``sh -c "sleep 5; exit 3"`` after 5 s with the code 3.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stretto.reconcile.cache import Fields
+
+_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
+_SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SERVERS: Final = frozenset(
+    {"agnhost", "caddy", "etcd", "haproxy", "httpd", "mariadb", "memcached", "mongo", "mysql"}
+    | {"nats", "nginx", "pause", "postgres", "rabbitmq", "redis", "registry", "traefik"}
+)
+"""Images whose own command serves until it is stopped."""
+_ABSENT: Final = re.compile(r"^404$|non-?existent|does-?not-?exist|no-such")
+"""Names and tags of images that say of themselves that they do not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a command ends."""
+
+    #: Seconds after its start; infinite for never.
+    after: float
+    #: Exit code.
+    code: int = 0
+
+
+NEVER: Final = Ending(float("inf"))
+"""The end of a command that runs until it is stopped."""
+
+
+def is_absent(image: str) -> bool:
+    """Whether an image cannot be pulled: its name or tag says that it does not exist."""
+    name, _, tag = image.rpartition("/")[2].partition(":")
+    return any(_ABSENT.search(word) is not None for word in (name, tag))
+
+
+def ending_of(container: Fields) -> Ending | None:
+    """How a container ends; ``None`` if that is not known."""
+    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+    image = str(container.get("image", "")).rpartition("/")[2].partition(":")[0]
+    if image in _SERVERS and not container.get("command"):
+        return NEVER
+    return command_ending(words)
+
+
+def command_ending(words: Sequence[str]) -> Ending | None:
+    """How a command with its arguments ends; ``None`` if that is not known."""
+    if not words:
+        return None
+    name = words[0].rpartition("/")[2]
+    if name in _SHELLS and len(words) > 2 and re.fullmatch(r"-[a-z]*c", words[1]):
+        return _script_ending(words[2])
+    known = _COMMANDS.get(name)
+    return None if known is None else known(words[1:])
+
+
+def _script_ending(script: str) -> Ending | None:
+    """How a script of known commands with ``;`` and ``&&`` between them ends."""
+    if re.match(r"\s*while\s+(true|:)\s*[;\n]", script):
+        return NEVER
+    lexer = shlex.shlex(script.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return None
+    total, code = 0.0, 0
+    for command, follows in _commands(tokens):
+        if follows == "&&" and code:
+            continue
+        if command[0] == "exit":
+            return Ending(total, _number(command[1:], code))
+        ending = command_ending(command)
+        if ending is None:
+            return None
+        total, code = total + ending.after, ending.code
+    return Ending(total, code)
+
+
+def _commands(tokens: Sequence[str]) -> list[tuple[list[str], str]]:
+    """The commands of a script with the operator before each."""
+    found: list[tuple[list[str], str]] = []
+    words: list[str] = []
+    before = ";"
+    for token in [*tokens, ";"]:
+        if token not in (";", "&&"):
+            words.append(token)
+            continue
+        if words:
+            found.append((words, before))
+        words, before = [], token
+    return found
+
+
+def _sleep(words: Sequence[str]) -> Ending | None:
+    if "infinity" in words:
+        return NEVER
+    parts = [re.fullmatch(r"([0-9.]+)([smhd]?)", word) for word in words]
+    found = [each for each in parts if each is not None]
+    if not found or len(found) < len(parts):
+        return None
+    return Ending(sum(float(each[1]) * _SECONDS[each[2]] for each in found))
+
+
+def _tail(words: Sequence[str]) -> Ending:
+    return NEVER if "-f" in words or "-F" in words else Ending(0.0)
+
+
+def _number(words: Sequence[str], default: int) -> int:
+    return int(words[0]) & 255 if words and words[0].isdecimal() else default
+
+
+_COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], Ending | None]]] = {
+    "sleep": _sleep,
+    "tail": _tail,
+    "pause": lambda _: NEVER,
+    "true": lambda _: Ending(0.0),
+    ":": lambda _: Ending(0.0),
+    "false": lambda _: Ending(0.0, 1),
+    "echo": lambda _: Ending(0.0),
+    "printf": lambda _: Ending(0.0),
+    "date": lambda _: Ending(0.0),
+    "env": lambda words: None if words else Ending(0.0),
+    "hostname": lambda _: Ending(0.0),
+}
+"""Known commands."""

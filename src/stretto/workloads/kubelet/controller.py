@@ -1,0 +1,65 @@
+"""A simulated kubelet: bound pods start, become ready, restart and end."""
+
+import math
+from collections.abc import Hashable, Iterable
+
+from stretto.api.types.quality import quality_of_service
+from stretto.api.wire.kinds import POD
+from stretto.reconcile.cache import Change, StoredObject
+from stretto.workloads.cluster import ENDED, LocalCluster
+from stretto.workloads.kubelet.course import CourseOf, attempt_at, default_course
+from stretto.workloads.kubelet.status import PodStatusWriter
+
+
+class KubeletController:
+    """Moves bound pods through their phases."""
+
+    def __init__(self, cluster: LocalCluster, course: CourseOf = default_course) -> None:
+        """For the pods of a cluster."""
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/kubelet"
+        self._cluster = cluster
+        self._course = course
+        self._status = PodStatusWriter(cluster)
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The pod."""
+        if change.source == self._cluster.name and change.kind == POD and change.new is not None:
+            yield change.object.name
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Move one pod to the phase of this moment; seconds until its next change."""
+        assert isinstance(key, tuple)
+        pod = self._cluster.objects(POD).get(*key)
+        if pod is None or not pod.record.node or pod.status.get("phase") in ENDED:
+            return None
+        course = self._course(pod)
+        started = pod.status.get("startTime")
+        if started is None:
+            quality = quality_of_service(pod.spec)
+            status = {"startTime": self._cluster.now_text(), "qosClass": quality}
+            self._cluster.set_status(pod, status)
+            return None
+        age = self._cluster.age(started) - course.starts_after
+        if age < 0:
+            return -age
+        if course.absent_image:
+            self._status.wait_for_image(pod, course.absent_image)
+            return None
+        return self._move(pod, age)
+
+    def _move(self, pod: StoredObject, age: float) -> float | None:
+        """Show the attempt of an age; seconds until the next change."""
+        course, policy = self._course(pod), pod.spec.get("restartPolicy", "Always")
+        attempt = attempt_at(course, policy, age)
+        if not attempt.is_running(age) and math.isinf(attempt.next_at):
+            self._status.end(pod, course.exit_code)
+            return None
+        if not attempt.is_running(age):
+            self._status.wait_for_restart(pod, attempt, course.exit_code)
+            return attempt.next_at - age
+        after = course.ready_after
+        ready_at = math.inf if after is None else attempt.started_at + after
+        self._status.run(pod, attempt, course.exit_code, is_ready=age >= ready_at)
+        waits = [at - age for at in (ready_at, attempt.ends_at) if age < at < math.inf]
+        return min(waits, default=None)

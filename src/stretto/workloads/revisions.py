@@ -1,0 +1,109 @@
+"""Revisions of workloads: a ControllerRevision for each pod template that a workload has had.
+
+As in the controllers of Kubernetes: ``kubectl rollout history`` and ``undo`` read them, and the
+greatest number belongs to the template of this moment.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from stretto.api.wire.generated_names import hash_label
+from stretto.reconcile.cache import Fields, StoredObject
+from stretto.workloads.cluster import CONTROLLER_REVISION, LocalCluster, owned_metadata
+
+POD_REVISION: Final = "controller-revision-hash"
+"""Label of a pod with the revision of its template."""
+_REPLACE: Final = {"$patch": "replace"}
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionHistory:
+    """The revisions of a workload."""
+
+    #: The revision of its template.
+    current: StoredObject
+    #: Those of earlier templates.
+    old: list[StoredObject]
+
+    def find(self, name: str) -> StoredObject | None:
+        """The revision of a name."""
+        return next((each for each in (self.current, *self.old) if each.record.name == name), None)
+
+
+class RevisionKeeper:
+    """Keeps the revisions of the workloads of one kind."""
+
+    def __init__(self, cluster: LocalCluster, label: str) -> None:
+        """For a cluster.
+
+        Args:
+            cluster: the cluster.
+            label: label of a revision with the hash of its template.
+        """
+        self._cluster = cluster
+        self._label = label
+
+    def history(self, item: StoredObject) -> RevisionHistory | None:
+        """The revisions of a workload; ``None`` if the first of its template has just been created.
+
+        Raises:
+            RetryError: the store refused a revision.
+        """
+        data = _data(item.spec["template"])
+        found = sorted(self._cluster.owned(CONTROLLER_REVISION, item), key=number_of)
+        same = [each for each in found if each.fields.get("data") == data]
+        old = [each for each in found if each not in same[-1:]]
+        number = 1 + max(map(number_of, old), default=0)
+        if not same:
+            self._create(item, data, number)
+            return None
+        current = same[-1]
+        if number_of(current) < number:
+            self._cluster.patch(current, {"revision": number})
+        return RevisionHistory(current, old)
+
+    def _create(self, item: StoredObject, data: Fields, number: int) -> None:
+        template = item.spec["template"]
+        digest = hash_label(template, item.record.name)
+        labels = {**((template.get("metadata") or {}).get("labels") or {}), self._label: digest}
+        metadata = owned_metadata(
+            item,
+            name=f"{item.record.name}-{digest}",
+            labels=labels,
+            annotations=dict(item.annotations),
+        )
+        made = {"metadata": metadata, "data": data, "revision": number}
+        self._cluster.create(CONTROLLER_REVISION, made)
+
+    def clean(
+        self, item: StoredObject, history: RevisionHistory, used: Collection[StoredObject]
+    ) -> None:
+        """Delete the oldest revisions beyond the limit of a workload, except those in use."""
+        excess = len(history.old) - int(item.spec.get("revisionHistoryLimit", 10))
+        if excess > 0:
+            self._cluster.delete([each for each in history.old if each not in used][:excess])
+
+    def hash_of(self, revision: StoredObject) -> str:
+        """The hash of a revision; its name where it has none."""
+        return str(revision.labels.get(self._label) or revision.record.name)
+
+
+def _data(template: Fields) -> Fields:
+    """The patch that a revision stores, with sorted names: clients compare its text."""
+    patch = {"spec": {"template": {**template, **_REPLACE}}}
+    found: Fields = msgspec.json.decode(msgspec.json.encode(patch, order="deterministic"))
+    return found
+
+
+def number_of(revision: StoredObject) -> int:
+    """The number of a revision."""
+    return int(revision.fields.get("revision") or 0)
+
+
+def template_of(revision: StoredObject) -> Fields:
+    """The pod template of a revision."""
+    template: Fields = revision.fields["data"]["spec"]["template"]
+    return {key: value for key, value in template.items() if key not in _REPLACE}

@@ -1,0 +1,1 @@
+"""StatefulSets: their pods in order, and their PVCs."""

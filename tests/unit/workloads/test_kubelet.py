@@ -1,0 +1,109 @@
+"""What simulated containers do, by their commands and by annotations."""
+
+import math
+from typing import Any
+
+import pytest
+
+from stretto.workloads.kubelet.commands import NEVER, Ending, command_ending, ending_of, is_absent
+from stretto.workloads.kubelet.course import PodCourse, attempt_at
+from tests.unit.web.local.clusters import PODS, Cluster, pod
+
+SHELL = ["/bin/sh", "-c"]
+
+
+@pytest.mark.parametrize(
+    ("words", "ending"),
+    [
+        (["sleep", "30"], Ending(30.0)),
+        (["/bin/sleep", "1m", "2s"], Ending(62.0)),
+        (["sleep", "infinity"], NEVER),
+        (["/bin/true"], Ending(0.0)),
+        (["/bin/false"], Ending(0.0, 1)),
+        (["tail", "-f", "/dev/null"], NEVER),
+        ([*SHELL, "exit 7"], Ending(0.0, 7)),
+        ([*SHELL, "echo a; sleep 5; exit 3"], Ending(5.0, 3)),
+        ([*SHELL, "false && sleep 5"], Ending(0.0, 1)),
+        ([*SHELL, "while true; do date; sleep 1; done"], NEVER),
+    ],
+)
+def test_a_known_command_ends_as_it_would(words: list[str], ending: Ending) -> None:
+    assert command_ending(words) == ending
+
+
+@pytest.mark.parametrize("words", [[], ["train.py"], [*SHELL, "if x; then y; fi"], [*SHELL, "'"]])
+def test_the_end_of_another_command_is_not_known(words: list[str]) -> None:
+    assert command_ending(words) is None
+
+
+def test_a_container_with_the_pause_image_never_ends() -> None:
+    assert ending_of({"image": "registry.k8s.io/pause:3.10"}) == NEVER
+
+
+@pytest.mark.parametrize("image", ["web:404", "a.io/b/c:non-existent", "does-not-exist"])
+def test_an_image_that_says_so_does_not_exist(image: str) -> None:
+    assert (is_absent(image), is_absent("nginx:1.27")) == (True, False)
+
+
+def test_restarts_wait_longer_each_time_up_to_five_minutes() -> None:
+    course = PodCourse(ends_after=1.0, exit_code=1)
+    starts = [attempt_at(course, "Always", age).started_at for age in (0, 1, 11.9, 12, 33, 10_000)]
+    assert starts[:5] == [0.0, 1.0, 1.0, 12.0, 33.0]
+    assert attempt_at(course, "Always", 10_000).next_at - starts[5] == 301.0
+
+
+def test_an_end_without_a_restart_is_final() -> None:
+    course = PodCourse(ends_after=1.0)
+    assert attempt_at(course, "OnFailure", 5.0).next_at == math.inf
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster(nodes=1)
+
+
+def run(cluster: Cluster, seconds: float, policy: str = "Always", **metadata: Any) -> Any:
+    body = pod("p", "n0", **metadata)
+    body["spec"]["restartPolicy"] = policy
+    cluster.send("POST", PODS, body)
+    cluster.settle(seconds)
+    return cluster.send("GET", f"{PODS}/p")["status"]
+
+
+def test_a_pod_runs_for_its_time_and_ends_with_its_code(cluster: Cluster) -> None:
+    notes = {"stretto.dev/duration": "20", "stretto.dev/exit-code": "3"}
+    assert run(cluster, 15.0, "Never", annotations=notes)["phase"] == "Running"
+    cluster.settle(10.0)
+    status = cluster.send("GET", f"{PODS}/p")["status"]
+    assert status["phase"] == "Failed"
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+
+def test_a_failing_pod_that_always_restarts_is_in_a_crash_loop(cluster: Cluster) -> None:
+    status = run(cluster, 8.0, annotations={"stretto.dev/exit-code": "1"})
+    (container,) = status["containerStatuses"]
+    assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert container["lastState"]["terminated"]["exitCode"] == 1
+    assert (status["phase"], container["restartCount"]) == ("Running", 1)
+
+
+def test_a_pod_whose_image_is_absent_waits_for_it(cluster: Cluster) -> None:
+    body = pod("p", "n0")
+    body["spec"]["containers"][0]["image"] = "web:nonexistent"
+    cluster.send("POST", PODS, body)
+    cluster.settle()
+    status = cluster.send("GET", f"{PODS}/p")["status"]
+    waiting = status["containerStatuses"][0]["state"]["waiting"]
+    assert (status["phase"], waiting["reason"]) == ("Pending", "ImagePullBackOff")
+
+
+def test_a_pod_becomes_ready_after_the_delay_of_its_probe(cluster: Cluster) -> None:
+    body = pod("p", "n0")
+    probe = {"tcpSocket": {"port": 80}, "initialDelaySeconds": 10}
+    body["spec"]["containers"][0]["readinessProbe"] = probe
+    cluster.send("POST", PODS, body)
+    cluster.settle(6.0)
+    before = cluster.send("GET", f"{PODS}/p")["status"]["containerStatuses"][0]["ready"]
+    cluster.settle(10.0)
+    after = cluster.send("GET", f"{PODS}/p")["status"]["containerStatuses"][0]["ready"]
+    assert (before, after) == (False, True)
