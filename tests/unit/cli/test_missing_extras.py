@@ -1,5 +1,6 @@
 """A command that needs an optional dependency names the extra that installs it."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,14 +14,17 @@ from stretto.cli.main import cli
 from stretto.framework.kernels import tiers
 
 
-def run_without(packages: Sequence[str], *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process in which these packages are not installed."""
+def run_without(packages: Sequence[str], *commands: Sequence[str]) -> list[tuple[int, str]]:
+    """Run commands in a process in which these packages are not installed: codes and output."""
     code = (
-        "import sys; from stretto.cli.main import main\n"
+        "import json, sys; from click.testing import CliRunner; from stretto.cli.main import cli\n"
         f"sys.modules.update(dict.fromkeys({list(packages)}))\n"
-        f"sys.argv[1:] = {list(words)}; main()"
+        f"done = [CliRunner().invoke(cli, words) for words in {list(map(list, commands))}]\n"
+        "print(json.dumps([(each.exit_code, each.output) for each in done]))"
     )
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+    return [(code, output) for code, output in json.loads(done.stdout)]
 
 
 @pytest.fixture
@@ -30,16 +34,16 @@ def manifest(tmp_path: Path) -> Path:
     return tmp_path / "empty.yaml"
 
 
-@pytest.mark.parametrize("command", ["scheduler", "record", "plan"])
-def test_a_command_for_a_cluster_names_the_extra_kube(command: str, manifest: Path) -> None:
-    words = {
-        "scheduler": ["scheduler", "--kubeconfig", str(manifest)],
-        "record": ["record", "--kubeconfig", str(manifest), "--out", str(manifest.parent / "r.gz")],
-        "plan": ["plan", str(manifest), "--kubeconfig", str(manifest)],
-    }
-    done = run_without(["aiohttp", "uvloop", "yarl"], *words[command])
-    assert done.returncode == 2
-    assert "needs the extra kube: pip install 'stretto[kube]'" in done.stderr
+def test_a_command_for_a_cluster_names_the_extra_kube(manifest: Path) -> None:
+    on = ["--kubeconfig", str(manifest)]
+    commands = (
+        ["scheduler", *on],
+        ["record", *on, "--out", str(manifest.parent / "r.gz")],
+        ["plan", str(manifest), *on],
+    )
+    for code, output in run_without(["aiohttp", "uvloop", "yarl"], *commands):
+        assert code == 2
+        assert "needs the extra kube: pip install 'stretto[kube]'" in output
 
 
 def test_tier_numba_names_the_extra_kernels(
@@ -59,10 +63,10 @@ def test_a_run_without_matplotlib_skips_the_plots(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
     words = ["run", str(repo_root / "examples/quickstart.yaml"), "--speed", "0", "--tier", "numpy"]
-    done = run_without(["matplotlib"], *words)
-    assert done.returncode == 0
+    [(code, output)] = run_without(["matplotlib"], words)
+    assert code == 0
     message = "Plots skipped: matplotlib is not installed (pip install 'stretto[reports]')."
-    assert message in done.stderr
+    assert message in output
 
 
 def test_a_module_that_no_extra_installs_is_a_bug() -> None:

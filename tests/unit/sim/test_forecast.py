@@ -168,7 +168,7 @@ def test_later_short_jobs_pass_a_job_and_make_it_wait_longer_than_predicted() ->
 
 
 def test_the_plot_is_a_picture() -> None:
-    found = study_forecast(TRACE[:20], ForecastStudy(gpus=4, samples=20))
+    found = study_forecast(TRACE[:20], ForecastStudy(gpus=4, samples=5))
     assert list(forecast_plot([found])) == ["forecast.png", "forecast.svg"]
 
 

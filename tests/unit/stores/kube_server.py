@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from stretto.base.rng import Rng
@@ -26,6 +27,8 @@ QUICK = KubeOptions(
     most_bytes=1 << 20,
     most_line=1 << 16,
 )
+IMPATIENT = msgspec.structs.replace(QUICK, write_timeout=0.3, read_timeout=0.3)
+"""For writes and reads that never succeed."""
 
 
 class Server:

@@ -19,7 +19,7 @@ from stretto.stores.store import (
     WatchEvent,
     WriteOutcome,
 )
-from tests.unit.stores.kube_server import QUICK, Server, at, lines, once, pod, status
+from tests.unit.stores.kube_server import IMPATIENT, QUICK, Server, at, lines, once, pod, status
 
 BODY = b'{"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}'
 BIND = Bind("default", "web", "uid-web", "n1")
@@ -57,7 +57,7 @@ def test_a_throttled_write_is_sent_again(server: Server) -> None:
 
 def test_a_write_that_stays_throttled_is_refused_with_what_the_server_asked(server: Server) -> None:
     server.rules = [lambda _: status(429, "TooManyRequests", after=7)]
-    reply = server.store().create(POD, [BODY])[0]
+    reply = server.store(IMPATIENT).create(POD, [BODY])[0]
     assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS)
     assert reply.retry_after == 7
 
@@ -76,7 +76,7 @@ def test_a_failure_in_words_that_are_no_status_s_is_a_failure_too(
     server.rules = [lambda _: web.json_response(body, status=504)]
     assert server.store().create(POD, [BODY])[0].outcome is WriteOutcome.UNKNOWN
     assert len(server.requests) == 1
-    reply = server.store().bind([BIND])[0]
+    reply = server.store(IMPATIENT).bind([BIND])[0]
     assert (reply.outcome, "(" in reply.message) == (WriteOutcome.UNKNOWN, True)
 
 
@@ -124,7 +124,7 @@ def test_events_that_are_throttled_do_not_hold_up_binds(server: Server) -> None:
         at("POST", "events", lambda: status(429, "TooManyRequests", after=1)),
         at("POST", "binding", lambda: web.json_response({"kind": "Status"}, status=201)),
     ]
-    store = server.store()
+    store = server.store(IMPATIENT)
     store.create(EVENT, [BODY.replace(b"web", f"e{n}".encode()) for n in range(20)])
     before = len(server.requests)
     assert {reply.outcome for reply in store.bind([BIND] * 50)} == {WriteOutcome.OK}
@@ -193,7 +193,7 @@ def test_a_stream_that_stays_turned_away_is_an_error_and_not_a_list_in_pages(
 
     server.rules = [turn_away]
     with pytest.raises(UnreachableError, match="too many just now"):
-        server.store().list(POD)
+        server.store(IMPATIENT).list(POD)
     assert kinds == {True}
 
 
@@ -281,7 +281,7 @@ def test_a_silent_watch_is_opened_again(server: Server) -> None:
         return rule(request)
 
     server.rules = [answer]
-    options = msgspec.structs.replace(QUICK, watch_idle=1.0)
+    options = msgspec.structs.replace(QUICK, watch_idle=0.3)
     events = polled(server.store(options).watch(POD, 2), 1)
     assert [event.record.name for event in events] == ["b"]
 
