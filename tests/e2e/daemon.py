@@ -27,7 +27,9 @@ PREFIX = "godel.bytedance.com/"
 TIMEOUT = 150.0
 """Timeout on a busy machine in seconds; a limit of the tests, not of the product."""
 FEDERATION = "federation run"
-"""The verb whose process schedules no pods."""
+"""The verb of the controllers of a federation."""
+SCALER = "scaler"
+"""The verb of the controllers of scaling groups and tidal pools."""
 _TURNS = itertools.count()
 _UNVERIFIED = ssl.create_default_context()
 _UNVERIFIED.check_hostname, _UNVERIFIED.verify_mode = False, ssl.CERT_NONE
@@ -41,7 +43,7 @@ class Daemon:
         command = [sys.executable, "-m", "stretto.cli.main", *verb.split()]
         command += ["--kubeconfig", str(kubeconfig), "--log-format", "json"]
         command += ["--bind-address", f"127.0.0.1:{self.port}", *more]
-        command += [] if verb == FEDERATION else ["--tier", "numpy"]
+        command += [] if verb in (FEDERATION, SCALER) else ["--tier", "numpy"]
         self.is_secure = any(word.startswith("--tls-cert-file") for word in more)
         self.part = ServerProcess(f"stretto {verb}", command, log)
 

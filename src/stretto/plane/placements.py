@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds.table import examined_kinds
+from stretto.api.kinds.table import scheduled_kinds
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
@@ -76,5 +76,5 @@ def _is_pending(record: Record) -> bool:
 
 
 def scheduling_records(store: Store) -> list[Record]:
-    """All objects of a store that a scheduler or a trial reads."""
-    return [each for kind in examined_kinds() for each in store.list(kind).records]
+    """All objects of a store by which a scheduler places pods."""
+    return [each for kind in scheduled_kinds() for each in store.list(kind).records]

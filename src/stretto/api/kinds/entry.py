@@ -11,7 +11,7 @@ from stretto.api.wire.meta import Wire
 
 KEEP_ALL: Final = ("*",)
 """The value of ``KindEntry.kept`` that keeps every field."""
-READERS: Final = ("scheduler", "reads", "reader")
+READERS: Final = ("scheduler", "reads", "reader", "tides")
 """ClusterRoles that list and watch every kind with ``examined``."""
 PLANNERS: Final = ("reader",)
 """ClusterRoles that list and watch every kind with ``admits``."""

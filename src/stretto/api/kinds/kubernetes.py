@@ -12,7 +12,9 @@ from stretto.api.wire import kinds
 _ALL: Final = ("all",)
 _STATUS: Final = ("status",)
 _STATUS_SCALE: Final = ("status", "scale")
-_LEASE_ROLES: Final = "scheduler-lease dispatcher-lease shard-lease binder-lease controller-lease"
+_LEASE_ROLES: Final = (
+    "scheduler-lease dispatcher-lease shard-lease binder-lease controller-lease scaler-lease"
+)
 
 KUBERNETES: Final = (
     KindEntry(
@@ -48,10 +50,11 @@ KUBERNETES: Final = (
         kept=kept.POD,
         grants=(
             *grant("scheduler reads reader", "get"),
+            *grant("scaler", "list watch"),
             *grant("scheduler binder controller", "delete"),
             *grant("dispatcher", "patch"),
             *grant("scheduler binder", "create", "binding"),
-            *grant("scheduler dispatcher binder controller", "create", "eviction"),
+            *grant("scheduler dispatcher binder controller tides", "create", "eviction"),
             *grant("scheduler dispatcher shard binder", "patch", "status"),
         ),
     ),
@@ -73,7 +76,7 @@ KUBERNETES: Final = (
         examined=True,
         recorded=True,
         kept=kept.NODE,
-        grants=grant("dispatcher", "patch"),
+        grants=grant("dispatcher tides", "patch"),
     ),
     KindEntry(
         kind=kinds.NAMESPACE,
@@ -102,6 +105,7 @@ KUBERNETES: Final = (
             *grant("scheduler dispatcher shard binder", "create patch"),
             *grant("controller", "create"),
             *grant("reader", "list"),
+            *grant("tides", "get create patch"),
         ),
     ),
     KindEntry(kind=kinds.BINDING, struct=core.Binding),
@@ -216,6 +220,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.Deployment,
+        grants=grant("scaler", "list watch patch"),
     ),
     KindEntry(
         kind=kinds.REPLICA_SET,
@@ -229,6 +234,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.ReplicaSet,
+        grants=grant("scaler", "list watch patch"),
         referenced=True,
         examined=True,
         recorded=True,
@@ -245,6 +251,7 @@ KUBERNETES: Final = (
             AGE,
         ),
         struct=workloads.StatefulSet,
+        grants=grant("scaler", "list watch patch"),
         referenced=True,
         examined=True,
         recorded=True,

@@ -201,6 +201,7 @@ SCALING_POLICY: Final = KindEntry(
     struct=scaling.ScalingPolicy,
     check=check_scaling_policy,
     rank=40,
+    grants=(*grant("scaler", "list watch"), *grant("scaler", "patch", "status")),
 )
 TIDE_NODE_POOL: Final = KindEntry(
     kind=kinds.TIDE_NODE_POOL,
@@ -219,6 +220,7 @@ TIDE_NODE_POOL: Final = KindEntry(
     admits=True,
     recorded=True,
     kept=KEEP_ALL,
+    grants=(*grant("tides", "list watch update"), *grant("tides", "patch", "status")),
 )
 
 OURS: Final = (

@@ -8,7 +8,7 @@ from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 _STATUS: Final = ("status",)
 _SKIPPED: Final = ManifestUse.SKIPPED
 _REFUSED: Final = ManifestUse.REFUSED
-_METRICS_ROLES: Final = "scheduler reads"
+_METRICS_ROLES: Final = "scheduler reads scaler"
 """Roles that check who may read their metrics."""
 
 
@@ -204,7 +204,7 @@ _EXTENSIONS: Final = (
         subresources=_STATUS,
         columns=(Column("Created At", ".metadata.creationTimestamp", "date"),),
         manifests=_SKIPPED,
-        grants=grant("scheduler reads reader", "get"),
+        grants=grant("scheduler reads reader scaler", "get"),
     ),
     _entry(
         _cluster("apiregistration.k8s.io", "v1", "APIService", "apiservices"),

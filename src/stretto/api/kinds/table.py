@@ -117,6 +117,11 @@ def examined_kinds() -> tuple[Kind, ...]:
     return TABLE.where(lambda entry: entry.examined or entry.admits)[::-1]
 
 
+def scheduled_kinds() -> tuple[Kind, ...]:
+    """The kinds by which a scheduler places pods, pods first and nodes last."""
+    return TABLE.where(lambda entry: entry.examined)[::-1]
+
+
 def manifest_use(kind: Kind) -> ManifestUse:
     """What the readers of manifests do with objects of a kind; an unknown kind is refused."""
     return TABLE.entry(kind).manifests if kind in TABLE else ManifestUse.REFUSED

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from stretto.daemons.loop_metrics import loop_families
 from stretto.explain.metrics.tally import MetricFamily, MetricKind, gauge
 from stretto.federation.assembly import Federation
 from stretto.federation.fleet import is_joined, is_ready
@@ -16,41 +17,8 @@ def families(federation: Federation, now: float) -> Iterator[MetricFamily]:
         federation: the controllers.
         now: monotonic time in seconds.
     """
-    loop = federation.loop
-    yield MetricFamily(
-        f"{_PREFIX}reconciliations",
-        MetricKind.COUNTER,
-        "Reconciled keys, by controller and result.",
-        ("controller", "result"),
-        dict(loop.counts.items()),
-    )
-    yield MetricFamily(
-        f"{_PREFIX}reconcile_seconds",
-        MetricKind.COUNTER,
-        "Time spent in reconciliations, by controller.",
-        ("controller",),
-        {(name,): seconds for name, seconds in loop.seconds.items()},
-    )
-    yield gauge(
-        f"{_PREFIX}waiting_keys",
-        "Keys that wait: now due, or later.",
-        ("controller", "when"),
-        _waiting(federation, now),
-    )
-    yield gauge(
-        f"{_PREFIX}failed_keys",
-        "Keys whose last reconciliation failed.",
-        ("controller",),
-        {(name,): count for name, count in loop.failed().items()},
-    )
+    yield from loop_families(_PREFIX, federation.loop, now)
     yield from _members(federation)
-
-
-def _waiting(federation: Federation, now: float) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
-    for name, (due, later) in federation.loop.lengths(now).items():
-        found[name, "due"], found[name, "later"] = due, later
-    return found
 
 
 def _members(federation: Federation) -> Iterator[MetricFamily]:

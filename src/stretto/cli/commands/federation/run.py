@@ -1,7 +1,6 @@
 """``stretto federation run``: the controllers of a federation over a host and its members."""
 
-import os
-import socket
+from contextlib import closing
 
 from stretto.cli import options
 from stretto.cli.commands.federation.controllers import (
@@ -9,8 +8,8 @@ from stretto.cli.commands.federation.controllers import (
     ControllerOptions,
     controller_options,
 )
+from stretto.cli.controller_process import ControllerProcess
 from stretto.cli.daemon_options import process_options
-from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.options import CommandContext
 
 
@@ -34,28 +33,13 @@ def run(common: CommandContext, opts: ControllerOptions) -> None:
     stops it gracefully: writes in flight are answered first. deploy/federation has the manifests.
     """
     from stretto.base.clock import WallClock
-    from stretto.base.rng import Rng
-    from stretto.cli.sources.stores import scheduler_store
-    from stretto.daemons.federation.daemon import FederationConfig, FederationDaemon
-    from stretto.stores.lease import LeaderElector, LeaseConfig
+    from stretto.daemons.federation.daemon import FederationTerms
 
     clock = WallClock()
     log = opts.log(clock)
-    share, settings = opts.share(), opts.settings()
-    config = FederationConfig(settings, share, opts.bind_address, opts.certificate())
-    namespace, name = opts.lease_place()
-    identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
-    host = scheduler_store(opts.kubeconfig, opts.context(), Rng(common.seed).child(identity))
-    try:
-        elector = None
-        if opts.leader_elect:
-            lease = LeaseConfig.of_duration(opts.lease_duration, namespace, name, identity)
-            elector = LeaderElector(host, lease, clock)
-        daemon = FederationDaemon(config, host, elector, clock, log)
-        shown = ",".join(sorted(share.controllers)) if share.controllers is not None else "all"
-        log.info("federating", controllers=shown, shard=share.shard, shards=share.shards)
-        with DeferredInterrupt() as interrupt:
-            daemon.run(lambda: interrupt.pending is not None)
-    finally:
-        host.close()
-    log.info("stopped")
+    share = opts.share()
+    process = ControllerProcess(opts, opts.context(), opts.lease_place(), common.seed)
+    shown = ",".join(sorted(share.controllers)) if share.controllers is not None else "all"
+    log.info("federating", controllers=shown, shard=share.shard, shards=share.shards)
+    with closing(FederationTerms(opts.settings(), clock, log, share)) as terms:
+        process.run(terms.start, clock, log)

@@ -1,0 +1,78 @@
+"""``stretto scaler``: the controllers of scaling groups and tidal pools beside a cluster."""
+
+from dataclasses import dataclass
+
+import click
+
+from stretto.cli import options
+from stretto.cli.controller_process import ControllerProcess
+from stretto.cli.daemon_options import ProcessOptions, process_options
+from stretto.cli.options import CommandContext
+
+_PARTS = ("scaling", "tides")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalerOptions(ProcessOptions):
+    """Options of ``scaler``."""
+
+    #: Context of the kubeconfig; empty for its current one.
+    context: str
+    #: The controllers that run; empty for all.
+    controllers: tuple[str, ...]
+    #: Profile of the scheduler by which switches are tried: a name or a file.
+    profile: str
+    #: ``schedulerName`` values of pods that a trial places; empty for the profile's.
+    scheduler_name: tuple[str, ...]
+
+
+@options.command(
+    "scaler",
+    ScalerOptions,
+    example="""
+        stretto scaler --kubeconfig ~/.kube/config
+        stretto scaler --controller tides --profile kube-parity --scheduler-name default-scheduler
+    """,
+    result=False,
+)
+@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@click.option(
+    "--controller",
+    "controllers",
+    multiple=True,
+    type=click.Choice(_PARTS),
+    help="Run this controller; may be repeated [all].",
+)
+@click.option(
+    "--profile",
+    default="default",
+    metavar="NAME|FILE",
+    shell_complete=options.completes("profiles"),
+    help="Profile of the scheduler by which switches of tidal pools are tried first [default].",
+)
+@click.option(
+    "--scheduler-name",
+    multiple=True,
+    metavar="NAME",
+    help="A trial places pods with this schedulerName; may be repeated [the profile's].",
+)
+@process_options(10751, "kube-system/stretto-scaler")
+def scaler(common: CommandContext, opts: ScalerOptions) -> None:
+    """Divide the replicas of ScalingPolicies and switch the nodes of TideNodePools of a cluster.
+
+    Several instances can run: the holder of the lease acts, the others are standbys. SIGTERM or
+    Ctrl-C stops it gracefully. deploy/scaler.yaml runs it in the cluster, with the rights of
+    deploy/rbac-scaler.yaml.
+    """
+    from stretto.base.clock import WallClock
+    from stretto.daemons.scaler import ScalerConfig, ScalerPart, ScalerTerms
+    from stretto.daemons.scheduler import plane_config
+    from stretto.framework.profile.profile import load_profile
+
+    clock = WallClock()
+    log = opts.log(clock)
+    parts = frozenset(map(ScalerPart, opts.controllers or _PARTS))
+    plane = plane_config(load_profile(opts.profile), opts.scheduler_name, 1, "numpy", None)
+    process = ControllerProcess(opts, opts.context, opts.lease_name(), common.seed)
+    log.info("scaling", controllers=",".join(sorted(parts)))
+    process.run(ScalerTerms(ScalerConfig(parts, plane), clock).start, clock, log)
