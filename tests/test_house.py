@@ -39,7 +39,7 @@ COMPOSITION_ROOTS = {
     "stretto.cli.commands.prepared",
     "stretto.cli.commands.up",
     "stretto.control.dispatcher.dispatcher",
-    "stretto.daemons.federation.daemon",
+    "stretto.daemons.controllers.daemon",
     "stretto.daemons.master",
     "stretto.daemons.roles.binder",
     "stretto.daemons.roles.dispatcher",

@@ -11,7 +11,7 @@ from stretto.cli.interrupts import DeferredInterrupt
 
 if TYPE_CHECKING:
     from stretto.base.clock import Clock
-    from stretto.daemons.controllers import LeaderTools, LeadingControllers
+    from stretto.daemons.controllers.daemon import LeaderTools, LeadingControllers
     from stretto.daemons.logs import Log
 
 
@@ -40,7 +40,7 @@ class ControllerProcess:
         """
         from stretto.base.rng import Rng
         from stretto.cli.sources.stores import scheduler_store
-        from stretto.daemons.controllers import ControllerDaemon, PageAddress
+        from stretto.daemons.controllers.daemon import ControllerDaemon, PageAddress
         from stretto.stores.lease import LeaderElector, LeaseConfig
 
         opts = self.options

@@ -11,8 +11,13 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import NotAllowedError
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto.daemons.controllers import LeaderTools
-from stretto.daemons.scaler import ScalerConfig, ScalerControllers, ScalerPart, ScalerTerms
+from stretto.daemons.controllers.daemon import LeaderTools
+from stretto.daemons.controllers.scaler import (
+    ScalerConfig,
+    ScalerControllers,
+    ScalerPart,
+    ScalerTerms,
+)
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.stores.embedded.memory import MemoryStore

@@ -65,7 +65,7 @@ def scaler(common: CommandContext, opts: ScalerOptions) -> None:
     deploy/rbac-scaler.yaml.
     """
     from stretto.base.clock import WallClock
-    from stretto.daemons.scaler import ScalerConfig, ScalerPart, ScalerTerms
+    from stretto.daemons.controllers.scaler import ScalerConfig, ScalerPart, ScalerTerms
     from stretto.daemons.scheduler import plane_config
     from stretto.framework.profile.profile import load_profile
 

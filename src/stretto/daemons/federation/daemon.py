@@ -10,7 +10,7 @@ from typing import Final
 
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
-from stretto.daemons.controllers import LeaderTools
+from stretto.daemons.controllers.daemon import LeaderTools
 from stretto.daemons.federation.measures import families
 from stretto.daemons.logs import Log
 from stretto.explain.metrics.tally import MetricFamily

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from stretto.daemons.loop_metrics import loop_families
+from stretto.daemons.controllers.metrics import loop_families
 from stretto.explain.metrics.tally import MetricFamily, MetricKind, gauge
 from stretto.federation.assembly import Federation
 from stretto.federation.fleet import is_joined, is_ready

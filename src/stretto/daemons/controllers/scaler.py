@@ -10,8 +10,8 @@ from stretto.base.clock import Clock
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.capacity.scaling.targets import TARGETS
 from stretto.capacity.tides.controller import TideController
-from stretto.daemons.controllers import LeaderTools
-from stretto.daemons.loop_metrics import loop_families
+from stretto.daemons.controllers.daemon import LeaderTools
+from stretto.daemons.controllers.metrics import loop_families
 from stretto.explain.metrics.tally import MetricFamily
 from stretto.plane.config import PlaneConfig
 from stretto.plane.placements import PlacementTrial
