@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import click
 
 from stretto.cli import options
-from stretto.cli.controller_process import ControllerProcess
+from stretto.cli.commands.leading import ControllerProcess
 from stretto.cli.daemon_options import ProcessOptions, process_options
 from stretto.cli.options import CommandContext
 

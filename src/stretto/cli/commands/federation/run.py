@@ -8,7 +8,7 @@ from stretto.cli.commands.federation.controllers import (
     ControllerOptions,
     controller_options,
 )
-from stretto.cli.controller_process import ControllerProcess
+from stretto.cli.commands.leading import ControllerProcess
 from stretto.cli.daemon_options import process_options
 from stretto.cli.options import CommandContext
 
