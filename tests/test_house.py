@@ -40,6 +40,8 @@ COMPOSITION_ROOTS = {
     "stretto.cli.commands.up",
     "stretto.control.dispatcher.dispatcher",
     "stretto.daemons.controllers.daemon",
+    "stretto.daemons.controllers.scaler",
+    "stretto.daemons.federation.daemon",
     "stretto.daemons.master",
     "stretto.daemons.roles.binder",
     "stretto.daemons.roles.dispatcher",
