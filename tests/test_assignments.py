@@ -13,6 +13,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "stretto"
 #: Folder to the records, as its code names them, that it changes.
 OWNED_RECORDS: dict[str, set[str]] = {
     "api/schema": {"context"},
+    "cli": {"warnings"},  # showwarning is the library's hook for a program
     "cli/sources": {"scene"},
     "control/binder": {"self._cluster.changes"},
     "control/controllers": {

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
@@ -148,7 +149,13 @@ def start(group: click.Group) -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+    warnings.showwarning = _show_warning
     group.main()
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Write a warning of the library as the command line writes its own."""
+    click.echo(f"stretto: warning: {message}", err=True)
 
 
 if __name__ == "__main__":

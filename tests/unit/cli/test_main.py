@@ -83,6 +83,17 @@ def test_help_and_version_import_nothing_heavy(word: str) -> None:
     assert loaded_by(word) == set()
 
 
+def test_a_warning_of_a_library_reads_like_one_of_the_command_line() -> None:
+    code = (
+        "import click, warnings; from stretto.cli.main import start\n"
+        "class Verbs(click.Group):\n"
+        "    def main(self): warnings.warn('the field is unknown')\n"
+        "start(Verbs())"
+    )
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stderr == "stretto: warning: the field is unknown\n"
+
+
 def test_version_is_the_packages(invoke: Invoke) -> None:
     assert invoke("--version").output == f"stretto {__version__}\n"
 

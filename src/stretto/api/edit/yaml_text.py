@@ -126,10 +126,10 @@ def load_documents(
         place = f"{where}, line {mark.line + 1}" if mark else where
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "bad text"
         hint = "check indentation, quotes and colons"
-        line = content.splitlines()[mark.line : mark.line + 1] if mark else []
-        if line and line[0][: len(line[0]) - len(line[0].lstrip())].count("\t"):
-            hint = "indent with spaces, not with tabs"
-        raise InputError(place, problem, "YAML", hint) from error
+        line = "".join(content.splitlines()[mark.line : mark.line + 1]) if mark else content[:40]
+        if "\t" in line[: len(line) - len(line.lstrip())]:
+            raise InputError(place, line, "YAML", "indent with spaces, not with tabs") from error
+        raise InputError(place, line, f"YAML ({problem})", hint) from error
 
 
 def _decoded(text: str | bytes, where: str) -> str:
