@@ -8,6 +8,7 @@ from stretto.api.checks.fields.errors import Errors
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.base.rng import Rng
+from stretto.web.api.admission.rounds import Rounds
 from stretto.web.api.authn.accounts import AccountTokens
 from stretto.web.api.authn.users import User
 from stretto.web.api.call import Call
@@ -38,6 +39,8 @@ class AdmittedWrite:
     shown_old: Json | None = None
     #: Its kind; ``None``: the kind of the object.
     shown_kind: Kind | None = None
+    #: The rounds of the admission that changes it.
+    rounds: Rounds = field(default_factory=Rounds, compare=False)
 
     @property
     def resource(self) -> ServedResource:
@@ -79,6 +82,27 @@ class ApiState:
     aggregates_roles: bool = True
     #: Whether containers may be privileged.
     allows_privileged: bool = True
+
+    def change(self, admission: AdmittedWrite) -> None:
+        """Let admission change or refuse a write, twice if policies or webhooks change it.
+
+        Raises:
+            ApiError: it is refused.
+        """
+        for admit in self.mutating:
+            admit(self, admission)
+        if admission.rounds.next_round():
+            self.change(admission)
+
+    def admit(self, admission: AdmittedWrite) -> None:
+        """Let admission change or refuse a write, and then only refuse it.
+
+        Raises:
+            ApiError: it is refused.
+        """
+        self.change(admission)
+        for admit in self.validating:
+            admit(self, admission)
 
     @property
     def now(self) -> str:

@@ -61,13 +61,12 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
     Raises:
         ApiError: it is refused.
     """
-    resource, metadata = call.resource, item["metadata"]
-    strategy = strategy_of(resource)
-    _drop_assigned(metadata)
-    merge_owners(call, metadata)
+    resource, strategy = call.resource, strategy_of(call.resource)
+    _drop_assigned(item["metadata"])
+    merge_owners(call, item["metadata"])
     admission = AdmittedWrite(call, "CREATE", item, None)
-    for admit in state.mutating:
-        admit(state, admission)
+    state.change(admission)
+    metadata = item["metadata"]
     if resource.has_status and not strategy.keeps_status:
         reset_status(item, resource)
     if strategy.counts:
@@ -116,8 +115,7 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
     restore(item, old.item)
     merge_owners(call, item["metadata"])
     admission = AdmittedWrite(call, "UPDATE", item, old.item)
-    for admit in state.mutating:
-        admit(state, admission)
+    state.change(admission)
     if resource.has_status:
         keep_status(item, old.item)
     prepared_change(state, call, item, old.item)

@@ -17,6 +17,7 @@ from stretto.web.api.admission.pods import change_pod
 from stretto.web.api.admission.quotas import charge_quotas
 from stretto.web.api.admission.security import secure_pods
 from stretto.web.api.admission.use import check_use
+from stretto.web.api.configured.mutations import mutate_by_policies
 from stretto.web.api.configured.policies import validate_by_policies
 from stretto.web.api.configured.webhooks import mutate_by_webhooks, validate_by_webhooks
 from stretto.web.api.state import Admit
@@ -34,7 +35,7 @@ MUTATING: Final[tuple[Admit, ...]] = (
 """Admission that changes objects."""
 VALIDATING: Final[tuple[Admit, ...]] = (check_limits, secure_pods, check_class, check_use)
 """Admission that only refuses."""
-CHANGING: Final[tuple[Admit, ...]] = (mutate_by_webhooks,)
+CHANGING: Final[tuple[Admit, ...]] = (mutate_by_policies, mutate_by_webhooks)
 """Admission that objects of the cluster configure, after all that changes objects."""
 CONFIGURED: Final[tuple[Admit, ...]] = (validate_by_policies, validate_by_webhooks)
 """Admission that objects of the cluster configure, after all else that refuses."""

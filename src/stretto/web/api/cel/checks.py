@@ -6,7 +6,7 @@ from typing import Any, Final
 from stretto.api.checks.fields.errors import Errors, FieldError, invalid
 from stretto.api.checks.kinds.extension.definitions import version_parts
 from stretto.web.api.cel.devices import device_errors
-from stretto.web.api.cel.programs import compile_problem
+from stretto.web.api.cel.programs import compile_problem, mutation_problem
 
 Json = dict[str, Any]
 
@@ -14,6 +14,8 @@ _WRITE: Final = ("authorizer", "object", "oldObject", "request")
 """Variables of match conditions of webhooks."""
 _RULE: Final = ("oldSelf", "self")
 """Variables of the rules of schemas."""
+_MUTATIONS: Final = {"applyConfiguration": "Object", "jsonPatch": "list(JSONPatch)"}
+"""Members of mutations with an expression, and the type of its value."""
 _BELOW: Final = ("properties", "additionalProperties", "items")
 
 
@@ -40,15 +42,39 @@ def _conditions(conditions: Any, path: str, names: tuple[str, ...]) -> Iterator[
         yield _expression(each.get("expression", ""), where, names, "bool")
 
 
-def _policy(item: Json) -> Iterator[FieldError | None]:
-    """A ValidatingAdmissionPolicy: parameters exist only with their kind."""
-    spec = item.get("spec") or {}
-    names = (*_WRITE, "namespaceObject", *(("params",) if spec.get("paramKind") else ()))
-    yield from _conditions(spec.get("matchConditions"), "spec.matchConditions", names)
-    names = (*names, "variables")
+def _conditions_of(spec: Json) -> Iterator[FieldError | None]:
+    """The match conditions and the variables of a policy."""
+    names = _readable(spec)
+    yield from _conditions(spec.get("matchConditions"), "spec.matchConditions", names[:-1])
     for index, each in enumerate(spec.get("variables") or ()):
         where = f"spec.variables[{index}].expression"
         yield _expression(each.get("expression", ""), where, names)
+
+
+def _readable(spec: Json) -> tuple[str, ...]:
+    """What expressions of a policy may read: parameters exist only with their kind."""
+    params = ("params",) if spec.get("paramKind") else ()
+    return (*_WRITE, "namespaceObject", *params, "variables")
+
+
+def _mutating_policy(item: Json) -> Iterator[FieldError | None]:
+    """A MutatingAdmissionPolicy."""
+    spec = item.get("spec") or {}
+    yield from _conditions_of(spec)
+    for index, each in enumerate(spec.get("mutations") or ()):
+        for member, wants in _MUTATIONS.items():
+            text = (each.get(member) or {}).get("expression") or ""
+            names = tuple(sorted(_readable(spec)))
+            problem = mutation_problem(text, names, wants) if text.strip() else ""
+            if problem:
+                yield invalid(f"spec.mutations[{index}].{member}.expression", text, problem)
+
+
+def _policy(item: Json) -> Iterator[FieldError | None]:
+    """A ValidatingAdmissionPolicy."""
+    spec = item.get("spec") or {}
+    names = _readable(spec)
+    yield from _conditions_of(spec)
     for index, each in enumerate(spec.get("validations") or ()):
         where = f"spec.validations[{index}]"
         yield _expression(each.get("expression", ""), f"{where}.expression", names, "bool")
@@ -117,6 +143,7 @@ def _shown(rule: Json) -> Json:
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _CHECKS: Final[Mapping[tuple[str, str], Callable[[Json], Iterator[FieldError | None]]]] = {
+    (_ADMISSION, "MutatingAdmissionPolicy"): _mutating_policy,
     (_ADMISSION, "ValidatingAdmissionPolicy"): _policy,
     (_ADMISSION, "MutatingWebhookConfiguration"): _webhooks,
     (_ADMISSION, "ValidatingWebhookConfiguration"): _webhooks,

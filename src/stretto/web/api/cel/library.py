@@ -102,6 +102,10 @@ def _intersect(one: Any, two: Any) -> bool:
     return any(each in known for each in one)
 
 
+def _escaped(key: Any) -> str:
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
 def _find_all(text: Any, pattern: Any) -> list[str]:
     return [match[0] for match in re.finditer(str(pattern), str(text))]
 
@@ -115,6 +119,8 @@ _FREE: Final[dict[str, tuple[Any, Callable[..., Any]]]] = {
     "quantity": (_ANY, _quantity),
 }
 """Functions of one text: type of the value, and implementation."""
+_ESCAPED: Final = "jsonpatch.escapeKey"
+"""The function that makes a part of a JSON pointer of a key."""
 _SETS: Final[dict[str, Callable[..., Any]]] = {
     "sets.contains": _is_subset,
     "sets.equivalent": _are_equivalent,
@@ -146,6 +152,8 @@ def declarations() -> list[Any]:
         cel.FunctionDecl(name, [cel.Overload(f"{name}_text", kind, [_TEXT], False, impl)])
         for name, (kind, impl) in _FREE.items()
     ]
+    escape = cel.Overload("escape_key", _TEXT, [_TEXT], False, _escaped)
+    found.append(cel.FunctionDecl(_ESCAPED, [escape]))
     found += [
         cel.FunctionDecl(name, [cel.Overload(f"{name}_lists", _YES, [_LIST, _LIST], False, impl)])
         for name, impl in _SETS.items()

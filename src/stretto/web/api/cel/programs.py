@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_string
 
 from stretto.web.api.cel.authorizer import AUTHORIZER, authorizer_functions
 from stretto.web.api.cel.library import declarations
+from stretto.web.api.cel.literals import literal_functions, rewritten
 
 Json = dict[str, Any]
 
@@ -18,8 +20,8 @@ _INDEX: Final = re.compile(r"Index error: index=(-?\d+)")
 _CONVERSION: Final = re.compile(r"cannot convert (\w+) to (\w+)")
 _COMPILED: Final = re.compile(r"^[A-Z_]+: (.*?)(?: \[[A-Z_]+\])?$", re.DOTALL)
 _UNDECLARED: Final = re.compile(
-    r"<input>:(\d+):(\d+): undeclared reference to '(\w+)((?:\.\w+)+)' \(in container ''\)\n"
-    r"( \| .*)\n \| \.*\^"
+    r"<input>:(\d+):(\d+): undeclared reference to '(\w+)((?:\.\w+)*)' \(in container ''\)\n"
+    r" \| (.*)\n \| \.*\^"
 )
 _WORDS: Final = (
     ("divide by zero", "division by zero"),
@@ -35,11 +37,24 @@ class CelError(Exception):
     """An expression that does not compile, or whose evaluation fails."""
 
 
+class Dialect(Enum):
+    """Which literals an expression may have."""
+
+    #: Those of CEL.
+    PLAIN = "plain"
+    #: Also objects and operations, for evaluation.
+    MUTATION = "mutation"
+    #: Also objects and operations, with their types, for compiling only.
+    TYPED_MUTATION = "typed mutation"
+
+
 @lru_cache(maxsize=64)
-def _environment(names: tuple[str, ...]) -> Any:
+def _environment(names: tuple[str, ...], dialect: Dialect) -> Any:
     functions = declarations()
     if AUTHORIZER in names:
         functions += authorizer_functions()
+    if dialect is not Dialect.PLAIN:
+        functions += literal_functions(checks=dialect is Dialect.TYPED_MUTATION)
     return cel.NewEnv(
         variables=dict.fromkeys(names, cel.Type.DYN),
         functions=functions,
@@ -53,24 +68,34 @@ def _environment(names: tuple[str, ...]) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _program(text: str, names: tuple[str, ...]) -> Any:
+def _program(text: str, names: tuple[str, ...], dialect: Dialect = Dialect.PLAIN) -> Any:
+    source = None if dialect is Dialect.PLAIN else rewritten(text)
     try:
-        return _environment(names).compile(text)
+        return _environment(names, dialect).compile(text if source is None else source.text)
     except Exception as error:
         found = _COMPILED.match(str(error))
-        raise CelError(_located(found[1] if found else str(error))) from error
+        problem = _located(found[1] if found else str(error))
+        raise CelError(problem if source is None else source.located(problem)) from error
 
 
 def _located(text: str) -> str:
-    """Errors about unknown names at the names themselves, instead of at the members of them."""
+    """Errors about unknown names where the implementation in Go has them.
+
+    That is at the name itself instead of at its members, and at the brace of a literal.
+    """
     return _UNDECLARED.sub(_at_name, text)
 
 
 def _at_name(match: re.Match[str]) -> str:
     line, column, name, members, source = match.groups()
-    start = int(column) - len(name) - len(members.rpartition(".")[0])
-    place = f"<input>:{line}:{start}: undeclared reference to '{name}' (in container '')"
-    return f"{place}\n{source}\n | {'.' * (start - 1)}^"
+    whole, stated = f"{name}{members}", int(column)
+    start, shown = stated - len(name) - len(members.rpartition(".")[0]), name
+    if source[stated - 1 :].startswith(f"{whole}{{"):
+        start, shown = stated + len(whole), whole
+    elif not members:
+        start = stated
+    place = f"<input>:{line}:{start}: undeclared reference to '{shown}' (in container '')"
+    return f"{place}\n | {source}\n | {'.' * (start - 1)}^"
 
 
 def compile_problem(text: str, names: tuple[str, ...], *, wants: str = "") -> str:
@@ -93,13 +118,35 @@ def compile_problem(text: str, names: tuple[str, ...], *, wants: str = "") -> st
 _TYPES: Final = {"bool": cel.Type.BOOL, "string": cel.Type.STRING}
 
 
-def evaluate(text: str, variables: Mapping[str, Any]) -> Any:
+def mutation_problem(text: str, names: tuple[str, ...], wants: str) -> str:
+    """Why an expression yields no change of an object; empty if it does.
+
+    Args:
+        text: the expression.
+        names: the variables that it may read.
+        wants: the type of its value, as CEL writes it.
+    """
+    try:
+        kind = _program(text, names, Dialect.TYPED_MUTATION).return_type()
+    except CelError as error:
+        return f"compilation failed: {error}"
+    found = _type_name(kind.name())
+    return "" if found in (wants, "dyn") else f"must evaluate to {wants} but got {found}"
+
+
+def _type_name(name: str) -> str:
+    """The name of a type as the implementation in Go writes it."""
+    text = re.sub(r"\b[A-Z]+\b", lambda match: match[0].lower(), name)
+    return text.replace("<", "(").replace(">", ")")
+
+
+def evaluate(text: str, variables: Mapping[str, Any], dialect: Dialect = Dialect.PLAIN) -> Any:
     """The value of an expression.
 
     Raises:
         CelError: it does not compile, or its evaluation fails.
     """
-    program = _program(text, tuple(sorted(variables)))
+    program = _program(text, tuple(sorted(variables)), dialect)
     try:
         found = program.eval(data=dict(variables))
         if found.type() == cel.Type.ERROR:

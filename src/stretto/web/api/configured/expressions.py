@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from stretto.api.wire.kinds import Kind
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.rules import AccessRequest, access_of
 from stretto.web.api.cel.authorizer import access_by
-from stretto.web.api.cel.programs import CelError, evaluate
+from stretto.web.api.cel.programs import CelError, Dialect, evaluate
 from stretto.web.api.configured.attributes import WriteAttributes
+from stretto.web.api.configured.conversion import in_version
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -30,6 +32,7 @@ class WriteExpressions:
         attributes: WriteAttributes,
         params: Json | None = None,
         variables: Iterable[Json] = (),
+        kind: Kind | None = None,
     ) -> None:
         """For a write.
 
@@ -39,41 +42,47 @@ class WriteExpressions:
             params: the parameter of a policy.
             variables: ``name`` and ``expression`` of further variables, which may read earlier
                 ones. Only those that an expression reads are evaluated.
+            kind: the resource in whose version the objects are read; default: that of the request.
         """
         self._state = state
         self._user = attributes.admission.call.user
         self._declared = {each["name"]: each["expression"] for each in variables}
         self._known: Json = {}
         self._failed: dict[str, str] = {}
-        kind = attributes.kind
-        request = attributes.request(kind, attributes.admission.resource.kind)
+        matched = kind or attributes.admission.resource.kind
+        shown = attributes.kind if attributes.admission.shown is not None else matched
+        request = attributes.request(shown, matched)
         self._base: Json = {
-            "object": attributes.item,
-            "oldObject": attributes.old,
+            "object": in_version(state, attributes, attributes.item, matched),
+            "oldObject": in_version(state, attributes, attributes.old, matched),
             "request": request,
             "params": params,
             "namespaceObject": attributes.namespace_object,
             "authorizer": {"requestResource": _checked(attributes)},
         }
 
-    def value(self, text: str) -> Any:
+    def value(self, text: str, dialect: Dialect = Dialect.PLAIN) -> Any:
         """The value of an expression.
+
+        Args:
+            text: the expression.
+            dialect: which literals it may have; variables have plain ones.
 
         Raises:
             CelError: its evaluation fails; the message has the expression.
         """
         try:
-            return self._evaluated(text)
+            return self._evaluated(text, dialect)
         except CelError as error:
             raise CelError(f"expression '{text}' resulted in error: {error}") from error
 
-    def _evaluated(self, text: str) -> Any:
+    def _evaluated(self, text: str, dialect: Dialect = Dialect.PLAIN) -> Any:
         for name in _READS.findall(text):
             self._settle(name)
         data = {**self._base, "variables": self._known}
         try:
             with access_by(self._access):
-                return evaluate(text, data)
+                return evaluate(text, data, dialect)
         except CelError as error:
             absent = _ABSENT.fullmatch(str(error))
             if absent is not None and absent[1] in self._failed:

@@ -38,15 +38,19 @@ def matched_resource(
     return None
 
 
-def matches_constraints(state: ApiState, attributes: WriteAttributes, resources: Json) -> bool:
-    """Whether the constraints of a policy or of a binding match; without rules, all resources."""
+def constrained_kind(state: ApiState, attributes: WriteAttributes, resources: Json) -> Kind | None:
+    """The resource under which the constraints of a policy or of a binding match a write.
+
+    ``None`` if they do not. Without rules they match all resources.
+    """
     excluded = resources.get("excludeResourceRules") or ()
     if excluded and matched_resource(state, attributes, _policy_of(resources), excluded):
-        return False
+        return None
     rules = resources.get("resourceRules")
     if not rules:
-        return _selected(attributes, resources)
-    return matched_resource(state, attributes, resources, rules) is not None
+        is_selected = _selected(attributes, resources)
+        return attributes.admission.resource.kind if is_selected else None
+    return matched_resource(state, attributes, resources, rules)
 
 
 def _policy_of(resources: Json) -> Json:

@@ -5,28 +5,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.cel.programs import CelError
 from stretto.web.api.configured.attributes import WriteAttributes, attributes_of
-from stretto.web.api.configured.expressions import WriteExpressions, unmet_condition
-from stretto.web.api.configured.matching import matches_constraints
+from stretto.web.api.configured.bound import (
+    VALIDATING,
+    BoundPolicy,
+    bound_policies,
+    met_expressions,
+)
+from stretto.web.api.configured.expressions import WriteExpressions
 from stretto.web.api.configured.params import ParamsError, params_of
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
 
-_GROUP: Final = "admissionregistration.k8s.io"
-_POLICY: Final = Kind(
-    _GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False
-)
-_BINDING: Final = Kind(
-    _GROUP,
-    "v1",
-    "ValidatingAdmissionPolicyBinding",
-    "validatingadmissionpolicybindings",
-    namespaced=False,
-)
 _CODES: Final = {
     "Unauthorized": 401,
     "Forbidden": 403,
@@ -59,36 +52,22 @@ class _Decision:
 
 def validate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
     """Refuse or warn of a write that does not meet the policies of the cluster."""
-    bindings = state.storage.items(_BINDING)
-    attributes = attributes_of(state, admission) if bindings else None
+    attributes = attributes_of(state, admission)
     if attributes is None:
         return
     denied: list[tuple[str, _Decision]] = []
-    for policy in sorted(state.storage.items(_POLICY), key=_name):
-        bound = [each for each in bindings if each["spec"].get("policyName") == _name(policy)]
-        if not bound or not _matches(state, attributes, policy["spec"].get("matchConstraints")):
-            continue
-        for binding in sorted(bound, key=_name):
-            if not _matches(state, attributes, binding["spec"].get("matchResources")):
-                continue
-            actions = binding["spec"].get("validationActions") or ()
-            place = f"ValidatingAdmissionPolicy '{_name(policy)}' with binding '{_name(binding)}'"
-            for each in _decisions(state, attributes, policy["spec"], binding["spec"]):
-                if each.strength is _Strength.ALWAYS_DENIES or "Deny" in actions:
-                    denied.append((place, each))
-                elif "Warn" in actions:
-                    text = f"Validation failed for {place}: {each.message}"
-                    admission.call.warnings.append(text)
+    for bound in bound_policies(state, attributes, VALIDATING):
+        actions = bound.binding["spec"].get("validationActions") or ()
+        policy, binding = bound.names
+        place = f"ValidatingAdmissionPolicy '{policy}' with binding '{binding}'"
+        for each in _decisions(state, attributes, bound):
+            if each.strength is _Strength.ALWAYS_DENIES or "Deny" in actions:
+                denied.append((place, each))
+            elif "Warn" in actions:
+                text = f"Validation failed for {place}: {each.message}"
+                admission.call.warnings.append(text)
     for place, decision in denied:
         raise _refusal(attributes, f"{place} denied request: {decision.message}", decision.reason)
-
-
-def _name(item: Json) -> str:
-    return str(item["metadata"]["name"])
-
-
-def _matches(state: ApiState, attributes: WriteAttributes, resources: Json | None) -> bool:
-    return resources is None or matches_constraints(state, attributes, resources)
 
 
 def _refusal(attributes: WriteAttributes, text: str, reason: str) -> failures.ApiError:
@@ -99,27 +78,22 @@ def _refusal(attributes: WriteAttributes, text: str, reason: str) -> failures.Ap
 
 
 def _decisions(
-    state: ApiState, attributes: WriteAttributes, policy: Json, binding: Json
+    state: ApiState, attributes: WriteAttributes, bound: BoundPolicy
 ) -> Iterator[_Decision]:
     """What a policy finds with each of the parameters of a binding."""
-    fails = policy.get("failurePolicy", "Fail") == "Fail"
+    fails = bound.fails_closed
     try:
-        found = params_of(state, attributes, policy, binding)
+        found = params_of(state, attributes, bound.spec, bound.binding["spec"])
     except ParamsError as error:
         if fails:
             yield _Decision(str(error), strength=_Strength.ALWAYS_DENIES)
         return
     for params in found:
-        variables = policy.get("variables") or ()
-        expressions = WriteExpressions(state, attributes, params, variables)
-        unmet, problem = unmet_condition(expressions, policy.get("matchConditions") or ())
-        if unmet:
-            continue
-        if problem:
-            if fails:
-                yield _Decision(problem, strength=_Strength.ALWAYS_DENIES)
-            continue
-        yield from _validated(expressions, policy, fails=fails)
+        expressions, problem = met_expressions(state, attributes, bound, params)
+        if problem and fails:
+            yield _Decision(problem, strength=_Strength.ALWAYS_DENIES)
+        elif expressions is not None and not problem:
+            yield from _validated(expressions, bound.spec, fails=fails)
 
 
 def _validated(expressions: WriteExpressions, policy: Json, *, fails: bool) -> Iterator[_Decision]:

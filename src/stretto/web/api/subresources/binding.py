@@ -63,8 +63,7 @@ def admit_part(state: ApiState, admission: AdmittedWrite) -> None:
     Raises:
         ApiError: it is refused.
     """
-    for admit in (*state.mutating, *state.validating):
-        admit(state, admission)
+    state.admit(admission)
 
 
 def _check(found: StoredItem, metadata: Json) -> None:

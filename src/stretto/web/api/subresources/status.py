@@ -52,8 +52,7 @@ def _store(state: ApiState, call: Call, old: StoredItem, item: Json, *, owned: b
     if not owned:
         own(state, call, old.item, item)
     admission = AdmittedWrite(call, "UPDATE", item, old.item, "status")
-    for admit in state.mutating:
-        admit(state, admission)
+    state.change(admission)
     _keep_all_else(call, item, old.item)  # also what admission has changed
     return store_changed(state, admission, old)
 

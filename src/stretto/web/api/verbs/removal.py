@@ -59,8 +59,7 @@ def admit_removal(state: ApiState, call: Call, found: StoredItem) -> None:
         ApiError: it does.
     """
     admission = AdmittedWrite(call, "DELETE", None, found.item)
-    for admit in (*state.mutating, *state.validating):
-        admit(state, admission)
+    state.admit(admission)
 
 
 def review_removals(state: ApiState, call: Call, present: list[StoredItem]) -> None:

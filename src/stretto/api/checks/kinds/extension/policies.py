@@ -150,6 +150,12 @@ def _validation(validation: Json, path: str) -> Errors:
     return found
 
 
+_MUTATIONS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+"""Members with the expression of a mutation, by its type."""
+_CHANGING: Final = ("*", "CONNECT", "CREATE", "UPDATE")
+"""Operations whose objects a policy can change."""
+
+
 def check_policy_binding(item: Json, _old: Json | None) -> Errors:
     """A ValidatingAdmissionPolicyBinding."""
     spec = item.get("spec") or {}
@@ -216,6 +222,7 @@ def check_mutating_policy(item: Json, _old: Json | None) -> Errors:
     spec = item.get("spec") or {}
     found = _kind(spec.get("paramKind"))
     found += _constraints(spec.get("matchConstraints"), "spec.matchConstraints")
+    found += _mutable_operations(spec.get("matchConstraints") or {})
     found += check_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
     found += _variables(spec.get("variables") or [])
     mutations = spec.get("mutations") or []
@@ -223,16 +230,37 @@ def check_mutating_policy(item: Json, _old: Json | None) -> Errors:
         detail = "mutations must contain at least one item"
         found.append(required("spec.mutations", detail))
     for index, mutation in enumerate(mutations):
-        where, kind = f"spec.mutations[{index}]", mutation.get("patchType", "")
-        names = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-        if not kind:
-            found.append(required(f"{where}.patchType"))
-        elif kind not in names:
-            allowed = ("ApplyConfiguration", "JSONPatch")
-            found.append(unsupported(f"{where}.patchType", kind, allowed))
-        elif not ((mutation.get(names[kind]) or {}).get("expression") or "").strip():
-            found.append(required(f"{where}.{names[kind]}.expression"))
-    if spec.get("reinvocationPolicy"):
-        policy = choice("IfNeeded", "Never")
-        found += policy(spec["reinvocationPolicy"], "spec.reinvocationPolicy")
+        found += _mutation(mutation, f"spec.mutations[{index}]")
+    policy = spec.get("reinvocationPolicy")
+    if not policy:
+        return [*found, required("spec.reinvocationPolicy")]
+    return found + choice("IfNeeded", "Never")(policy, "spec.reinvocationPolicy")
+
+
+def _mutation(mutation: Json, path: str) -> Errors:
+    """One mutation: it has the expression of its type and no other."""
+    kind = mutation.get("patchType", "")
+    if not kind:
+        return [required(f"{path}.patchType")]
+    if kind not in _MUTATIONS:
+        return [unsupported(f"{path}.patchType", kind, tuple(_MUTATIONS))]
+    found: Errors = []
+    for other, member in _MUTATIONS.items():
+        stated = mutation.get(member)
+        if other == kind and not ((stated or {}).get("expression") or "").strip():
+            found.append(required(f"{path}.{member}.expression"))
+        elif other != kind and stated is not None:
+            detail = f"must not be specified when patchType is {kind}"
+            found.append(invalid(f"{path}.{member}", f"{{{member}}}", detail))
     return found
+
+
+def _mutable_operations(constraints: Json) -> Errors:
+    """Refuse operations whose objects no policy can change."""
+    path = "spec.matchConstraints.resourceRules.operations"
+    return [
+        unsupported(path, each, _CHANGING)
+        for rule in constraints.get("resourceRules") or ()
+        for each in rule.get("operations") or ()
+        if each == "DELETE"
+    ]

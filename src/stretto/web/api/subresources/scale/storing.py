@@ -54,8 +54,7 @@ def rescaled(state: ApiState, call: Call, old: StoredItem, wanted: Json, owners:
     admission = AdmittedWrite(
         call, "UPDATE", item, old.item, "scale", wanted, scale_of(call, old.item), SCALE
     )
-    for admit in state.mutating:
-        admit(state, admission)
+    state.change(admission)
     replicas = (wanted.get("spec") or {}).get("replicas") or 0
     item |= with_value(item, parts_of(replica_paths(call)[0]), replicas)
     prepared_change(state, call, item, old.item)

@@ -1,0 +1,177 @@
+"""Admission by MutatingAdmissionPolicies and their bindings: expressions that change objects."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.edit.apply.atoms import atomic_paths, null_fault
+from stretto.api.edit.apply.merge import merge
+from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
+from stretto.api.schema.kubernetes import struct_of_kind
+from stretto.api.schema.types import StructType
+from stretto.web.api.cel.literals import LiteralError, configuration_of, operations_of
+from stretto.web.api.cel.programs import CelError, Dialect
+from stretto.web.api.configured.attributes import WriteAttributes, attributes_of
+from stretto.web.api.configured.bound import (
+    MUTATING,
+    BoundPolicy,
+    bound_policies,
+    met_expressions,
+    policy_expressions,
+)
+from stretto.web.api.configured.conversion import in_version
+from stretto.web.api.configured.expressions import WriteExpressions
+from stretto.web.api.configured.params import ParamsError, params_of
+from stretto.web.api.configured.replacement import replace_reviewed
+from stretto.web.api.failures import ApiError, details_of
+from stretto.web.api.patching.operations import FailedTestError, OperationError, operated
+from stretto.web.api.state import AdmittedWrite, ApiState
+
+Json = dict[str, Any]
+
+_PART: Final = "policies"
+_ROUNDED: Final = ("CREATE", "UPDATE")
+"""Operations of writes that policies change."""
+
+
+class _MutationError(Exception):
+    """A mutation that cannot be made."""
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """A policy that cannot change an object."""
+
+    #: For people.
+    message: str
+    #: Reason of the refusal.
+    reason: str = "Invalid"
+
+
+def mutate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
+    """Change an object as the policies of the cluster state it.
+
+    Raises:
+        ApiError: a policy that fails closed cannot be evaluated, or its result is no object.
+    """
+    attributes = attributes_of(state, admission) if admission.operation in _ROUNDED else None
+    bound = [] if attributes is None else list(bound_policies(state, attributes, MUTATING))
+    if not bound:
+        return
+    admission.rounds.begin(_PART, _content(admission))
+    faults: list[_Fault] = []
+    for each in bound:
+        place = "policy '{}' with binding '{}' denied request: ".format(*each.names)
+        found = list(_faults(state, admission, each))
+        if each.fails_closed:
+            faults += [_Fault(place + fault.message, fault.reason) for fault in found]
+    admission.rounds.end(_PART, _content(admission))
+    if faults:
+        raise _refusal(admission, faults)
+
+
+def _content(admission: AdmittedWrite) -> bytes:
+    return msgspec.json.encode([admission.item, admission.shown])
+
+
+def _refusal(admission: AdmittedWrite, faults: list[_Fault]) -> ApiError:
+    resource = admission.resource
+    name = admission.call.route.name or (admission.item or {}).get("metadata", {}).get("name", "")
+    details = details_of(resource.group, resource.resource, name)
+    details["causes"] = [{"message": each.message} for each in faults]
+    return ApiError(403, faults[0].reason, faults[0].message, details)
+
+
+def _faults(state: ApiState, admission: AdmittedWrite, bound: BoundPolicy) -> Iterator[_Fault]:
+    """Change an object by a policy with each of its parameters; yields what fails."""
+    try:
+        found = params_of(state, _attributes(state, admission), bound.spec, bound.binding["spec"])
+    except ParamsError as error:
+        yield _Fault(str(error), "Forbidden")
+        return
+    for params in found:
+        uid = ((params or {}).get("metadata") or {}).get("uid", "")
+        key = (*bound.names, uid)
+        if not admission.rounds.may_run(_PART, key):
+            continue
+        before = _content(admission)
+        met, problem = met_expressions(state, _attributes(state, admission), bound, params)
+        if problem:
+            yield _Fault(problem)
+        elif met is not None:
+            yield from _mutated(state, admission, bound, params)
+            changed = _content(admission) != before
+            repeats = bound.spec.get("reinvocationPolicy") == "IfNeeded"
+            admission.rounds.has_run(_PART, key, changed=changed, repeats=repeats)
+
+
+def _attributes(state: ApiState, admission: AdmittedWrite) -> WriteAttributes:
+    """The attributes of a write as it is now."""
+    found = attributes_of(state, admission)
+    assert found is not None
+    return found
+
+
+def _mutated(
+    state: ApiState, admission: AdmittedWrite, bound: BoundPolicy, params: Json | None
+) -> Iterator[_Fault]:
+    """Make the mutations of a policy, each on the result of the one before."""
+    for mutation in bound.spec.get("mutations") or ():
+        attributes = _attributes(state, admission)
+        expressions = policy_expressions(state, attributes, bound, params)
+        reviewed = in_version(state, attributes, attributes.item, bound.kind) or {}
+        try:
+            if mutation.get("patchType") == "JSONPatch":
+                result = _patched(reviewed, expressions, mutation["jsonPatch"]["expression"])
+            else:
+                struct = _struct(state, attributes, bound)
+                text = mutation["applyConfiguration"]["expression"]
+                result = _configured(reviewed, expressions, text, struct)
+        except (CelError, LiteralError, _MutationError) as error:
+            yield _Fault(str(error))
+            continue
+        replace_reviewed(state, admission, result, bound.kind, strict=True)
+
+
+def _struct(state: ApiState, attributes: WriteAttributes, bound: BoundPolicy) -> StructType:
+    """The struct of the object that a policy changes."""
+    shown, kind = attributes.admission.shown_kind, bound.kind
+    if shown is not None:
+        found = struct_of_kind(shown.group, shown.version, shown.kind)
+        return found or attributes.admission.resource.struct
+    other = state.resources.find(kind.group, kind.version, kind.plural)
+    return (other or attributes.admission.resource).struct
+
+
+def _patched(item: Json, expressions: WriteExpressions, text: str) -> Json:
+    """An object after the JSON patch of an expression; a failed test leaves it as it is."""
+    operations = operations_of(expressions.value(text, Dialect.MUTATION))
+    try:
+        return operated(item, operations)
+    except FailedTestError:
+        return item
+    except OperationError as error:
+        raise _MutationError(f"JSON Patch: {error}") from error
+
+
+def _configured(item: Json, expressions: WriteExpressions, text: str, struct: StructType) -> Json:
+    """An object with the configuration of an expression merged in."""
+    config = configuration_of(expressions.value(text, Dialect.MUTATION))
+    config |= {name: item[name] for name in ("kind", "apiVersion") if name in item}
+    kind = struct_value(struct)
+    head = "error applying patch:"
+    try:
+        check_typed(config, kind)
+        fault = null_fault(config, kind)
+    except ApplyError as error:
+        fault = str(error)
+    if fault:
+        raise _MutationError(f"{head} failed to convert patch object to typed object: {fault}")
+    atoms = list(atomic_paths(config, kind))
+    if atoms:
+        problem = f"may not mutate atomic arrays, maps or structs: {', '.join(atoms)}"
+        raise _MutationError(f"{head} invalid ApplyConfiguration: {problem}")
+    merged: Json = merge(item, config, kind)
+    return merged

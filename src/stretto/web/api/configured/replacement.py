@@ -1,0 +1,63 @@
+"""What reviewers make of an object, on its way into the write."""
+
+from typing import Any
+
+from stretto.api.admission.defaulting.walk import set_defaults
+from stretto.api.schema.decoding import DecodeError
+from stretto.api.wire.kinds import Kind
+from stretto.web.api.configured.conversion import converted
+from stretto.web.api.failures import ApiError
+from stretto.web.api.objects.reading import decoded_object
+from stretto.web.api.state import AdmittedWrite, ApiState
+
+Json = dict[str, Any]
+
+
+def replace_reviewed(
+    state: ApiState, admission: AdmittedWrite, value: Json, kind: Kind, *, strict: bool
+) -> None:
+    """Replace what is reviewed about a write.
+
+    Args:
+        state: the server.
+        admission: the write.
+        value: what replaces it, in the version of ``kind``.
+        kind: the resource under which the reviewer matched.
+        strict: whether a member that the kind does not know is refused, or left out.
+
+    Raises:
+        ApiError: the kind cannot hold the value.
+    """
+    if admission.shown is not None:
+        _fill(admission.shown, value)
+    elif admission.item is not None:
+        _fill(admission.item, _read(state, admission, value, kind, strict=strict))
+
+
+def _read(
+    state: ApiState, admission: AdmittedWrite, value: Json, kind: Kind, *, strict: bool
+) -> Json:
+    """A changed object as its kind holds it, in the version of the request."""
+    resource = admission.resource
+    other = state.resources.find(kind.group, kind.version, kind.plural) or resource
+    try:
+        item, unknown = decoded_object(value, other)
+    except DecodeError as error:
+        raise failed_internally(str(error)) from error
+    if unknown and strict and resource.definition is None:
+        raise failed_internally(f"strict decoding error: {', '.join(unknown)}")
+    item = converted(item, other, resource)
+    if resource.definition is None:
+        set_defaults(item, resource.struct)
+    return item
+
+
+def failed_internally(text: str) -> ApiError:
+    """500 about what happens inside the server, with its cause."""
+    details = {"causes": [{"message": text}]}
+    return ApiError(500, "InternalError", f"Internal error occurred: {text}", details)
+
+
+def _fill(item: Json, other: Json) -> None:
+    item.clear()
+    item.update(other)

@@ -1,0 +1,204 @@
+"""JSON patches of admission: operations on reviewed objects, and why one does not apply.
+
+The rules and the words are those of kube-apiserver's library. It differs from RFC 6902: a missing
+member of an object can be replaced, tested for null and copied as null.
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from stretto.api.checks.fields.errors import quoted
+from stretto.api.edit.patch import MAX_OPERATIONS
+
+Json = dict[str, Any]
+
+_MISSING: Final = "missing value"
+
+
+class OperationError(Exception):
+    """An operation that does not apply."""
+
+
+class FailedTestError(OperationError):
+    """An operation ``test`` that found another value."""
+
+
+def operated(document: Json, operations: Sequence[Any]) -> Json:
+    """A document after some operations; the document is not changed.
+
+    Raises:
+        OperationError: an operation does not apply.
+    """
+    if len(operations) > MAX_OPERATIONS:
+        raise OperationError(f"{len(operations)} operations, more than {MAX_OPERATIONS}")
+    changed = copy.deepcopy(document)
+    for each in operations:
+        if not isinstance(each, dict):
+            raise OperationError("an operation is no object")
+        verb = str(each.get("op", ""))
+        if verb not in _VERBS:
+            raise OperationError(f"Unexpected kind: {verb}")
+        _VERBS[verb](changed, each)
+    return changed
+
+
+def _add(document: Json, operation: Json) -> None:
+    path = str(operation.get("path", ""))
+    owner, key = _owner(document, path)
+    if owner is None:
+        problem = f'add operation does not apply: doc is missing path: "{path}"'
+        raise OperationError(f"{problem}: {_MISSING}")
+    _inserted(owner, key, operation.get("value"), f"error in add for path: '{path}'")
+
+
+def _remove(document: Json, operation: Json) -> None:
+    path = str(operation.get("path", ""))
+    owner, key = _owner(document, path)
+    if owner is None:
+        problem = f'remove operation does not apply: doc is missing path: "{path}"'
+        raise OperationError(f"{problem}: {_MISSING}")
+    _removed(owner, key, f"error in remove for path: '{path}'")
+
+
+def _replace(document: Json, operation: Json) -> None:
+    path = str(operation.get("path", ""))
+    head = "replace operation does not apply: doc is missing"
+    owner, key = _owner(document, path)
+    if owner is None:
+        raise OperationError(f"{head} path: {path}: {_MISSING}")
+    if isinstance(owner, list):
+        try:
+            owner[_index(key, len(owner))] = operation.get("value")
+        except OperationError as error:
+            raise OperationError(f"{head} key: {path}: {_MISSING}") from error
+    else:
+        owner[key] = operation.get("value")
+
+
+def _move(document: Json, operation: Json) -> None:
+    source = str(operation.get("from", ""))
+    owner, key = _owner(document, source)
+    if owner is None:
+        head = "move operation does not apply: doc is missing from path"
+        raise OperationError(f"{head}: {source}: {_MISSING}")
+    value = _removed(owner, key, f"error in move for path: '{key}'")
+    _placed(document, operation, value, "move")
+
+
+def _copy(document: Json, operation: Json) -> None:
+    source = str(operation.get("from", ""))
+    owner, key = _owner(document, source)
+    if owner is None:
+        head = "copy operation does not apply: doc is missing from path"
+        raise OperationError(f"{head}: {source}: {_MISSING}")
+    try:
+        value = copy.deepcopy(_value(owner, key))
+    except OperationError as error:
+        raise OperationError(f"error in copy for from: '{source}': {error}") from error
+    _placed(document, operation, value, "copy")
+
+
+def _placed(document: Json, operation: Json, value: Any, verb: str) -> None:
+    """Add a moved or copied value at its destination."""
+    path = str(operation.get("path", ""))
+    owner, key = _owner(document, path)
+    if owner is None:
+        head = f"{verb} operation does not apply: doc is missing destination path"
+        raise OperationError(f"{head}: {path}: {_MISSING}")
+    _inserted(owner, key, value, f"error in {verb} for path: '{path}'")
+
+
+def _test(document: Json, operation: Json) -> None:
+    path = str(operation.get("path", ""))
+    owner, key = _owner(document, path)
+    if owner is None:
+        raise FailedTestError(f"test operation does not apply: is missing path: {path}: {_MISSING}")
+    try:
+        found = _value(owner, key)
+    except OperationError as error:
+        raise OperationError(f"error in test for path: '{path}': {error}") from error
+    if found != operation.get("value"):
+        raise FailedTestError(f"testing value {path} failed: test failed")
+
+
+_VERBS: Final[Mapping[str, Callable[[Json, Json], None]]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}
+"""Operations by verb: they change the document."""
+
+
+def _owner(document: Json, path: str) -> tuple[Json | list[Any] | None, str]:
+    """What holds the value at a pointer, and its key; ``None`` if it does not exist."""
+    _, *parts = path.split("/")
+    if not parts:
+        return None, ""
+    found: Any = document
+    for part in parts[:-1]:
+        try:
+            found = _value(found, _plain(part))
+        except OperationError:
+            return None, ""
+        if not isinstance(found, dict | list):
+            return None, ""
+    return found, _plain(parts[-1])
+
+
+def _plain(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")
+
+
+def _value(owner: Json | list[Any], key: str) -> Any:
+    if isinstance(owner, dict):
+        return owner.get(key)
+    return owner[_index(key, len(owner))]
+
+
+def _index(key: str, length: int) -> int:
+    """The index of an item that exists."""
+    number = _number(key)
+    if not -length <= number < length:
+        raise OperationError(f"Unable to access invalid index: {number}: invalid index referenced")
+    return number
+
+
+def _number(key: str) -> int:
+    digits = key.removeprefix("-").removeprefix("+")
+    if not (digits.isascii() and digits.isdigit()):
+        raise OperationError(f"strconv.Atoi: parsing {quoted(key)}: invalid syntax")
+    return int(key)
+
+
+def _inserted(owner: Json | list[Any], key: str, value: Any, head: str) -> None:
+    """Add a value; an item of a list comes before the one with its index."""
+    if isinstance(owner, dict):
+        owner[key] = value
+        return
+    try:
+        number = len(owner) if key == "-" else _number(key)
+    except OperationError as error:
+        problem = f"value was not a proper array index: '{key}'"
+        raise OperationError(f"{head}: {problem}: {error}") from error
+    size = len(owner) + 1
+    if not -size <= number < size:
+        problem = f"Unable to access invalid index: {number}: invalid index referenced"
+        raise OperationError(f"{head}: {problem}")
+    owner.insert(number + size if number < 0 else number, value)
+
+
+def _removed(owner: Json | list[Any], key: str, head: str) -> Any:
+    """Take a value out of what holds it."""
+    if isinstance(owner, dict):
+        if key not in owner:
+            problem = f"Unable to remove nonexistent key: {key}: {_MISSING}"
+            raise OperationError(f"{head}: {problem}")
+        return owner.pop(key)
+    try:
+        return owner.pop(_index(key, len(owner)))
+    except OperationError as error:
+        raise OperationError(f"{head}: {error}") from error
