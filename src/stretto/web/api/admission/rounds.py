@@ -20,6 +20,15 @@ class Turns:
     #: The object after the last of them.
     output: bytes = b""
 
+    def repeat(self) -> None:
+        """Run those again that ran before a change."""
+        self.again |= self.ran
+        self.ran = set()
+
+    def end(self, content: bytes) -> None:
+        """End a round, with the object."""
+        self.output = content
+
 
 @dataclass
 class Rounds:
@@ -41,7 +50,7 @@ class Rounds:
         """
         turns = self.turns.setdefault(part, Turns())
         if self.is_second and turns.output != content:
-            self._repeat(turns)
+            turns.repeat()
 
     def may_run(self, part: str, key: Hashable) -> bool:
         """Whether a policy or a webhook runs in this round."""
@@ -58,14 +67,14 @@ class Rounds:
         """
         turns = self.turns[part]
         if changed:
-            self._repeat(turns)
+            turns.repeat()
             self.needs_second = True
         if repeats:
             turns.ran.add(key)
 
     def end(self, part: str, content: bytes) -> None:
         """End the policies or the webhooks of a round, with the object."""
-        self.turns[part].output = content
+        self.turns[part].end(content)
 
     def next_round(self) -> bool:
         """Begin the second round, if it is needed and has not been."""
@@ -73,8 +82,3 @@ class Rounds:
             return False
         self.is_second = True
         return True
-
-    @staticmethod
-    def _repeat(turns: Turns) -> None:
-        turns.again |= turns.ran
-        turns.ran = set()

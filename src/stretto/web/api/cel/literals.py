@@ -86,18 +86,39 @@ def _words(problem: str, before: str) -> str:
     return f"expected type of field '{name}' is '{wanted}' but provided type is '{unfit[2]}'"
 
 
-@dataclass
 class _Bracket:
-    """An open bracket."""
+    """An open bracket: of a literal, or another one."""
 
-    #: Type of its literal; empty for other brackets.
-    literal: str = ""
-    #: Whether the name of a field may follow.
-    wants_field: bool = False
-    #: Name of the field whose value follows.
-    field: str = ""
-    #: What ends the value.
-    end: str = ""
+    def __init__(self, literal: str = "") -> None:
+        #: Type of its literal; empty for other brackets.
+        self.literal = literal
+        self._wants_field = bool(literal)
+        self._field = ""
+        self._end = ""
+
+    def name(self, text: str) -> str:
+        """What replaces a name: a text where the name of a field may stand."""
+        if not self._wants_field:
+            return text
+        self._wants_field, self._field = False, text
+        return f'"{text}"'
+
+    def colon(self) -> str:
+        """What replaces a colon: before the value of an operation's field, what checks its type."""
+        name, self._field = self._field, ""
+        if self.literal != OPERATION or name in ("", "value"):
+            return ":"
+        self._end = ")"
+        return f": made_{'text' if name in _TEXTS else 'nothing'}("
+
+    def comma(self) -> str:
+        """What replaces a comma."""
+        end, self._end, self._wants_field = self._end, "", bool(self.literal)
+        return f"{end},"
+
+    def close(self, text: str) -> str:
+        """What replaces the closing bracket."""
+        return f"{self._end}{text})" if self.literal and text == "}" else text
 
 
 def rewritten(source: str) -> Rewritten:
@@ -120,30 +141,19 @@ def _emitted(match: re.Match[str], brackets: list[_Bracket]) -> str:
     top = brackets[-1] if brackets else _Bracket()
     if kind == "made":
         name = re.sub(r"[\s{]", "", text)
-        brackets.append(_Bracket(name, wants_field=True))
+        brackets.append(_Bracket(name))
         return f"made_{name}({{" if name in _ROOTS else f'made_member("{name}", {{'
     if kind == "open":
         brackets.append(_Bracket())
     elif kind == "close" and brackets:
-        return f"{top.end}{text})" if brackets.pop().literal and text == "}" else text
-    elif kind == "name" and top.wants_field:
-        top.wants_field, top.field = False, text
-        return f'"{text}"'
-    elif text == ":" and top.literal == OPERATION and top.field:
-        return _opened(top)
-    elif text == "," and top.literal:
-        end, top.end, top.wants_field = top.end, "", True
-        return f"{end},"
+        return brackets.pop().close(text)
+    elif kind == "name":
+        return top.name(text)
+    elif text == ":":
+        return top.colon()
+    elif text == ",":
+        return top.comma()
     return text
-
-
-def _opened(bracket: _Bracket) -> str:
-    """The beginning of the value of a field of an operation, with what checks its type."""
-    name, bracket.field = bracket.field, ""
-    if name == "value":
-        return ":"
-    bracket.end = ")"
-    return f": made_{'text' if name in _TEXTS else 'nothing'}("
 
 
 def literal_functions(*, checks: bool) -> list[Any]:

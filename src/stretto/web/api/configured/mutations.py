@@ -6,13 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.edit.apply.atoms import atomic_paths, null_fault
-from stretto.api.edit.apply.merge import merge
-from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.kubernetes import struct_of_kind
 from stretto.api.schema.types import StructType
-from stretto.web.api.cel.literals import LiteralError, configuration_of, operations_of
-from stretto.web.api.cel.programs import CelError, Dialect
 from stretto.web.api.configured.attributes import WriteAttributes, attributes_of
 from stretto.web.api.configured.bound import (
     MUTATING,
@@ -22,11 +17,10 @@ from stretto.web.api.configured.bound import (
     policy_expressions,
 )
 from stretto.web.api.configured.conversion import in_version
-from stretto.web.api.configured.expressions import WriteExpressions
+from stretto.web.api.configured.evaluation import MutationError, mutated
 from stretto.web.api.configured.params import ParamsError, params_of
 from stretto.web.api.configured.replacement import replace_reviewed
 from stretto.web.api.failures import ApiError, details_of
-from stretto.web.api.patching.operations import FailedTestError, OperationError, operated
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
@@ -34,10 +28,6 @@ Json = dict[str, Any]
 _PART: Final = "policies"
 _ROUNDED: Final = ("CREATE", "UPDATE")
 """Operations of writes that policies change."""
-
-
-class _MutationError(Exception):
-    """A mutation that cannot be made."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +112,10 @@ def _mutated(
         attributes = _attributes(state, admission)
         expressions = policy_expressions(state, attributes, bound, params)
         reviewed = in_version(state, attributes, attributes.item, bound.kind) or {}
+        struct = _struct(state, attributes, bound)
         try:
-            if mutation.get("patchType") == "JSONPatch":
-                result = _patched(reviewed, expressions, mutation["jsonPatch"]["expression"])
-            else:
-                struct = _struct(state, attributes, bound)
-                text = mutation["applyConfiguration"]["expression"]
-                result = _configured(reviewed, expressions, text, struct)
-        except (CelError, LiteralError, _MutationError) as error:
+            result = mutated(reviewed, expressions, mutation, struct)
+        except MutationError as error:
             yield _Fault(str(error))
             continue
         replace_reviewed(state, admission, result, bound.kind, strict=True)
@@ -143,35 +129,3 @@ def _struct(state: ApiState, attributes: WriteAttributes, bound: BoundPolicy) ->
         return found or attributes.admission.resource.struct
     other = state.resources.find(kind.group, kind.version, kind.plural)
     return (other or attributes.admission.resource).struct
-
-
-def _patched(item: Json, expressions: WriteExpressions, text: str) -> Json:
-    """An object after the JSON patch of an expression; a failed test leaves it as it is."""
-    operations = operations_of(expressions.value(text, Dialect.MUTATION))
-    try:
-        return operated(item, operations)
-    except FailedTestError:
-        return item
-    except OperationError as error:
-        raise _MutationError(f"JSON Patch: {error}") from error
-
-
-def _configured(item: Json, expressions: WriteExpressions, text: str, struct: StructType) -> Json:
-    """An object with the configuration of an expression merged in."""
-    config = configuration_of(expressions.value(text, Dialect.MUTATION))
-    config |= {name: item[name] for name in ("kind", "apiVersion") if name in item}
-    kind = struct_value(struct)
-    head = "error applying patch:"
-    try:
-        check_typed(config, kind)
-        fault = null_fault(config, kind)
-    except ApplyError as error:
-        fault = str(error)
-    if fault:
-        raise _MutationError(f"{head} failed to convert patch object to typed object: {fault}")
-    atoms = list(atomic_paths(config, kind))
-    if atoms:
-        problem = f"may not mutate atomic arrays, maps or structs: {', '.join(atoms)}"
-        raise _MutationError(f"{head} invalid ApplyConfiguration: {problem}")
-    merged: Json = merge(item, config, kind)
-    return merged
