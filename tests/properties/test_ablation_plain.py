@@ -66,7 +66,7 @@ def decided(batch: list[Unit], plain: type[ScanningRuntime] | None) -> tuple[Any
     return answer.slots.tolist(), answer.devices.tolist(), answer.tried
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(units)
 def test_cached_scores_decide_as_recomputed_scores(batch: list[Unit]) -> None:
     assert decided(batch, None) == decided(batch, ScanningRuntime)

@@ -190,7 +190,7 @@ def check_reason(world: CureWorld, said: Explanation) -> None:
 
 
 @given(worlds_with_a_pod())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_each_cure_of_a_pod_places_it(world: CureWorld) -> None:
     check(world)
 

@@ -86,7 +86,7 @@ def live_through(shape: Shape) -> int:
 
 @pytest.mark.timeout(300)
 @given(shapes)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_what_is_granted_breaks_no_rule_between_pods(shape: Shape) -> None:
     live_through(shape)
 

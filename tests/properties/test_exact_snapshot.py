@@ -33,7 +33,7 @@ def recomputed(case: ConformanceCase, gone_pods: set[str], gone_node: str) -> Fi
     return fields(scheduler.decide(case.pod, thorough=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(st.data())
 def test_a_snapshot_that_followed_every_change_decides_like_a_new_one(data: st.DataObject) -> None:
     case = data.draw(st.sampled_from(CASES))
@@ -49,7 +49,7 @@ def test_a_snapshot_that_followed_every_change_decides_like_a_new_one(data: st.D
     assert fields(scheduler.decide(case.pod, thorough=True)) == recomputed(case, gone, "")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_a_node_that_goes_takes_its_pods_and_nothing_else(data: st.DataObject) -> None:
     case = data.draw(st.sampled_from(CASES))
@@ -61,7 +61,7 @@ def test_a_node_that_goes_takes_its_pods_and_nothing_else(data: st.DataObject) -
     assert got == recomputed(case, set(), gone)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_nodes_that_come_late_or_again_count_like_those_from_the_start(
     data: st.DataObject,

@@ -101,7 +101,7 @@ def exact_scores(harness: Harness, names: list[str], mounts: list[str]) -> dict[
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(done=steps)
 def test_rows_equal_the_exact_path_after_any_changes(
     done: list[tuple[str, int, list[str]]],

@@ -90,7 +90,7 @@ def check_script(shape: Shape, tiers: list[KernelTier]) -> tuple[int, int]:
 
 @COMPILING
 @given(shapes)
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_both_tiers_place_as_a_plain_scan_does(shape: Shape) -> None:
     check_script(shape, kernels_for(shape))
 
@@ -106,7 +106,7 @@ def test_both_tiers_place_as_a_plain_scan_does_at_length(shape: Shape) -> None:
 @COMPILING
 @pytest.mark.skipif(not has_numba(), reason="numba is not installed")
 @given(shapes)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_blocks_alone_place_as_a_plain_scan_does(shape: Shape) -> None:
     plain = shape._replace(codes=(), paired=True)
     check_script(plain, kernels_for(plain))

@@ -48,7 +48,7 @@ def peaks_of(world: World, c: int) -> list[int]:
 
 @pytest.mark.skipif(not has_numba(), reason="numba is not installed")
 @given(shapes)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> None:
     kernel("numba")  # drops code that was compiled from other sources
     from stretto.framework.kernels.place import slot_value

@@ -19,7 +19,7 @@ from tests.support.scripted_plane import LOSSES, MOVES, Move, Voyage, fixed_scri
 scripts = st.lists(
     st.tuples(st.sampled_from(MOVES), st.integers(0, 6), st.integers(0, 5)), max_size=40
 )
-few = settings(max_examples=40)
+few = settings(max_examples=25)
 
 
 @few

@@ -35,7 +35,7 @@ def test_the_same_seed_makes_the_same_decisions(seed: int) -> None:
     assert run_seed(OfferPlay, seed, 25) == run_seed(OfferPlay, seed, 25)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(nodes=st.integers(1, 60), weights=st.lists(st.integers(1, 5), min_size=2, max_size=5))
 def test_equal_nodes_are_divided_by_weight_to_within_one_node(
     nodes: int, weights: list[int]

@@ -42,7 +42,7 @@ def test_every_job_starts_and_when_a_plain_queue_starts_it(
     assert starts_of(jobs, policy) == theirs
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(jobs=JOBS)
 def test_conservative_backfill_starts_every_job_when_a_plain_timetable_does(
     jobs: list[PhillyJob],
@@ -114,7 +114,7 @@ def filled(
     return got
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.tuples(st.integers(5, 40), st.integers(5, 40)),
     st.lists(st.tuples(REQUESTS, st.integers(1, 3)), min_size=2, max_size=3),

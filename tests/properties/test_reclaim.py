@@ -82,7 +82,7 @@ def has_free_capacity(scene: Scene, cpu: int) -> bool:
     return any(scene.fits(slot, [cpu], ()) for slot in range(len(scene.sizes)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(scenes(), st.integers(1, 3))
 def test_a_reclaim_is_lawful_and_sufficient_and_evicts_no_pod_in_vain(
     scene: Scene, cpu: int
@@ -97,7 +97,7 @@ def test_a_reclaim_is_lawful_and_sufficient_and_evicts_no_pod_in_vain(
         assert not any(answer < gone for answer in answers)
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(scenes(even=True), st.integers(1, 2))
 def test_with_pods_of_one_size_the_smallest_set_of_victims_is_found(scene: Scene, cpu: int) -> None:
     if has_free_capacity(scene, cpu):
@@ -122,7 +122,7 @@ def preempted(scene: Scene, queue: str, cpu: int, priorities: dict[int, int]) ->
     return found
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(scenes(), QUEUES, st.integers(1, 3), st.data())
 def test_preemption_finds_the_victims_of_a_plain_search(
     scene: Scene, queue: str, cpu: int, data: st.DataObject

@@ -95,7 +95,7 @@ def short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "OWN_LOG", 16)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(moves)
 def test_keeping_up_equals_copying(script: list[Move]) -> None:
     stage = Stage()

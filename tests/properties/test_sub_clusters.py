@@ -45,7 +45,7 @@ worlds = st.builds(
     recycle_after=st.sampled_from((0.0, 30.0, 1e6)),
     moved=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(SUBS[1:])), max_size=2),
 )
-few = settings(max_examples=40)
+few = settings(max_examples=25)
 
 
 def started(world: World) -> Harness:

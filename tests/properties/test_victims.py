@@ -15,7 +15,7 @@ pytest.importorskip("numba")
 from stretto.framework.kernels.victims import best_of_many, search
 
 seeds = st.integers(0, 1 << 30)
-few = settings(max_examples=60)
+few = settings(max_examples=35)
 
 
 @few

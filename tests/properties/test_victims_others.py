@@ -150,7 +150,7 @@ def check_upstream(shape: Shape) -> None:
 
 
 @given(shapes)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_victims_are_those_of_kube_scheduler(shape: Shape) -> None:
     check_upstream(shape)
 
@@ -164,7 +164,7 @@ def test_victims_are_those_of_kube_scheduler_at_length(shape: Shape) -> None:
 
 
 @given(shapes, st.booleans(), st.booleans(), st.sampled_from(TIERS))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_the_search_finds_what_rehearsing_every_node_finds(
     shape: Shape, budgets: bool, hard: bool, tier: str
 ) -> None:
@@ -182,7 +182,7 @@ def test_the_search_finds_what_rehearsing_every_node_finds(
 
 
 @given(shapes)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_why_nobodys_leaving_helps_is_said_as_kube_scheduler_says_it(shape: Shape) -> None:
     world = World(shape)
     for _ in range(shape.steps):

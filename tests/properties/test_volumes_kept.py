@@ -128,7 +128,7 @@ def act(at: ParitySnapshot, step: tuple[str, int, int, int, int]) -> None:
         at.objects.drop((kind.__name__, "", f"{'v' if a else 'a'}{i}"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(done=steps, requested=st.lists(st.integers(0, 4), unique=True, min_size=1, max_size=3))
 def test_answers_equal_those_of_every_node_alone(
     done: list[tuple[str, int, int, int, int]], requested: list[int]

@@ -106,7 +106,7 @@ def run_both(
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(shapes, st.integers(0, 2**32 - 1), st.booleans())
 def test_both_forms_give_every_pod_the_same_place(shape, seed, bound) -> None:
     world = make_world(shape, np.random.default_rng(shape.seed))
@@ -119,7 +119,7 @@ def test_both_forms_give_every_pod_the_same_place(shape, seed, bound) -> None:
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(shapes, st.integers(0, 2**32 - 1))
 def test_a_unit_is_placed_in_one_domain_with_enough_pods_or_leaves_no_trace(shape, seed) -> None:
     world = make_world(shape, np.random.default_rng(shape.seed))
@@ -136,7 +136,7 @@ def test_a_unit_is_placed_in_one_domain_with_enough_pods_or_leaves_no_trace(shap
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(shapes, st.integers(0, 2**32 - 1))
 def test_no_numa_node_gives_more_than_it_has_free(shape, seed) -> None:
     world = make_world(shape, np.random.default_rng(shape.seed))

@@ -256,7 +256,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(steps)
 def test_after_any_change_the_ledger_agrees_and_no_numa_node_is_overcommitted(script) -> None:
     names = [f"n{i}" for i in range(4)]
