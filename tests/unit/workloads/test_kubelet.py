@@ -17,6 +17,8 @@ SHELL = ["/bin/sh", "-c"]
     [
         (["sleep", "30"], Ending(30.0)),
         (["/bin/sleep", "1m", "2s"], Ending(62.0)),
+        (["sleep", ".5", "1."], Ending(1.5)),
+        (["sleep", "1.2.3"], None),
         (["sleep", "infinity"], NEVER),
         (["/bin/true"], Ending(0.0)),
         (["/bin/false"], Ending(0.0, 1)),

@@ -103,7 +103,7 @@ def _commands(tokens: Sequence[str]) -> list[tuple[list[str], str]]:
 def _sleep(words: Sequence[str]) -> Ending | None:
     if "infinity" in words:
         return NEVER
-    parts = [re.fullmatch(r"([0-9.]+)([smhd]?)", word) for word in words]
+    parts = [re.fullmatch(r"(\d+\.?\d*|\.\d+)([smhd]?)", word) for word in words]
     found = [each for each in parts if each is not None]
     if not found or len(found) < len(parts):
         return None
