@@ -15,15 +15,22 @@ from typing import Any, Final, Self
 from stretto.cli.failures import Terminated
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_raised: Final[list[int]] = []
+"""Signals whose handler has raised. The interpreter discards an exception that is raised in a
+destructor or in the callback of a weak reference; then the command continues."""
 
 
-def terminate(_number: int, _frame: FrameType | None) -> None:
+def terminate(number: int, _frame: FrameType | None) -> None:
     """Handle SIGTERM like Ctrl-C: partial report, exit code 130."""
+    _raised.append(number)
     raise Terminated
 
 
 class DeferredInterrupt:
-    """Inside the block, the first signal waits for ``check``; the second raises at once."""
+    """Inside the block, the first signal waits for ``check``; the second raises at once.
+
+    A SIGTERM that came before the block and did not end the command is pending too.
+    """
 
     def __init__(self) -> None:
         #: The pending signal, or ``None``.
@@ -43,6 +50,8 @@ class DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 self._before[number] = signal.signal(number, self._on_signal)
+            if _raised:
+                self.pending = _raised.pop()
         return self
 
     def __exit__(

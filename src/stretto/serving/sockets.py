@@ -1,6 +1,8 @@
 """Listening sockets, and an application on one of them until it is interrupted."""
 
 import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import uvicorn
@@ -11,6 +13,8 @@ from stretto.serving.configuration import server_config
 
 LOOPBACK: Final = "127.0.0.1"
 """The address served: other machines reach it through an authenticated proxy or a tunnel."""
+Check = Callable[[], None]
+"""Raises if a signal has arrived."""
 _BACKLOG: Final = 1024
 ANY_PORT: Final = "--port 0 takes any free one"
 """Hint of a command whose port may be chosen for it."""
@@ -40,6 +44,28 @@ def listening(address: str, port: int, hint: str = ANY_PORT) -> socket.socket:
     return listener
 
 
-def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Serve an application until the process is interrupted."""
-    uvicorn.Server(server_config(app)).run(sockets=[listener])
+def serve(app: ASGIApp, listener: socket.socket, check: Check) -> None:
+    """Serve an application until the process is interrupted.
+
+    Args:
+        app: the application.
+        listener: a listening socket.
+        check: raises if a signal has arrived before the server handles signals.
+    """
+    SignalledServer(server_config(app), check).run(sockets=[listener])
+
+
+class SignalledServer(uvicorn.Server):
+    """A server that a signal ends, also one that has arrived before it handles signals."""
+
+    def __init__(self, config: uvicorn.Config, check: Check) -> None:
+        """Serve as configured; ``check`` raises if a signal has arrived before."""
+        super().__init__(config)
+        self._check = check
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals from now on; none is lost in between."""
+        with super().capture_signals():
+            self._check()
+            yield

@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import weakref
 
 import pytest
 
 from stretto.cli.failures import Terminated
-from stretto.cli.interrupts import DeferredInterrupt
+from stretto.cli.interrupts import DeferredInterrupt, terminate
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,24 @@ def test_a_second_signal_raises_at_once() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(Terminated):
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_that_the_interpreter_discards_is_pending_in_the_next_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    discarded: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: discarded.append(found.exc_value))
+    watched = Watched()
+    reference = weakref.ref(watched, lambda _: terminate(signal.SIGTERM, None))
+    del watched
+    with DeferredInterrupt() as held, pytest.raises(Terminated):
+        held.check()
+    assert reference() is None
+    assert [type(each) for each in discarded] == [Terminated]
+
+
+class Watched:
+    """An object that a weak reference can name."""
 
 
 def test_handlers_are_put_back() -> None:

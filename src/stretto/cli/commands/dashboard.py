@@ -9,6 +9,7 @@ import click
 from stretto.base.errors import MissingExtraError
 from stretto.cli import options
 from stretto.cli.commands.pooling import PoolOptions, pool_options, with_pools
+from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import StateOptions, state_options
 
@@ -67,6 +68,7 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
 
     previews = preview_parts(common, opts, opts.plugin)
     with (
+        DeferredInterrupt() as held,
         listening(LOOPBACK, opts.port) as listener,
         with_pools(previews, opts, opts.kubeconfig) as parts,
         view_source(common, opts, opts.plugin) as source,
@@ -78,4 +80,4 @@ def dashboard(common: CommandContext, opts: DashboardOptions) -> None:
             import webbrowser
 
             webbrowser.open(address)
-        serve(dashboard_app(source, parts, Access(token=token)), listener)
+        serve(dashboard_app(source, parts, Access(token=token)), listener, held.check)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from stretto.base.errors import InputError
 from stretto.base.tokens import new_token
+from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.previews import preview_parts
 from stretto.cli.sources.states import StateOptions
@@ -34,8 +35,12 @@ def serve_joined(common: CommandContext, kubeconfig: Path, profile: str, port: i
     """
     opts = StateOptions(kubeconfig=kubeconfig, profile=profile)
     parts, token = preview_parts(common, opts, ()), new_token()
-    with listening(LOOPBACK, port) as listener, view_source(common, opts, ()) as source:
+    with (
+        DeferredInterrupt() as held,
+        listening(LOOPBACK, port) as listener,
+        view_source(common, opts, ()) as source,
+    ):
         address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"
         common.console.note(f"dashboard of {source.title}; Ctrl-C stops")
         common.console.data(address)
-        serve(dashboard_app(source, parts, Access(token=token)), listener)
+        serve(dashboard_app(source, parts, Access(token=token)), listener, held.check)

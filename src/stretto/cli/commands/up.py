@@ -11,6 +11,7 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
+from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 
@@ -172,7 +173,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
         controllers=opts.controllers == INCLUDED,
         plane=_plane(common, opts) if opts.scheduler == INCLUDED else None,
     )
-    with _keys_folder(opts) as folder:
+    with DeferredInterrupt() as held, _keys_folder(opts) as folder:
         store = _store(opts.store, clock, rng)
         try:
             local = LocalOptions(
@@ -182,6 +183,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
                 opts.port,
                 opts.speed,
                 LocalPages(opts.dashboard_port, _previews(opts, store)),
+                held.check,
             )
             serve_local(store, clock, rng, local, lambda *found: _announce(common, opts, *found))
         finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
-from stretto.serving.sockets import LOOPBACK, listening
+from stretto.serving.sockets import LOOPBACK, Check, listening
 from stretto.stores.store import Store
 from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.local.access import ServerAccess, write_kubeconfig
@@ -35,6 +35,8 @@ class LocalOptions:
     speed: float = 1.0
     #: The dashboard.
     pages: LocalPages = field(default_factory=LocalPages)
+    #: Raises if a signal has arrived before the server handles signals.
+    check: Check = lambda: None
 
 
 def serve_local(
@@ -82,5 +84,5 @@ def serve_local(
                 site, page = dashboard_site(cluster.plane, options.pages)
                 sites.append(site)
             write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
-            process = LocalServer(sites, cluster, options.speed, settled)
+            process = LocalServer(sites, cluster, options.speed, settled, options.check)
             process.run(lambda: on_ready(address, page))

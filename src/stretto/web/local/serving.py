@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from stretto.serving.configuration import TlsFiles, server_config
+from stretto.serving.sockets import Check, SignalledServer
 from stretto.web.application import Settled, at_once
 from stretto.web.local.cluster import LocalClusterProcess
 
@@ -39,6 +40,7 @@ class LocalServer:
         cluster: LocalClusterProcess,
         speed: float = 1.0,
         settled: Settled = at_once,
+        check: Check = lambda: None,
     ) -> None:
         """Serve some sites.
 
@@ -47,9 +49,10 @@ class LocalServer:
             cluster: what moves besides.
             speed: cluster seconds per second, for waiting.
             settled: makes what the cluster has written durable.
+            check: raises if a signal has arrived before the sites handle signals.
         """
         first, *others = sites
-        self._main = _UntilSignal(server_config(first.app, first.tls))
+        self._main = _UntilSignal(server_config(first.app, first.tls), check)
         self._others = [_Beside(server_config(each.app, each.tls)) for each in others]
         self._sites = sites
         self._cluster = cluster
@@ -97,7 +100,7 @@ class LocalServer:
                 await asyncio.wait_for(news.wait(), max(_SHORTEST, wait))
 
 
-class _UntilSignal(uvicorn.Server):
+class _UntilSignal(SignalledServer):
     """A server that a signal ends, as is usual; a second one does not wait for open streams."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
