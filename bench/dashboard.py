@@ -2,25 +2,28 @@
 
     python bench/dashboard.py [--nodes N] [--viewers N] [--rounds N] [--seconds S]
 
-One process schedules as fast as it can and serves the dashboard from a second thread. Another
+As in ``stretto up``, one event loop schedules as fast as it can and serves the dashboard. Another
 process reads the frames of the node grid for all viewers. Rounds without and with viewers
-alternate. Two figures are recorded: the ratio of the medians of pods placed per second of CPU time
-of the scheduling thread, and the CPU time of the serving thread as a part of the time, which is the
-most that it can take from a scheduler in the same interpreter. Readers in the other process count
-in neither. Results go to ``bench/results/dashboard-COMMIT.json``.
+alternate. The main figure is the ratio of the medians of pods placed per second of CPU time of the
+serving process; the CPU time of the process that it starts to send frames is recorded beside it.
+Readers count in neither. Results go to ``bench/results/dashboard-COMMIT.json``.
 """
 
 import argparse
+import asyncio
 import multiprocessing
+import os
 import selectors
 import socket
 import statistics
 import struct
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
 
+import uvicorn
 from record import commit, machine, store
 
 from stretto.api.wire.kinds import NODE, POD
@@ -41,6 +44,9 @@ from stretto.web.views.sources import PlaneSource
 WAVE = 2000
 """Pods that are created, placed and deleted together."""
 HEAD = struct.Struct("<IQ")
+"""What precedes the cells of a frame."""
+SENDER = b"stretto.serving.broadcast.process"
+"""In the command line of the process that sends frames."""
 
 
 class LoadedScheduler:
@@ -60,58 +66,110 @@ class LoadedScheduler:
         self.source = PlaneSource("bench", self._plane)
         self._number = 0
 
-    def rate(self, seconds: float) -> float:
-        """Pods placed per second of CPU time of this thread, over so many seconds."""
-        placed, cpu = 0, 0.0
-        end = time.monotonic() + seconds
+    async def rate(self, seconds: float) -> float:
+        """Pods placed per second of CPU time of this process, over so many seconds."""
+        placed, making = 0, 0.0
+        start, end = time.process_time(), time.monotonic() + seconds
         while time.monotonic() < end:
+            before = time.process_time()
             names = [f"p{self._number + i}" for i in range(WAVE)]
             self._number += WAVE
             self._store.create(POD, [make_pod(name, cpu="500m") for name in names])
-            before = time.thread_time()
-            self._settle()
-            cpu += time.thread_time() - before
+            making += time.process_time() - before
+            await self._settle()
+            before = time.process_time()
             placed += sum(1 for each in self._store.list(POD).records if each.node)
             self._store.delete(POD, [Deletion(NAMESPACE, name) for name in names])
-            self._settle()
-        return placed / cpu
+            making += time.process_time() - before
+            await self._settle()
+        return placed / (time.process_time() - start - making)
 
-    def _settle(self) -> None:
+    async def _settle(self) -> None:
         while True:
-            with self.source.lock:
-                if not self._plane.step():
-                    return
+            if not self._plane.step():
+                return
+            await asyncio.sleep(0)
 
 
-@contextmanager
-def served(source: PlaneSource) -> Iterator[int]:
+@asynccontextmanager
+async def served(source: PlaneSource) -> AsyncIterator[int]:
     """The port of the dashboard, while the block runs."""
-    import uvicorn
-
     with listening(LOOPBACK, 0) as listener:
         server = uvicorn.Server(server_config(dashboard_app(source)))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
         yield listener.getsockname()[1]
         server.should_exit = True
-        thread.join()
+        await serving
+
+
+def senders_cpu() -> float:
+    """CPU seconds of the processes that this one has started to send frames."""
+    total = 0.0
+    for task in Path("/proc/self/task").iterdir():
+        for pid in (task / "children").read_text().split():
+            process = Path("/proc", pid)
+            if SENDER in (process / "cmdline").read_bytes():
+                fields = (process / "stat").read_text().rpartition(")")[2].split()
+                total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 def view(port: int, viewers: int, seconds: float, found: "multiprocessing.Queue[int]") -> None:
-    """Read frames for all viewers from plain sockets; reports the bytes that arrived."""
+    """Read frames for all viewers from plain sockets; reports 0, then the bytes that arrived."""
     request = f"GET /live/frames?column=cpu HTTP/1.1\r\nHost: {LOOPBACK}\r\n\r\n".encode()
     total = 0
     with selectors.DefaultSelector() as selector:
         for _ in range(viewers):
             viewer = socket.create_connection((LOOPBACK, port))
             viewer.sendall(request)
+            viewer.recv(1 << 16)
             viewer.setblocking(False)
             selector.register(viewer, selectors.EVENT_READ)
+        found.put(0)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for key, _ in selector.select(0.2):
                 total += len(key.fileobj.recv(1 << 20))  # type: ignore[union-attr]
     found.put(total)
+
+
+class Measured(NamedTuple):
+    """Figures of all rounds."""
+
+    #: Pods per second of CPU time without viewers.
+    alone: list[float]
+    #: The same with viewers.
+    watched: list[float]
+    #: CPU time of the sending process, as a part of a core.
+    sending: list[float]
+    #: Frames per second of each viewer.
+    frames: list[float]
+
+
+async def measured(scheduler: LoadedScheduler, options: argparse.Namespace) -> Measured:
+    """Alternate rounds without and with viewers."""
+    found = Measured([], [], [], [])
+    context = multiprocessing.get_context("spawn")
+    await scheduler.rate(3.0)
+    async with served(scheduler.source) as port:
+        for _ in range(options.rounds):
+            found.alone.append(await scheduler.rate(options.seconds))
+            received = context.Queue()
+            words = (port, options.viewers, options.seconds, received)
+            viewers = context.Process(target=view, args=words, daemon=True)
+            viewers.start()
+            while received.empty():  # the viewers connect
+                await scheduler.rate(0.1)
+            received.get()
+            wall, cpu = time.monotonic(), senders_cpu()
+            found.watched.append(await scheduler.rate(options.seconds))
+            found.sending.append((senders_cpu() - cpu) / (time.monotonic() - wall))
+            while received.empty():
+                await scheduler.rate(0.1)
+            bytes_each = received.get() / options.viewers / (options.nodes + HEAD.size)
+            found.frames.append(bytes_each / options.seconds)
+            viewers.join()
+    return found
 
 
 def main() -> None:
@@ -123,39 +181,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     options = parser.parse_args()
     host = machine()
-    scheduler = LoadedScheduler(options.nodes)
-    scheduler.rate(3.0)
-    alone: list[float] = []
-    watched: list[float] = []
-    serving: list[float] = []
-    frames: list[float] = []
-    context = multiprocessing.get_context("spawn")
-    with served(scheduler.source) as port:
-        for _ in range(options.rounds):
-            alone.append(scheduler.rate(options.seconds))
-            found = context.Queue()
-            words = (port, options.viewers, options.seconds + 2, found)
-            viewers = context.Process(target=view, args=words, daemon=True)
-            viewers.start()
-            time.sleep(2.0)
-            wall, whole, own = time.monotonic(), time.process_time(), time.thread_time()
-            watched.append(scheduler.rate(options.seconds))
-            served_s = time.process_time() - whole - (time.thread_time() - own)
-            serving.append(served_s / (time.monotonic() - wall))
-            received = found.get() / (options.nodes + HEAD.size)
-            viewers.join()
-            frames.append(received / options.viewers / (options.seconds + 2))
-    ratio = statistics.median(watched) / statistics.median(alone)
+    found = asyncio.run(measured(LoadedScheduler(options.nodes), options))
+    ratio = statistics.median(found.watched) / statistics.median(found.alone)
     record = {
         "commit": commit(),
         "machine": host,
         "nodes": options.nodes,
         "viewers": options.viewers,
-        "pods_per_cpu_s_alone": [round(each) for each in alone],
-        "pods_per_cpu_s_watched": [round(each) for each in watched],
+        "pods_per_cpu_s_alone": [round(each) for each in found.alone],
+        "pods_per_cpu_s_watched": [round(each) for each in found.watched],
         "ratio": round(ratio, 4),
-        "serving_part_of_a_core": round(statistics.median(serving), 4),
-        "frames_per_viewer_s": round(statistics.median(frames), 2),
+        "sending_part_of_a_core": round(statistics.median(found.sending), 4),
+        "frames_per_viewer_s": round(statistics.median(found.frames), 2),
         "bytes_per_frame": options.nodes + HEAD.size,
     }
     print(record)

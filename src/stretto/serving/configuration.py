@@ -1,6 +1,8 @@
 """The one configuration of uvicorn, and the protocol of its connections."""
 
 import asyncio
+import os
+import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +14,20 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 PEER: Final = "stretto.peer"
 """Key of the client's certificate in the ``extensions`` of a scope, as ``ssl`` decodes it."""
+RELEASE: Final = "stretto.release"
+"""Key of an entry in the ``extensions`` of a scope; absent from encrypted connections.
+
+Its function ``call`` waits until everything that was sent has left, and returns the connection,
+which the server no longer serves; ``None`` if the client has left.
+"""
 _HEAD_S: Final = 30.0
 """Seconds in which a client must complete the headers of a request."""
 _KEEP_ALIVE_S: Final = 75
 """Seconds that an idle connection stays open; longer than the pools of usual clients keep one."""
 _GRACE_S: Final = 1
 """Seconds that open streams get to end."""
+_UNSENT_S: Final = 0.01
+"""Seconds between two looks at bytes that have not left."""
 _HEAD: Final = 1 << 20
 """Bytes of the line and the headers of a request, as in Go."""
 
@@ -45,7 +55,7 @@ def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
         app,
         http=_Connection,
         ws="none",
-        lifespan="off",
+        lifespan="auto",
         log_level="error",
         access_log=False,
         server_header=False,
@@ -63,6 +73,7 @@ def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
 class _Connection(HttpToolsProtocol):
     """A connection that states the client's certificate and limits the heads of requests."""
 
+    _is_encrypted = False
     _peer: dict[object, object] | None = None
     _timer: asyncio.TimerHandle | None = None
     """Ends the connection; set while the headers of a request are awaited or incomplete."""
@@ -73,6 +84,7 @@ class _Connection(HttpToolsProtocol):
         """A client has connected."""
         super().connection_made(transport)
         secured = transport.get_extra_info("ssl_object")
+        self._is_encrypted = secured is not None
         self._peer = None if secured is None else secured.getpeercert()
         self._await_head()
 
@@ -89,6 +101,8 @@ class _Connection(HttpToolsProtocol):
         self._await_head()
         if self._peer:
             self.scope["extensions"] = {PEER: self._peer}
+        elif not self._is_encrypted:
+            self.scope["extensions"] = {RELEASE: {"call": self._release}}
 
     def on_headers_complete(self) -> None:
         """The headers of a request are complete."""
@@ -99,6 +113,21 @@ class _Connection(HttpToolsProtocol):
         """The client has left."""
         self._stop_timer()
         super().connection_lost(exc)
+
+    async def _release(self) -> socket.socket | None:
+        """The connection, which this server serves no longer; ``None`` if the client has left."""
+        wait = 0.0
+        while True:
+            await asyncio.sleep(wait)
+            if self.transport.is_closing():
+                return None
+            if not self.transport.get_write_buffer_size():
+                break
+            wait = _UNSENT_S
+        served = self.transport.get_extra_info("socket")
+        released = socket.socket(fileno=os.dup(served.fileno()))
+        self.transport.abort()
+        return released
 
     def _await_head(self) -> None:
         self._stop_timer()

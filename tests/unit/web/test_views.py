@@ -47,11 +47,11 @@ def test_a_layout_shows_closed_nodes() -> None:
     assert states == (NodeState.CORDONED, NodeState.TAINTED, NodeState.OPEN)
 
 
-def test_viewers_of_an_unchanged_state_share_one_frame() -> None:
+def test_viewers_of_an_unchanged_state_share_one_layout() -> None:
     hub = FrameHub(source_of(small_cluster()), Ticker(INTERVAL))
 
     async def both() -> tuple[bytes, bytes]:
-        return await hub.frame("cpu"), await hub.frame("cpu")
+        return await hub.layout(), await hub.layout()
 
     first, second = asyncio.run(both())
     assert first is second

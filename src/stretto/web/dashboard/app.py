@@ -1,5 +1,7 @@
 """The dashboard as one ASGI application over a source of views."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -62,8 +64,15 @@ def dashboard_app(
     def failed(request: Request, error: Exception) -> Response:
         return _error_page(renderer, request, error)
 
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        del app
+        yield
+        live.close()
+
     return Starlette(
         routes=routes,
+        lifespan=lifespan,
         middleware=[Middleware(Guard, hosts=access.hosts, token=access.token)],
         exception_handlers={StrettoError: failed, HTTPException: failed},
     )

@@ -1,7 +1,6 @@
-"""Live frames of the node grid: computed once for all viewers, sent as fast as each one reads.
+"""Live frames of the node grid: computed once for all viewers.
 
-A frame is ``length`` (uint32), ``layout version`` (uint64), then one byte a node. A viewer that
-reads slowly gets the newest frame when it is ready for one, so it loses frames and costs no memory.
+A frame is ``length`` (uint32), ``layout version`` (uint64), then one byte a node.
 """
 
 import asyncio
@@ -9,9 +8,12 @@ import struct
 from collections.abc import AsyncIterator
 from typing import Final
 
+import msgspec
+
+from stretto.serving.broadcast.broadcaster import Message
 from stretto.web.dashboard.requests import read
 from stretto.web.dashboard.ticker import Ticker
-from stretto.web.views.node_grid import NodeGrid, NodeLayout
+from stretto.web.views.node_grid import NodeGrid
 from stretto.web.views.sight import ViewSource
 
 INTERVAL: Final = 0.1
@@ -34,33 +36,33 @@ class FrameHub:
         self._source = source
         self._ticker = ticker
         self._grid: NodeGrid | None = None
-        self._frames: dict[str, tuple[int, bytes]] = {}
+        self._layout = b""
         self._busy = asyncio.Lock()
 
-    async def layout(self) -> NodeLayout:
-        """Which byte of a frame is which node."""
-        return (await self._current()).layout
+    async def layout(self) -> bytes:
+        """Which byte of a frame is which node, as JSON."""
+        grid = await self._current()
+        if not self._layout:
+            self._layout = msgspec.json.encode(grid.layout)
+        return self._layout
 
     async def frame(self, column: str) -> bytes:
         """The newest frame of a column. It waits for no step unless nodes have changed."""
-        version = self._source.version
-        known = self._frames.get(column)
-        if known is None or known[0] != version:
-            grid = await self._current()
-            cells = grid.frame(self._source.columns, column)
-            known = version, _HEAD.pack(len(cells) + 8, grid.layout.version) + cells
-            self._frames[column] = known
-        return known[1]
+        grid = await self._current()
+        cells = grid.frame(self._source.columns, column)
+        return _HEAD.pack(len(cells) + 8, grid.layout.version) + cells
 
-    async def frames(self, column: str) -> AsyncIterator[bytes]:
+    async def frames(self, column: str) -> AsyncIterator[Message]:
         """Frames of a column while they differ, at most ten a second."""
-        last, sent_at = b"", 0.0
+        version, last, sent_at = -1, b"", 0.0
         clock = asyncio.get_running_loop().time
         while True:
-            frame = await self.frame(column)
+            now = self._source.version
+            frame = last if now == version else await self.frame(column)
+            version = now
             if frame != last or clock() - sent_at > _KEEP_ALIVE:
                 last, sent_at = frame, clock()
-                yield frame
+                yield Message(frame)
             await self._ticker.wait()
 
     async def _current(self) -> NodeGrid:
@@ -69,7 +71,7 @@ class FrameHub:
             grid = self._grid
             if grid is None or grid.layout.version != int(self._source.columns.nodes.version):
                 grid = self._grid = await read(self._source, self._made)
-                self._frames.clear()
+                self._layout = b""
             return grid
 
     def _made(self) -> NodeGrid:

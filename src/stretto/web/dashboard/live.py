@@ -1,31 +1,33 @@
 """What browsers read continuously: the layout and frames of nodes, and changes."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Final
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
+from stretto.serving.broadcast.broadcaster import Broadcast, Broadcaster, Message
+from stretto.serving.broadcast.response import BroadcastResponse
 from stretto.web.dashboard.frames import INTERVAL, FrameHub
 from stretto.web.dashboard.ticker import Ticker
 from stretto.web.views.sight import ViewSource
 
 _QUIET: Final = 5.0
-"""Seconds after which a comment is sent to an idle reader of events."""
+"""Seconds after which a comment is sent to idle readers of events."""
+_IDLE: Final = Message(b": idle\n\n", is_state=False)
 
 
 class Live:
-    """The streams of a source."""
+    """The streams of a source; each is made once for all its readers."""
 
     def __init__(self, source: ViewSource) -> None:
         """Serve the changes of a source."""
         self._source = source
         self._ticker = Ticker(INTERVAL)
         self._hub = FrameHub(source, self._ticker)
+        self._broadcaster = Broadcaster()
 
     def routes(self) -> list[Route]:
         """The routes of the streams."""
@@ -35,31 +37,36 @@ class Live:
             Route("/live/changes", self._changes),
         ]
 
+    def close(self) -> None:
+        """End the streams."""
+        self._broadcaster.close()
+
     async def _layout(self, request: Request) -> Response:
         del request
-        layout = await self._hub.layout()
-        return Response(msgspec.json.encode(layout), media_type="application/json")
+        return Response(await self._hub.layout(), media_type="application/json")
 
     async def _frames(self, request: Request) -> Response:
-        frames = self._hub.frames(request.query_params.get("column", "cpu"))
-        return StreamingResponse(frames, media_type="application/octet-stream")
+        column = request.query_params.get("column", "cpu")
+        broadcast = Broadcast(
+            ("frames", column), lambda: self._hub.frames(column), "application/octet-stream"
+        )
+        return BroadcastResponse(self._broadcaster, broadcast)
 
     async def _changes(self, request: Request) -> Response:
         del request
-        return StreamingResponse(self._events(), media_type="text/event-stream")
+        broadcast = Broadcast("changes", self._events, "text/event-stream")
+        return BroadcastResponse(self._broadcaster, broadcast)
 
-    async def _events(self) -> AsyncIterator[bytes]:
-        """A server-sent event per change, with the decisions since the last one."""
+    async def _events(self) -> AsyncIterator[Message]:
+        """A server-sent event with the version of the state, for each change."""
         clock = asyncio.get_running_loop().time
-        version, position, sent_at = -1, 0, 0.0
+        version, sent_at = -1, 0.0
         while True:
             now = self._source.version
             if now != version:
-                position, found = self._source.decisions(position)
                 version, sent_at = now, clock()
-                event = {"version": version, "decisions": [msgspec.to_builtins(d) for d in found]}
-                yield b"data: " + json.dumps(event).encode() + b"\n\n"
+                yield Message(b"data: %d\n\n" % version)
             elif clock() - sent_at > _QUIET:
                 sent_at = clock()
-                yield b": idle\n\n"
+                yield _IDLE
             await self._ticker.wait()

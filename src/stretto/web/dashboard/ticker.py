@@ -1,7 +1,8 @@
-"""One timer for all viewers: a tick wakes them together, in one turn of the event loop.
+"""One timer for all streams: a tick wakes them together, in one turn of the event loop.
 
-A timer of its own for each viewer would make the event loop wait for the interpreter once for each
-of them, and a busy scheduler in the same process gives it up at most every 5 ms.
+A timer of its own for each stream would make the event loop wait for the interpreter once for each
+of them, and a busy scheduler in the same process gives it up at most every 5 ms. Ticks are due at
+fixed intervals, so that such waits do not make them rarer.
 """
 
 import asyncio
@@ -13,13 +14,16 @@ class Ticker:
     def __init__(self, interval: float) -> None:
         """Tick while something waits; ``interval`` is in seconds."""
         self._interval = interval
+        self._due = 0.0
         self._next: asyncio.Event | None = None
 
     async def wait(self) -> None:
         """Wait for the next tick."""
         if self._next is None:
             self._next = asyncio.Event()
-            asyncio.get_running_loop().call_later(self._interval, self._tick)
+            loop = asyncio.get_running_loop()
+            self._due = max(self._due + self._interval, loop.time())
+            loop.call_at(self._due, self._tick)
         await self._next.wait()
 
     def _tick(self) -> None:

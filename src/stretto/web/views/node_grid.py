@@ -84,12 +84,14 @@ class NodeGrid:
         index = self._columns.get(column)
         if index is None:
             return bytes(len(self.slots))
-        ledger = cluster.ledger
-        offered = ledger.alloc[self.slots, index]
-        used = ledger.used[self.slots, index]
-        share = np.clip(used / np.maximum(offered, 1), 0.0, 1.0)
-        cells = 1 + np.rint(share * STEPS).astype(np.uint8)
-        return bytes(np.where(offered > 0, cells, ABSENT).astype(np.uint8).tobytes())
+        offered = cluster.ledger.alloc[self.slots, index].astype(np.float32)
+        cells = cluster.ledger.used[self.slots, index].astype(np.float32)
+        cells /= np.maximum(offered, 1.0)
+        np.clip(cells, 0.0, 1.0, out=cells)
+        cells *= STEPS
+        cells += 1.5  # the half rounds
+        cells[offered <= 0] = ABSENT
+        return bytes(cells.astype(np.uint8).tobytes())
 
 
 def _state_of(cluster: Cluster, slot: int) -> NodeState:

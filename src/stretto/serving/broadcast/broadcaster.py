@@ -1,0 +1,228 @@
+"""The side of the server: starts the broadcasting process, and writes to its channels.
+
+However many connections read a channel, the server makes each message once and copies it once into
+a socket.
+"""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Hashable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from stretto.serving.broadcast.packets import ENDED, HEAD, Packet
+
+_PROCESS: Final = (sys.executable, "-P", "-m", "stretto.serving.broadcast.process")
+_ENDED_AT_ONCE: Final = 1024
+"""Ends of connections that are read in one turn."""
+
+
+class Message(NamedTuple):
+    """What all readers of a broadcast receive."""
+
+    #: The bytes.
+    data: bytes
+    #: Whether it is also for readers that come before the next message.
+    is_state: bool = True
+
+
+class Broadcast(NamedTuple):
+    """Messages that many clients read."""
+
+    #: Equal for equal broadcasts.
+    name: Hashable
+    #: Starts the messages from the present state.
+    messages: Callable[[], AsyncIterator[Message]]
+    #: Media type of the stream.
+    media_type: str
+
+
+class Broadcaster:
+    """Sends broadcasts to connections from a process of its own.
+
+    The process starts with the first connection and ends with ``close`` or with this process. If it
+    is killed, its connections end; the next one that is handed over starts it again.
+    """
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._link: _ProcessLink | None = None
+
+    @property
+    def process(self) -> int | None:
+        """The number of the process; ``None`` if it does not run."""
+        return None if self._link is None else self._link.process
+
+    def hand_over(self, connection: socket.socket, broadcast: Broadcast) -> None:
+        """Let the process send a broadcast to a connection whose response has begun.
+
+        Args:
+            connection: the connection; its descriptor in this process is closed.
+            broadcast: what is sent, in chunks of HTTP.
+
+        Raises:
+            OSError: the process cannot be started.
+        """
+        try:
+            link = self._usable()
+        except OSError:
+            connection.close()
+            raise
+        link.join(connection, broadcast)
+
+    def close(self) -> None:
+        """End the process and its connections."""
+        if self._link is not None:
+            self._link.end()
+            self._link = None
+
+    def _usable(self) -> "_ProcessLink":
+        if self._link is None or not self._link.is_usable:
+            self.close()
+            self._link = _ProcessLink()
+        return self._link
+
+
+@dataclass(eq=False)
+class _Channel:
+    """A broadcast that the process sends."""
+
+    #: Its number in packets.
+    number: int
+    #: Makes and sends its messages.
+    task: "asyncio.Task[None]"
+    #: Connections that have joined and not ended.
+    readers: int = 0
+
+    def joined(self) -> None:
+        """A connection has joined."""
+        self.readers += 1
+
+    def left(self) -> int:
+        """A connection has ended; returns how many remain."""
+        self.readers -= 1
+        return self.readers
+
+
+class _ProcessLink:
+    """One run of the process; used in the event loop that started it."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._socket.setblocking(False)
+        with theirs:
+            descriptor = theirs.fileno()
+            self._process = subprocess.Popen(
+                [*_PROCESS, str(descriptor)], pass_fds=[descriptor], stdin=subprocess.DEVNULL
+            )
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._socket, self._heed)
+        self._channels: dict[Hashable, _Channel] = {}
+        self._names: dict[int, Hashable] = {}
+        self._last = 0
+        self._unsent: deque[tuple[memoryview, tuple[socket.socket, ...]]] = deque()
+        self._taken = asyncio.Event()
+        self._taken.set()
+
+    @property
+    def process(self) -> int | None:
+        """The number of the process; ``None`` if it has ended."""
+        return None if self._socket.fileno() < 0 else self._process.pid
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the process and the event loop are still there."""
+        return self._socket.fileno() >= 0 and self._loop is asyncio.get_running_loop()
+
+    def join(self, connection: socket.socket, broadcast: Broadcast) -> None:
+        """Send a broadcast to one more connection."""
+        channel = self._channels.get(broadcast.name) or self._open(broadcast)
+        channel.joined()
+        self._write(HEAD.pack(Packet.JOIN, channel.number, 0), connection)
+
+    def end(self) -> None:
+        """End the process; it may have ended by itself."""
+        if self._socket.fileno() < 0:
+            return
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            for number in list(self._names):
+                self._close(number)
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+        for _, connections in self._unsent:
+            for connection in connections:
+                connection.close()
+
+    def _open(self, broadcast: Broadcast) -> _Channel:
+        self._last += 1
+        task = self._loop.create_task(self._send(self._last, broadcast))
+        channel = self._channels[broadcast.name] = _Channel(self._last, task)
+        self._names[channel.number] = broadcast.name
+        return channel
+
+    def _close(self, number: int) -> None:
+        """Forget a channel: the next connection opens another one."""
+        channel = self._channels.pop(self._names.pop(number, None), None)
+        if channel is not None:
+            channel.task.cancel()
+
+    async def _send(self, number: int, broadcast: Broadcast) -> None:
+        """Send the messages until the channel is closed, each when the last one has left."""
+        try:
+            async for message in broadcast.messages():
+                kind = Packet.NEWEST if message.is_state else Packet.PASSING
+                data = b"%x\r\n%b\r\n" % (len(message.data), message.data)
+                self._write(HEAD.pack(kind, number, len(data)) + data)
+                await self._taken.wait()
+        finally:
+            self._close(number)
+            self._write(HEAD.pack(Packet.END, number, 0))
+
+    def _write(self, packet: bytes, *connections: socket.socket) -> None:
+        self._unsent.append((memoryview(packet), connections))
+        if len(self._unsent) == 1:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Send what the socket takes now."""
+        while self._unsent and self._socket.fileno() >= 0:
+            packet, connections = self._unsent[0]
+            try:
+                sent = socket.send_fds(self._socket, [packet], [c.fileno() for c in connections])
+            except BlockingIOError:
+                self._taken.clear()
+                self._loop.add_writer(self._socket, self._flush)
+                return
+            except ConnectionError:  # the process has ended: so will this link
+                sent = len(packet)
+            for connection in connections:
+                connection.close()
+            if sent < len(packet):
+                self._unsent[0] = packet[sent:], ()
+            else:
+                self._unsent.popleft()
+        if not self._taken.is_set():
+            self._taken.set()
+            self._loop.remove_writer(self._socket)
+
+    def _heed(self) -> None:
+        """Count the connections that have ended; notice the end of the process."""
+        try:
+            data = self._socket.recv(_ENDED_AT_ONCE * ENDED.size)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data = b""
+        if not data:
+            self.end()
+            return
+        for (number,) in ENDED.iter_unpack(data):
+            channel = self._channels.get(self._names.get(number))
+            if channel is not None and not channel.left():
+                self._close(number)
