@@ -1,0 +1,1 @@
+"""``stretto up`` as Helm and client libraries use it."""
