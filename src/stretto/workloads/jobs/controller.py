@@ -66,11 +66,14 @@ class JobController:
         return max(0.1, float(deadline) - (age or 0.0))
 
     def _expire(self, item: StoredObject, finished: str) -> float | None:
-        """Delete a finished Job after its time to live; seconds until then."""
+        """Delete a finished Job after its time to live; seconds until then.
+
+        It stays for at least a second, so that a client that waits for its end sees it.
+        """
         lives = item.spec.get("ttlSecondsAfterFinished")
         if lives is None:
             return None
-        left = float(lives) - self._cluster.age(finished)
+        left = max(float(lives), 1.0) - self._cluster.age(finished)
         if left <= 0:
             self._cluster.delete([item])
             return None

@@ -10,6 +10,7 @@ from tests.unit.web.local.clusters import PODS, Cluster
 Json = dict[str, Any]
 
 JOBS = "/apis/batch/v1/namespaces/shop/jobs"
+FAILURES = "batch.kubernetes.io/job-index-failure-count"
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -85,6 +86,21 @@ def test_a_finished_job_goes_after_its_time_to_live(cluster: Cluster) -> None:
     assert cluster.send("GET", f"{JOBS}/job")["reason"] == "NotFound"
 
 
+def test_a_matching_pod_without_controller_is_adopted(cluster: Cluster) -> None:
+    create(cluster)
+    (first,) = pods(cluster)
+    name = first["metadata"]["name"]
+    cluster.send("PATCH", f"{PODS}/{name}", {"metadata": {"ownerReferences": None}})
+    cluster.settle(2.0)
+    (found,) = pods(cluster)
+    assert found["metadata"]["ownerReferences"][0]["kind"] == "Job"
+
+
+def test_a_job_of_another_controller_stays_as_it_is(cluster: Cluster) -> None:
+    create(cluster, managedBy="example.com/queue")
+    assert pods(cluster) == []
+
+
 def test_a_suspended_job_has_no_pods_until_it_is_resumed(cluster: Cluster) -> None:
     create(cluster, suspend=True)
     assert (pods(cluster), reasons(cluster)) == ([], {"Suspended": "JobSuspended"})
@@ -124,8 +140,9 @@ def test_an_index_is_tried_again_until_it_succeeds(cluster: Cluster) -> None:
 def test_an_index_beyond_its_own_limit_fails_and_the_others_run(cluster: Cluster) -> None:
     spec = {"completionMode": "Indexed", "backoffLimitPerIndex": 0}
     create(cluster, completions=2, parallelism=2, **spec)
+    counts = {each["metadata"]["annotations"][FAILURES] for each in pods(cluster)}
     end(cluster, "Failed", 0)
-    assert (status(cluster)["failedIndexes"], reasons(cluster)) == ("0", {})
+    assert (counts, status(cluster)["failedIndexes"], reasons(cluster)) == ({"0"}, "0", {})
     end(cluster, "Succeeded", 1)
     assert reasons(cluster)["Failed"] == "FailedIndexes"
 
