@@ -179,6 +179,28 @@ RULES: Final[dict[str, dict[str, Any]]] = {
     "ScalingPolicy.spec.replicas": {"default": 0, **_COUNT},
     "ScalingPolicy.spec.quota": _COUNT,
     "ScalingPolicy.spec.selector": {"maxLength": 4096},
+    "ScalingPolicy.spec.scaleStrategy": {"default": "Auto"},
+    "ScalingPolicy.spec.forecast.predictor": {"default": "seasonal", "minLength": 1, **KEY},
+    "ScalingPolicy.spec.forecast.strategy": {"default": "Preview"},
+    "ScalingPolicy.spec.forecast.sampleSeconds": {
+        "default": 300,
+        "minimum": 10,
+        "maximum": 86_400,
+    },
+    "ScalingPolicy.spec.forecast.seasonSeconds": {"default": 86_400, "minimum": 10},
+    "ScalingPolicy.spec.forecast.aheadSeconds": {"default": 900, "minimum": 10},
+    "ScalingPolicy.spec.forecast": rules(
+        *(
+            rule(
+                f"self.{each}Seconds % self.sampleSeconds == 0"
+                f" && self.{each}Seconds >= self.sampleSeconds"
+                f" && self.{each}Seconds <= 576 * self.sampleSeconds",
+                "a multiple of sampleSeconds, at most 576 times",
+                fieldPath=f".{each}Seconds",
+            )
+            for each in ("season", "ahead")
+        )
+    ),
     # ------------------------------------------------------------ TideNodePool
     **{f"TideNodePool.spec.nodeConfigs.reserve.{each}": _SHARE for each in ("online", "offline")},
     **_tide_labels("TideNodePool.spec.nodeConfigs"),

@@ -48,16 +48,17 @@ class ScaledCluster:
         body = {"metadata": {"name": f"web-{zone}"}, "spec": spec}
         self.store.create(DEPLOYMENT, [msgspec.json.encode(body)])
 
-    def policy(self, replicas: int, *groups: Fields) -> None:
-        spec = {"replicas": replicas, "groups": groups, "selector": "app=web"}
+    def policy(self, replicas: int, *groups: Fields, **more: Any) -> None:
+        spec = {"replicas": replicas, "groups": groups, "selector": "app=web", **more}
         body = {"metadata": {"name": "web"}, "spec": spec}
         (reply,) = self.store.create(SCALING_POLICY, [msgspec.json.encode(body)])
         assert reply.record is not None, reply.message
 
     def want(self, replicas: int) -> None:
-        self.store.patch(
-            SCALING_POLICY, [Patch("default", "web", {"spec": {"replicas": replicas}})]
-        )
+        self.patch({"spec": {"replicas": replicas}})
+
+    def patch(self, change: Fields) -> None:
+        self.store.patch(SCALING_POLICY, [Patch("default", "web", change)])
 
     def run(self, seconds: float = 30.0) -> None:
         end = self.clock.monotonic() + seconds

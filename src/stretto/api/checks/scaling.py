@@ -3,14 +3,17 @@
 from typing import Final
 
 from stretto.api.checks import rules
-from stretto.api.types.capacity.scaling import ScalingGroupSpec, ScalingPolicy
+from stretto.api.types.capacity.scaling import ScalingForecast, ScalingGroupSpec, ScalingPolicy
 from stretto.api.wire import names
 from stretto.api.wire.selectors import parse_labels
 from stretto.base.errors import InputError
 
 TARGETS: Final = ("Deployment", "StatefulSet", "ReplicaSet")
 """Kinds of workloads that a group may scale."""
+MOST_SAMPLES: Final = 576
+"""Samples of a season: a status with three seasons of them stays small."""
 _MOST: Final = 2**31 - 1
+_DAY_S: Final = 86_400
 
 
 def check_scaling_policy(policy: ScalingPolicy, where: str) -> None:
@@ -21,6 +24,8 @@ def check_scaling_policy(policy: ScalingPolicy, where: str) -> None:
     rules.within(spec.quota, 0, _MOST, f"{path}.quota")
     if spec.selector:
         parse_labels(spec.selector, f"{path}.selector")
+    if spec.forecast is not None:
+        _forecast(spec.forecast, f"{path}.forecast")
     if not spec.groups:
         raise InputError(f"{path}.groups", "[]", "at least one group")
     for index, group in enumerate(spec.groups):
@@ -28,6 +33,18 @@ def check_scaling_policy(policy: ScalingPolicy, where: str) -> None:
     rules.unique((each.name for each in spec.groups), f"{path}.groups", "rename one of the two")
     targets = ((each.target_ref.kind, each.target_ref.name) for each in spec.groups)
     rules.unique(targets, f"{path}.groups", "each workload belongs to one group")
+
+
+def _forecast(forecast: ScalingForecast, path: str) -> None:
+    step = forecast.sample_seconds
+    rules.within(step, 10, _DAY_S, f"{path}.sampleSeconds")
+    for name, value in (("season", forecast.season_seconds), ("ahead", forecast.ahead_seconds)):
+        where = f"{path}.{name}Seconds"
+        rules.within(value, step, MOST_SAMPLES * step, where, "raise sampleSeconds for longer")
+        if value % step:
+            raise InputError(where, value, f"a multiple of sampleSeconds, {step}")
+    if not forecast.predictor:
+        raise InputError(f"{path}.predictor", "", "the name of a predictor, such as seasonal")
 
 
 def _group(group: ScalingGroupSpec, path: str) -> None:

@@ -9,11 +9,20 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from stretto.api.types.capacity.scaling import ScalingGroupSpec, ScalingGroupStatus, ScalingPolicy
+from msgspec import to_builtins
+
+from stretto.api.types.capacity.scaling import (
+    ScaleStrategy,
+    ScalingGroupSpec,
+    ScalingGroupStatus,
+    ScalingPolicy,
+    ScalingSpec,
+)
 from stretto.api.wire.kinds import POD, SCALING_POLICY
 from stretto.base.clock import Clock, parse_timestamp, timestamp
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, UnknownNameError
 from stretto.capacity.scaling.groups import GroupPlan, divide
+from stretto.capacity.scaling.preview import look, with_forecast
 from stretto.capacity.scaling.targets import TARGETS, pods_of, target_of
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
@@ -65,29 +74,57 @@ class ScalingController:
             return None
         try:
             return self._divided(item, item.read(ScalingPolicy))
-        except InputError as error:
+        except (InputError, UnknownNameError) as error:
             self._report(item, {}, ("False", "InvalidSpec", str(error)))
             return None
 
     def _divided(self, item: StoredObject, policy: ScalingPolicy) -> float | None:
         """Divide, scale and report; seconds until the next look."""
-        groups = policy.spec.groups
+        groups, now = policy.spec.groups, self._clock.now()
         waits = [CRON_S] if any(each.bounds for each in groups) else []
         limits: dict[str, ScalingGroupStatus] = {}
         for each in groups:
             limits[each.name], wait = self._limit(item, policy, each)
             waits += [] if wait is None else [wait]
         fits = {name: each.fits for name, each in limits.items() if each.fits is not None}
-        plan = divide(policy.spec, datetime.fromtimestamp(self._clock.now(), UTC), fits)
-        missing = [each.target_ref.name for each in groups if not self._scale(item, each, plan)]
+        forecast, wanted = self._forecast(policy, now, fits, waits)
+        plan = divide(wanted, datetime.fromtimestamp(now, UTC), fits)
+        targets = {each.name: self._target(item, each) for each in groups}
+        if wanted.scale_strategy is ScaleStrategy.AUTO:
+            self._scale(targets, plan)
+            replicas = sum(plan.replicas.values())
+        else:
+            replicas = sum(_size(each) for each in targets.values() if each is not None)
+        missing = [each.target_ref.name for each in groups if targets[each.name] is None]
         status = {
-            "replicas": sum(plan.replicas.values()),
+            "replicas": replicas,
             "unmet": plan.unmet,
             "selector": policy.spec.selector,
             "groups": [_group_status(limits[each.name], plan) for each in groups],
+            "forecast": forecast,
         }
         self._report(item, status, _verdict(plan, missing))
         return min(waits, default=None)
+
+    def _forecast(
+        self, policy: ScalingPolicy, now: float, fits: Mapping[str, int], waits: list[float]
+    ) -> tuple[dict[str, Any] | None, ScalingSpec]:
+        """The forecast as it is published, and the replicas to divide; notes when it is due."""
+        rules = policy.spec.forecast
+        if rules is None:
+            return None, policy.spec
+        found = look(policy, rules, now)
+        waits.append(found.wait)
+        published: dict[str, Any] = to_builtins(found.status)
+        published["samples"] = list(found.status.samples)
+        if found.status.replicas is None:
+            return published, policy.spec
+        ahead = with_forecast(policy, found.status.replicas).spec
+        plan = divide(ahead, datetime.fromtimestamp(now, UTC), fits)
+        published["groups"] = [
+            {"name": each.name, "replicas": plan.replicas[each.name]} for each in ahead.groups
+        ]
+        return published, ahead if rules.strategy is ScaleStrategy.AUTO else policy.spec
 
     def _limit(
         self, item: StoredObject, policy: ScalingPolicy, group: ScalingGroupSpec
@@ -100,7 +137,7 @@ class ScalingController:
             if left > 0:
                 return stated, left
         free = ScalingGroupStatus(group.name)
-        target = target_of(self._cache, item.record.namespace, group.target_ref)
+        target = self._target(item, group)
         if target is None:
             return ScalingGroupStatus(group.name, fits=0), None
         found = pods_of(self._cache, target, now)
@@ -111,15 +148,16 @@ class ScalingController:
         )
         return limit, TRIED_AGAIN_S
 
-    def _scale(self, item: StoredObject, group: ScalingGroupSpec, plan: GroupPlan) -> bool:
-        """Set the replicas of a group's workload; False if it does not exist."""
-        target = target_of(self._cache, item.record.namespace, group.target_ref)
-        if target is None:
-            return False
-        wanted = plan.replicas[group.name]
-        if target.spec.get("replicas", 1) != wanted:
-            writes.patch(self._cache.store, target, {"spec": {"replicas": wanted}})
-        return True
+    def _target(self, item: StoredObject, group: ScalingGroupSpec) -> StoredObject | None:
+        """The workload of a group; ``None`` if it does not exist."""
+        return target_of(self._cache, item.record.namespace, group.target_ref)
+
+    def _scale(self, targets: Mapping[str, StoredObject | None], plan: GroupPlan) -> None:
+        """Set the replicas of the workloads that exist."""
+        for name, target in targets.items():
+            wanted = plan.replicas[name]
+            if target is not None and _size(target) != wanted:
+                writes.patch(self._cache.store, target, {"spec": {"replicas": wanted}})
 
     def _report(
         self, item: StoredObject, status: Mapping[str, Any], verdict: tuple[str, str, str]
@@ -141,6 +179,11 @@ class ScalingController:
         changed = {name: value for name, value in wanted.items() if item.status.get(name) != value}
         if changed:
             writes.patch_status(self._cache.store, item, changed)
+
+
+def _size(workload: StoredObject) -> int:
+    """Replicas that a workload has now."""
+    return int(workload.spec.get("replicas", 1))
 
 
 def _group_status(limit: ScalingGroupStatus, plan: GroupPlan) -> dict[str, Any]:

@@ -1,34 +1,88 @@
-"""A forecast of demand from its season, such as a day: the predictor that needs no training."""
+"""Forecasts of demand from its season, such as a day, and how far they miss.
 
-from collections.abc import Sequence
-from statistics import median
+A forecast reads evenly spaced values and is the expected value some steps after the last one. A
+package adds a predictor under the entry-point group ``stretto.predictors``, with a name of the form
+``example.com/name``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
 from typing import Final
 
 from stretto.base.errors import InputError
+from stretto.base.extensions import OpenRegistry
 
+GROUP: Final = "stretto.predictors"
+"""Entry-point group of installed predictors; each entry is a ``Predictor``."""
 SEASONS: Final = 3
 """Past seasons of which the median counts: one unusual day changes nothing."""
+RECENT: Final = 12
+"""Last values whose distance from the season shifts a forecast: an hour of five-minute values."""
+
+Predict = Callable[[Sequence[float], int, int], float]
+"""Values, values of a season, and steps ahead to the expected value."""
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """One way to forecast."""
+
+    #: The expected value; it is called with at least one season of values.
+    predict: Predict
+    #: What it does, in one sentence for listings.
+    summary: str
 
 
 def seasonal(values: Sequence[float], season: int, ahead: int) -> float:
-    """The expected value ``ahead`` steps after the last one.
-
-    The median of the values at the same phase of up to :data:`SEASONS` past seasons.
+    """The median of the values at the same phase of up to :data:`SEASONS` past seasons.
 
     Raises:
         InputError: the history is shorter than a season, or a number is below 1.
     """
-    if season < 1 or ahead < 1:
-        raise InputError("season, ahead", f"{season}, {ahead}", "at least 1 each")
-    if len(values) < season:
-        raise InputError("history", f"{len(values)} values", f"at least one season of {season}")
+    _check(values, season, ahead)
     target = len(values) - 1 + ahead
     index = target - season * -(-ahead // season)
     phases = [values[at] for at in range(index, -1, -season)][:SEASONS]
     return float(median(phases))
 
 
-def error(values: Sequence[float], season: int, ahead: int) -> float:
+def shifted(values: Sequence[float], season: int, ahead: int) -> float:
+    """The seasonal forecast plus the mean distance of the last values from their own forecast.
+
+    Raises:
+        InputError: the history is shorter than a season, or a number is below 1.
+    """
+    _check(values, season, ahead)
+    first = max(season, len(values) - RECENT)
+    missed = [values[at] - seasonal(values[:at], season, 1) for at in range(first, len(values))]
+    return max(0.0, seasonal(values, season, ahead) + (fmean(missed) if missed else 0.0))
+
+
+def last(values: Sequence[float], season: int, ahead: int) -> float:
+    """The last value.
+
+    Raises:
+        InputError: the history is shorter than a season, or a number is below 1.
+    """
+    _check(values, season, ahead)
+    return float(values[-1])
+
+
+PREDICTORS: Final = OpenRegistry(
+    "predictor",
+    {
+        "seasonal": Predictor(seasonal, "the median at the same time of the last three seasons"),
+        "shifted": Predictor(shifted, "seasonal, shifted by what the last hour differs from it"),
+        "last": Predictor(last, "the last value: the forecast to compare with"),
+    },
+    GROUP,
+    Predictor,
+)
+"""Every predictor by name."""
+
+
+def error(values: Sequence[float], season: int, ahead: int, predict: Predict = seasonal) -> float:
     """The sum of absolute errors of all forecasts over the sum of the values.
 
     Raises:
@@ -38,7 +92,14 @@ def error(values: Sequence[float], season: int, ahead: int) -> float:
     if not targets:
         raise InputError("history", f"{len(values)} values", f"more than {season + ahead - 1}")
     missed = sum(
-        abs(values[at] - seasonal(values[: at - ahead + 1], season, ahead)) for at in targets
+        abs(values[at] - predict(values[: at - ahead + 1], season, ahead)) for at in targets
     )
     whole = sum(abs(values[at]) for at in targets)
     return missed / whole if whole else 0.0
+
+
+def _check(values: Sequence[float], season: int, ahead: int) -> None:
+    if season < 1 or ahead < 1:
+        raise InputError("season, ahead", f"{season}, {ahead}", "at least 1 each")
+    if len(values) < season:
+        raise InputError("history", f"{len(values)} values", f"at least one season of {season}")

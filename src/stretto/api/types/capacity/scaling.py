@@ -59,6 +59,30 @@ class ScalingGroupSpec(Wire, frozen=True):
     bounds: tuple[ScalingBound, ...] = ()
 
 
+class ScaleStrategy(StrEnum):
+    """What a policy, or its forecast, does with what it computes; the words are those of IHPA."""
+
+    #: It is published in the status and changes nothing.
+    PREVIEW = "Preview"
+    #: It is used.
+    AUTO = "Auto"
+
+
+class ScalingForecast(Wire, frozen=True):
+    """A forecast of the replicas from their past."""
+
+    #: Name of the predictor.
+    predictor: str = "seasonal"
+    #: Whether replicas follow the forecast where it is larger than ``replicas``.
+    strategy: ScaleStrategy = ScaleStrategy.PREVIEW
+    #: Seconds of a season, such as a day.
+    season_seconds: int = 86_400
+    #: Seconds from now to the time of the forecast: how long new replicas take to be useful.
+    ahead_seconds: int = 900
+    #: Seconds between two samples of ``replicas``.
+    sample_seconds: int = 300
+
+
 class ScalingSpec(Wire, frozen=True):
     """The service and its groups."""
 
@@ -70,6 +94,10 @@ class ScalingSpec(Wire, frozen=True):
     quota: int | None = None
     #: Label selector of the pods of the service as text, for a HorizontalPodAutoscaler.
     selector: str = ""
+    #: Whether the workloads of the groups are scaled, or the division is only published.
+    scale_strategy: ScaleStrategy = ScaleStrategy.AUTO
+    #: A forecast of the replicas; null for none.
+    forecast: ScalingForecast | None = None
 
 
 class ScalingGroupStatus(Wire, frozen=True):
@@ -77,12 +105,36 @@ class ScalingGroupStatus(Wire, frozen=True):
 
     #: Name of the group.
     name: str
-    #: Replicas that it sets.
+    #: Replicas that it sets, or would set in a preview.
     replicas: int = 0
     #: Replicas that fit while some were unschedulable; null while all are scheduled.
     fits: int | None = None
     #: Time since which this limit holds; null without it.
     limited_time: str | None = None
+
+
+class ScalingForecastGroup(Wire, frozen=True):
+    """What a group would have."""
+
+    #: Name of the group.
+    name: str
+    #: Replicas.
+    replicas: int = 0
+
+
+class ScalingForecastStatus(Wire, frozen=True):
+    """The forecast and what it would change."""
+
+    #: Expected replicas; null before the first season is complete.
+    replicas: int | None = None
+    #: Error of the forecasts of the kept samples in percent of their sum; null without one.
+    error_percent: int | None = None
+    #: Division of the larger one of the expected and the wanted replicas.
+    groups: tuple[ScalingForecastGroup, ...] = ()
+    #: Time of the last sample.
+    sampled_time: str | None = None
+    #: The samples of ``replicas`` of up to three seasons, the oldest first.
+    samples: tuple[int, ...] = ()
 
 
 class ScalingStatus(Wire, frozen=True):
@@ -96,6 +148,8 @@ class ScalingStatus(Wire, frozen=True):
     selector: str = ""
     #: The groups.
     groups: tuple[ScalingGroupStatus, ...] = ()
+    #: The forecast; null without one.
+    forecast: ScalingForecastStatus | None = None
     #: Generation of the spec that was divided.
     observed_generation: int = 0
     #: ``Divided``: whether all replicas have a group.
