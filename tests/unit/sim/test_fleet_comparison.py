@@ -23,8 +23,10 @@ def pod(name: str, arrival: float = 0.0, **more: Any) -> FleetPod:
     return FleetPod(name, 1000, 512, arrival_s=arrival, **{"duration_s": 50.0, **more})
 
 
-def ran(*pods: FleetPod, what_if: WhatIf = NOTHING, policy: str = "stretto") -> PolicyOutcome:
-    trace = fleet_trace(NODES, pods, SHARES)
+def ran(
+    *pods: FleetPod, what_if: WhatIf = NOTHING, policy: str = "stretto", gangs: bool = False
+) -> PolicyOutcome:
+    trace = fleet_trace(NODES, pods, SHARES, gangs=gangs)
     subject = FleetSubject(FleetDescription(()), trace)
     return compare(subject, [FleetPolicy(policy)], what_if)[0]
 
@@ -45,6 +47,26 @@ def test_pods_of_a_gang_wait_for_no_pod_group() -> None:
     metadata = job.template["metadata"]
     assert (job.pods, metadata["labels"]) == (2, {"stretto.dev/job": job.name})
     assert GROUP not in metadata.get("annotations", {})
+
+
+def test_a_gang_has_a_pod_group_that_needs_all_its_pods() -> None:
+    gang, single = jobs_of([pod("a", group="g"), pod("b", group="g"), pod("c", 1.0)], gangs=True)
+    group = gang.pod_group()
+    assert group is not None
+    assert group["spec"] == {"minMember": 2}
+    template = gang.deployment()["spec"]["template"]
+    assert template["metadata"]["annotations"][GROUP] == group["metadata"]["name"]
+    assert single.pod_group() is None
+
+
+@pytest.mark.parametrize(("gangs", "wait"), [(True, 49.0), (False, 0.0)])
+def test_a_gang_waits_until_one_cluster_has_capacity_for_it(gangs: bool, wait: float) -> None:
+    six = [pod(f"p{at}") for at in range(6)]
+    five = [pod(f"g{at}", 1.0, group="g") for at in range(5)]
+    found = ran(*six, *five, gangs=gangs)
+    assert found.jobs is not None
+    assert (found.jobs.ended, found.pending) == (7, 0)
+    assert found.jobs.mean_wait_s == pytest.approx(wait / 7, abs=1.0)
 
 
 def test_jobs_end_and_those_that_wait_start_then() -> None:

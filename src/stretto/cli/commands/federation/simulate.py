@@ -41,6 +41,7 @@ _TRACE = (
         metavar="SECONDS",
         help="Move its pods that no node takes for so long [never].",
     ),
+    click.option("--gangs", is_flag=True, help="Pods of a gang start together, in one cluster."),
 )
 
 

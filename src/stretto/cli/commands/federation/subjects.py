@@ -39,6 +39,8 @@ class FleetSimulateOptions(FleetOptions):
     limit: int | None
     #: Seconds after which pods of a trace that no node takes move; ``None`` for never.
     migrate_after: float | None
+    #: Whether the pods of a gang of a trace start together.
+    gangs: bool
     #: Policies to compare; empty for all.
     policy: tuple[str, ...]
     #: Clusters that no longer answer.
@@ -117,6 +119,8 @@ def _refuse_without_trace(opts: FleetSimulateOptions) -> None:
         if getattr(opts, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise InputError(option, getattr(opts, name), "a trace as FILE", "name its file")
+    if opts.gangs:
+        raise InputError("--gangs", True, "a trace as FILE", "name its file")
     if opts.reads_host:
         raise InputError("--on", opts.on, "a fleet file or a trace", "a host cannot be simulated")
 
@@ -143,7 +147,7 @@ def _trace(opts: FleetSimulateOptions, shares: dict[str, int]) -> Any:
     )
     format_ = checked_format(found)
     nodes, pods = _work(found, format_, jobs=opts.limit, has_nodes=not shares)
-    return fleet_trace(nodes if shares else (), pods, shares)
+    return fleet_trace(nodes if shares else (), pods, shares, gangs=opts.gangs)
 
 
 def _work(

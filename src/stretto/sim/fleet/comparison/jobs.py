@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable
 from math import inf
 
-from stretto.api.wire.kinds import DEPLOYMENT, POD
+from stretto.api.wire.kinds import DEPLOYMENT, POD, POD_GROUP
 from stretto.base.clock import parse_timestamp
 from stretto.reconcile.cache import StoredObject
 from stretto.sim.fleet.building import put
@@ -35,6 +35,7 @@ class TraceRunner:
         self._ends: list[tuple[float, str]] = []
         self._ended = ended
         self._gone: set[str] = set()
+        self._gangs: set[str] = set()
         self._waits: list[float] = []
         self._versions: dict[str, int] = {}
         self._started: dict[str, dict[str, tuple[str, float]]] = {}
@@ -72,6 +73,10 @@ class TraceRunner:
     # ---------------------------------------------------------------- inside
 
     def _arrive(self, job: TraceJob) -> None:
+        group = job.pod_group()
+        if group is not None:
+            put(self._fleet.host, POD_GROUP, group)
+            self._gangs.add(job.name)
         put(self._fleet.host, DEPLOYMENT, job.deployment())
         self._waiting[job.name] = job
         if job.departure_s < inf:
@@ -84,6 +89,8 @@ class TraceRunner:
         self._waiting.pop(name, None)
         self._ended(name)
         self._fleet.host.delete(DEPLOYMENT, [Deletion("default", name)])
+        if name in self._gangs:
+            self._fleet.host.delete(POD_GROUP, [Deletion("default", name)])
 
     def _note_starts(self) -> None:
         """Note the jobs of which all pods run, with the start of the last one."""

@@ -10,7 +10,7 @@ from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.inputs.neutral.bounds import job_of
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
-from stretto.inputs.objects.objects import pod_object
+from stretto.inputs.objects.objects import GROUP, pod_group_body, pod_object
 from stretto.sim.fleet.comparison.outcomes import JOB
 
 POLICY: Final = "trace"
@@ -32,9 +32,23 @@ class TraceJob(msgspec.Struct, frozen=True):
     duration_s: float = inf
     #: Seconds from the start to its end, whether it runs or not; infinity for none.
     departure_s: float = inf
+    #: Whether its pods start together.
+    is_gang: bool = False
+
+    def pod_group(self) -> dict[str, Any] | None:
+        """The PodGroup of a gang, which needs all its pods; ``None`` for other jobs."""
+        if not self.is_gang:
+            return None
+        found: dict[str, Any] = msgspec.json.decode(pod_group_body(self.name, self.pods))
+        return found
 
     def deployment(self) -> dict[str, Any]:
         """The Deployment of the job."""
+        template = self.template
+        if self.is_gang:
+            metadata = template["metadata"]
+            notes = {**(metadata.get("annotations") or {}), GROUP: self.name}
+            template = {**template, "metadata": {**metadata, "annotations": notes}}
         return {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -42,7 +56,7 @@ class TraceJob(msgspec.Struct, frozen=True):
             "spec": {
                 "replicas": self.pods,
                 "selector": {"matchLabels": {JOB: self.name}},
-                "template": self.template,
+                "template": template,
             },
         }
 
@@ -68,7 +82,11 @@ class FleetTrace(msgspec.Struct, frozen=True):
 
 
 def fleet_trace(
-    nodes: Sequence[FleetNode], pods: Sequence[FleetPod], shares: Mapping[str, int]
+    nodes: Sequence[FleetNode],
+    pods: Sequence[FleetPod],
+    shares: Mapping[str, int],
+    *,
+    gangs: bool = False,
 ) -> FleetTrace:
     """A trace over clusters.
 
@@ -76,6 +94,7 @@ def fleet_trace(
         nodes: all nodes.
         pods: all pods.
         shares: clusters, with their parts of the nodes.
+        gangs: whether the pods of a gang start together.
 
     Raises:
         InputError: there are no pods, or fewer nodes than clusters.
@@ -85,7 +104,7 @@ def fleet_trace(
     if len(nodes) < len(shares):
         expected = f"at least one node for each of {len(shares)} clusters"
         raise InputError("nodes", len(nodes), expected, "give more nodes or fewer --clusters")
-    return FleetTrace(nodes_by_cluster(nodes, shares), jobs_of(pods))
+    return FleetTrace(nodes_by_cluster(nodes, shares), jobs_of(pods, gangs=gangs))
 
 
 def nodes_by_cluster(
@@ -99,10 +118,10 @@ def nodes_by_cluster(
     return {name: tuple(listed) for name, listed in found.items()}
 
 
-def jobs_of(pods: Iterable[FleetPod]) -> tuple[TraceJob, ...]:
+def jobs_of(pods: Iterable[FleetPod], *, gangs: bool = False) -> tuple[TraceJob, ...]:
     """The jobs of a trace: equal pods of one job that arrive together are one.
 
-    Pods of a gang are not bound to start together, as clusters share them.
+    With ``gangs``, the equal pods of a gang start together; without, clusters may share them.
     """
     groups: dict[tuple[str, bytes], list[FleetPod]] = {}
     for each in pods:
@@ -110,7 +129,7 @@ def jobs_of(pods: Iterable[FleetPod]) -> tuple[TraceJob, ...]:
     ordered = sorted(groups.values(), key=lambda found: found[0].arrival_s or 0.0)
     first = min((found[0].arrival_s or 0.0 for found in ordered), default=0.0)
     return tuple(
-        _job(f"job-{at:06d}", found[0], len(found), first) for at, found in enumerate(ordered, 1)
+        _job(f"job-{at:06d}", found, first, gangs=gangs) for at, found in enumerate(ordered, 1)
     )
 
 
@@ -121,7 +140,8 @@ def _alike(pod: FleetPod) -> FleetPod:
     )
 
 
-def _job(name: str, pod: FleetPod, pods: int, first_s: float) -> TraceJob:
+def _job(name: str, pods: Sequence[FleetPod], first_s: float, *, gangs: bool) -> TraceJob:
+    pod = pods[0]
     body = pod_object(_alike(pod))
     metadata, spec = dict(body["metadata"]), dict(body["spec"])
     del spec["schedulerName"]
@@ -131,8 +151,9 @@ def _job(name: str, pod: FleetPod, pods: int, first_s: float) -> TraceJob:
     return TraceJob(
         name,
         (pod.arrival_s or 0.0) - first_s,
-        pods,
+        len(pods),
         {"metadata": {**kept, "labels": labels}, "spec": spec},
         inf if pod.duration_s is None else pod.duration_s,
         departure,
+        gangs and bool(pod.group) and len(pods) > 1,
     )
