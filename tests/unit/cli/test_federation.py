@@ -112,6 +112,50 @@ def test_a_malformed_fleet_file_names_the_field(text: str, said: str, tmp_path: 
     assert said in done.stderr
 
 
+BROKEN = """
+federation:
+  clusters: [{name: east, nodes: 1, cpu: 4}]
+  seconds: 10
+  objects:
+    - apiVersion: core.kubeadmiral.io/v1alpha1
+      kind: PropagationPolicy
+      metadata: {name: wrong, namespace: default}
+      spec: {schedulingMode: Divide, placement: [{cluster: east, preferences: {weight: -2}}]}
+    - apiVersion: core.kubeadmiral.io/v1alpha1
+      kind: PropagationPolicy
+      metadata: {name: none, namespace: default}
+      spec: {schedulingMode: Divide, placement: [{cluster: east, preferences: {weight: 0}}]}
+    - &web
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web, labels: {kubeadmiral.io/propagation-policy-name: wrong}}
+      spec: {replicas: 2, template: {spec: {containers: [{name: main, image: "web:v1"}]}}}
+    - <<: *web
+      metadata: {name: idle, labels: {kubeadmiral.io/propagation-policy-name: none}}
+"""
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    file = tmp_path / "broken.yaml"
+    file.write_text(BROKEN)
+    return str(file)
+
+
+def test_an_object_whose_policy_is_wrong_is_explained(broken: str) -> None:
+    done = called("explain", "web", "-o", "json", on=broken)
+    (east,) = json.loads(done.stdout)["clusters"]
+    assert (done.exit_code, east["chosen"]) == (0, False)
+    assert "weight is -2: set it from 0" in east["why"]
+
+
+def test_a_run_shows_what_the_conditions_say(broken: str) -> None:
+    done = CliRunner().invoke(cli, ["run", broken, "--json", "-"])
+    found = {each["name"]: each["problem"] for each in json.loads(done.stdout)["objects"]}
+    assert "weight is -2" in found["default/web"]
+    assert "every weight is 0" in found["default/idle"]
+
+
 def test_policies_are_compared_after_a_cluster_is_lost() -> None:
     done = called("simulate", "--lose", "west", "--policy", "stretto", "-o", "json")
     found = json.loads(done.stdout)["policies"][0]
@@ -126,6 +170,7 @@ def test_policies_are_compared_after_a_cluster_is_lost() -> None:
         (["--add", "south"], "NAME:NODES:CPU"),
         (["--policy", "magic"], "stretto"),
         (["--clusters", "3"], "a trace as FILE"),
+        (["--gangs"], "a trace as FILE"),
         (["--limit", "3"], "a trace as FILE"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from stretto.api.kinds.federation import CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY
 from stretto.api.types.federation.policies import PropagationPolicy, PropagationPolicySpec
 from stretto.api.wire.kinds import DEPLOYMENT
+from stretto.federation import names
 from stretto.federation.objects.rules.checks import contradictions
 from stretto.federation.objects.rules.selection import selected
 from stretto.stores.store import Patch
@@ -192,6 +193,33 @@ def test_a_value_that_cannot_be_read_is_reported_and_ignored(world: FederationWo
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
     assert condition is not None
     assert "kubeadmiral.io/maxClusters is ignored" in condition[2]
+    assert "expected a whole number of 0 or more" in condition[2]
+
+
+def test_a_rollout_that_cannot_be_read_is_reported_and_writes_nothing(
+    world: FederationWorld,
+) -> None:
+    world.policy()
+    world.deployment(6)
+    world.run()
+    note = {names.ROLLOUT: "{wrong"}
+    change = {"metadata": {"annotations": note}, "spec": {"replicas": 9}}
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", change)])
+    world.run()
+    condition = world.condition("Propagated")
+    assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
+    assert condition is not None
+    assert condition[1] == "InvalidRollout"
+    assert "nothing is written: stretto.dev/rollout" in condition[2]
+
+
+def test_weights_of_zero_are_no_closed_clusters(world: FederationWorld) -> None:
+    world.policy(placement=[{"cluster": "alpha", "preferences": {"weight": 0}}])
+    world.deployment(6)
+    world.run()
+    condition = world.condition("Scheduled")
+    assert condition is not None
+    assert "not ready" not in condition[2]
 
 
 def test_a_missing_policy_is_reported_until_it_exists(world: FederationWorld) -> None:

@@ -113,7 +113,9 @@ def json_patch(document: Any, operations: Any, where: str) -> Any:
             reason = f"{operation['path'] or '/'} is not {operation['value']!r}"
             raise ConflictError(here, reason) from error
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-            expected = f"an operation that applies to the object ({error})"
+            reason, missing, _ = str(error).partition(" not found in ")  # the whole object follows
+            reason = f"{reason} not found" if missing else reason
+            expected = f"an operation that applies to the object ({reason})"
             raise InputError(here, operation["path"], expected) from error
     return patched
 

@@ -7,21 +7,26 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.decision import decided, results
-from stretto.federation.problems import SCHEDULED
+from stretto.federation.objects.members.advice import INVALID_ROLLOUT
+from stretto.federation.problems import PROPAGATED, SCHEDULED, ObjectCondition
 
 
-def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
+def placed_object(
+    item: FederatedItem, error: str = "", *, has_members: bool = True
+) -> PlacedObject:
     """Where an object is placed.
 
     Args:
         item: the object.
         error: what its last reconciliation raised; empty for nothing.
+        has_members: whether there are members that could hold it.
     """
     federated = item.federated
     found = decided.waiting_of(federated.annotations)
     placed = dict(sorted(current_replicas(federated, item.type).items()))
     everywhere = dict.fromkeys(sorted(placements.placement(federated.spec)))
-    problem = _held(item)
+    shown = (x for x in problems(item) if _is_shown(x, has_members=has_members))
+    problem = next((each.message for each in shown), "")
     if not everywhere:
         problem = error or problem or _problem(item)
     return PlacedObject(
@@ -34,12 +39,20 @@ def placed_object(item: FederatedItem, error: str = "") -> PlacedObject:
     )
 
 
-def _held(item: FederatedItem) -> str:
-    """Why a queue or a gang holds replicas back; empty if none does."""
-    for each in item.federated.status.get("conditions") or ():
-        if each.get("type") == SCHEDULED and each.get("reason") in results.HELD:
-            return str(each.get("message") or "")
-    return ""
+def problems(item: FederatedItem) -> list[ObjectCondition]:
+    """The conditions of an object that are false."""
+    return [
+        ObjectCondition(*(str(each.get(key) or "") for key in ("type", "reason", "message")))
+        for each in item.federated.status.get("conditions") or ()
+        if each.get("status") == "False"
+    ]
+
+
+def _is_shown(problem: ObjectCondition, *, has_members: bool) -> bool:
+    """Whether a problem is shown beside the placement, which itself shows replicas that wait."""
+    if problem.type == PROPAGATED:
+        return has_members or problem.reason == INVALID_ROLLOUT
+    return problem.type != SCHEDULED or problem.reason in results.HELD
 
 
 def _problem(item: FederatedItem) -> str:

@@ -56,7 +56,8 @@ class PlacedObject(msgspec.Struct, frozen=True):
     waiting: dict[str, int]
     #: Replicas that no cluster may run.
     unplaced: int
-    #: Why it goes nowhere, or why a queue or a gang holds replicas back; else empty.
+    #: Why it goes nowhere, why a queue or a gang holds replicas back, or what of its policies has
+    #: no effect; else empty.
     problem: str = ""
 
     @property
@@ -67,7 +68,7 @@ class PlacedObject(msgspec.Struct, frozen=True):
     @property
     def fits(self) -> bool:
         """Whether all replicas have a cluster that holds them."""
-        return not self.waiting and not self.unplaced and not self.problem
+        return bool(self.placement) and not self.waiting and not self.unplaced
 
 
 class RolloutRow(msgspec.Struct, frozen=True):

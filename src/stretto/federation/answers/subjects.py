@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stretto.base.clock import Clock
-from stretto.base.errors import InputError, NotFoundError
+from stretto.base.errors import InputError, NotFoundError, StrettoError
 from stretto.federation.controllers.keys import FederatedItem, everything
 from stretto.federation.controllers.placing.decision import PlacementDecision
 from stretto.federation.controllers.placing.policies import PolicyFinder
@@ -12,8 +12,13 @@ from stretto.federation.controllers.placing.profiles import ProfileFinder
 from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.rules import steering
+from stretto.federation.problems import ObjectProblemError
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookClient
+
+
+class UndecidedError(StrettoError):
+    """Nothing can be decided about an object until a user changes something."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +86,17 @@ class FleetReader:
             without: clusters that it leaves, with the end in seconds since the epoch.
 
         Raises:
-            ObjectProblemError: its policy or profile does not exist, or needs a webhook.
+            UndecidedError: its policy or profile does not exist or is wrong.
+            InputError: its policy or its requests are malformed.
         """
-        policy = self._policies.policy_of(item.federated)
-        if policy.rules is None:
-            return FleetDecision(item, None, None)
-        rules = steering.leaving(policy.rules, without) if without else policy.rules
-        result = self._decision.result(item, rules)
+        try:
+            policy = self._policies.policy_of(item.federated)
+            if policy.rules is None:
+                return FleetDecision(item, None, None)
+            rules = steering.leaving(policy.rules, without) if without else policy.rules
+            result = self._decision.result(item, rules)
+        except ObjectProblemError as error:
+            raise UndecidedError(f"{title(item)}: {error}") from error
         return FleetDecision(item, rules, result.placement)
 
     def promised(self) -> Mapping[str, Mapping[str, int]]:

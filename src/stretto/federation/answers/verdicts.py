@@ -4,13 +4,23 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from stretto.federation.answers.records import ClusterVerdict
-from stretto.federation.answers.subjects import FleetDecision, FleetReader
+from stretto.federation.answers.subjects import FleetDecision, FleetReader, title
+from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.decision.results import HELD
 from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict
 
 Reason = tuple[str, str]
 """Why, and what would cure it."""
+
+
+def undecided(reader: FleetReader, item: FederatedItem, error: str) -> list[ClusterVerdict]:
+    """The verdict of every cluster about an object of which nothing can be decided now."""
+    placed = current_replicas(item.federated, item.type)
+    why = f"nothing is decided: {error.removeprefix(f'{title(item)}: ')}"
+    names = [each.record.name for each in reader.fleet.clusters]
+    return [ClusterVerdict(x, placed.get(x), x in placed, None, why) for x in names]
 
 
 def verdicts(reader: FleetReader, decision: FleetDecision) -> list[ClusterVerdict]:

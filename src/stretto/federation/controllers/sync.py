@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
+from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
@@ -18,7 +19,7 @@ from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.members.advice import propagated
+from stretto.federation.objects.members.advice import held, propagated
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later
@@ -71,7 +72,13 @@ class SyncController:
         ) is not None:
             writes.update(self._fleet.host.store, federated, marked)
             return None
-        course = self._rollouts.course(type_, federated)
+        try:
+            course = self._rollouts.course(type_, federated)
+        except InputError as error:
+            before = federated.status
+            synced = before.get("syncedGeneration")
+            self._write_state(federated, before.get("clusters") or [], held(str(error)), synced)
+            raise
         if course.note is not None:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
             writes.patch(self._fleet.host.store, federated, note)
@@ -118,12 +125,21 @@ class SyncController:
         self, federated: StoredObject, states: dict[str, Status], problems: dict[str, str]
     ) -> None:
         """Write the state of each cluster to the federated object, and what to do about it."""
-        generation = federated.metadata.get("generation", 1)
-        before = federated.status
         clusters = [{"cluster": name, "status": str(state)} for name, state in states.items()]
+        generation = federated.metadata.get("generation", 1)
+        self._write_state(federated, clusters, propagated(states, problems), generation)
+
+    def _write_state(
+        self,
+        federated: StoredObject,
+        clusters: list[Fields],
+        condition: Fields,
+        generation: int | None,
+    ) -> None:
+        """Write the state of each cluster, the condition and what is synced, if they change."""
+        before = federated.status
         status: Fields = {"clusters": clusters, "syncedGeneration": generation}
         present = before.get("conditions") or ()
-        condition: Fields = propagated(states, problems)
         others = [each for each in present if each.get("type") != condition["type"]]
         old: Fields = next((e for e in present if e.get("type") == condition["type"]), {})
         shown = {key: old[key] for key in ("type", "status", "reason", "message") if key in old}

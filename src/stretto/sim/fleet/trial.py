@@ -64,7 +64,10 @@ def trial(
     if missing:
         kind_name, namespace, name = min(missing)
         raise InputError(f"{kind_name} {namespace}/{name}", None, "an object that federates")
-    return [placed_object(found[key], errors.get(found[key].key, "")) for key in sorted(wanted)]
+    return [
+        placed_object(found[key], errors.get(found[key].key, ""), has_members=False)
+        for key in sorted(wanted)
+    ]
 
 
 def _copy(fleet: ClusterFleet, now: float, parts: FleetParts) -> EmbeddedFleet:

@@ -1,6 +1,7 @@
 """What a seed draws: the fleet, how its members fail over, and how often each event happens."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -66,6 +67,22 @@ class FleetMove(Enum):
 
 MOVES: Final = (FleetMove.HOST, FleetMove.HOST, FleetMove.MEMBER, FleetMove.DELAY, FleetMove.RUN)
 """How often each move is drawn."""
+_OF_USERS: Final = (FleetEvent.RESCALE, FleetEvent.UPDATE, FleetEvent.MIGRATE)
+"""What users want."""
+_FAULTS: Final[Mapping[FleetEvent, FleetEvent]] = {
+    FleetEvent.SILENCE: FleetEvent.RETURN,
+    FleetEvent.BUSY: FleetEvent.RETURN,
+    FleetEvent.SLOW: FleetEvent.RETURN,
+    FleetEvent.STALL: FleetEvent.RETURN,
+    FleetEvent.CRASH_MEMBER: FleetEvent.RETURN,
+    FleetEvent.FILL: FleetEvent.FREE,
+    FleetEvent.CRASH_HOST: FleetEvent.START_HOST,
+    FleetEvent.CRASH: FleetEvent.RESTART,
+    FleetEvent.STOP: FleetEvent.STOP,
+}
+"""Faults, each with the event that ends it."""
+_NARROW: Final = 0.25
+"""Share of the seeds in which one kind of fault meets one kind of change again and again."""
 _RULE: Final = FailoverRule(after=15.0, back_after=10.0, most_lost=0.5)
 
 
@@ -92,7 +109,7 @@ class FleetDraw:
 def drawn(rng: Rng) -> FleetDraw:
     """The draws of a seed: each kind of event is absent in about half of all seeds."""
     events = [each for each in FleetEvent for _ in range(rng.choice((0, 0, 1, 3)))]
-    return FleetDraw(
+    made = FleetDraw(
         clusters=tuple(f"m{at}" for at in range(rng.randint(2, 4))),
         failover=_RULE if rng.random() < 0.5 else None,
         workloads=rng.randint(1, 2),
@@ -101,3 +118,16 @@ def drawn(rng: Rng) -> FleetDraw:
         rate=rng.choice((0.05, 0.2, 0.5)),
         applies=rng.child("applies").random() < 0.5,
     )
+    narrow = rng.child("narrow")
+    return _narrowed(made, narrow) if narrow.random() < _NARROW else made
+
+
+def _narrowed(made: FleetDraw, rng: Rng) -> FleetDraw:
+    """A draw of one kind of fault and one kind of change, many of them.
+
+    A rare order of two kinds of events, such as an answer that is lost while a workload leaves a
+    cluster and returns, needs many of both and little else.
+    """
+    change, fault = rng.choice(_OF_USERS), rng.choice(tuple(_FAULTS))
+    events = (change, change, change, fault, fault, _FAULTS[fault])
+    return replace(made, events=events, rate=0.8, workloads=1)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stretto.base.errors import NotFoundError, UnknownNameError
+from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.cli import options
 from stretto.cli.commands.federation.source import (
     FleetOptions,
@@ -60,7 +60,18 @@ def explain(common: CommandContext, opts: FleetExplainOptions) -> None:
         if item is None:
             _explain_pod(common, opts, fleet, reader)
         else:
+            _note_problems(common, item)
             _write(common, opts, _verdicts(common, reader, item, opts.cluster), {})
+
+
+def _note_problems(common: CommandContext, item: "FederatedItem") -> None:
+    """Note what the conditions of an object say that its verdicts do not."""
+    from stretto.federation.answers.placements import problems
+    from stretto.federation.problems import SCHEDULED
+
+    for each in problems(item):
+        if each.type != SCHEDULED:
+            common.console.note(f"{each.type} is false: {each.message}")
 
 
 def _object(reader: "FleetReader", name: str) -> "FederatedItem | None":
@@ -96,9 +107,13 @@ def _verdicts(
     Raises:
         UnknownNameError: there is no such cluster.
     """
-    from stretto.federation.answers.verdicts import verdicts
+    from stretto.federation.answers.subjects import UndecidedError
+    from stretto.federation.answers.verdicts import undecided, verdicts
 
-    found = verdicts(reader, reader.decision(item))
+    try:
+        found = verdicts(reader, reader.decision(item))
+    except (UndecidedError, InputError) as error:
+        found = undecided(reader, item, str(error))
     for problem in reader.left_out:
         common.console.warn(f"{problem}; its plugins are left out of this answer")
     known = [each.cluster for each in found]

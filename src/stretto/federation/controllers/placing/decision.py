@@ -6,7 +6,7 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.placing.profiles import ProfileFinder
 from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.objects.decision import decided, results
-from stretto.federation.objects.decision.closed import closed_replicas
+from stretto.federation.objects.decision.closed import closed_replicas, for_closed
 from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.objects.workload import federated_workload
 from stretto.federation.problems import SCHEDULED, ObjectCondition
@@ -104,8 +104,10 @@ class PlacementDecision:
 
         profile = self._profiles.profile(rules.profile, subject)
         result = self._supply.placed(item.key, item.type, workload, profile, explains=explains)
-        closed = closed_replicas(workload, result, self._supply.members.table)
-        return PlacementResult(result, results.condition_of(workload, result, closed), closed)
+        table = self._supply.members.table
+        closed = closed_replicas(workload, result, table)
+        condition = results.condition_of(workload, result, for_closed(workload, result, table))
+        return PlacementResult(result, condition, closed)
 
     def without_policy(self, federated: StoredObject) -> ScheduledSpec:
         """The spec of an object without a policy: nothing, or what it had."""

@@ -23,9 +23,20 @@ def closed_replicas(
         result: where it goes.
         supply: all clusters.
     """
-    if not result.replicas:
-        placed = (workload.replicas if x is None else x for x in workload.current.values())
-        return max(0, workload.replicas - sum(placed))
+    if result.replicas:
+        return for_closed(workload, result, supply)
+    placed = (workload.replicas if x is None else x for x in workload.current.values())
+    return max(0, workload.replicas - sum(placed))
+
+
+def for_closed(workload: FederatedWorkload, result: FederatedPlacement, supply: SupplyTable) -> int:
+    """Of the replicas that no cluster may run, those that the policy allows in closed clusters.
+
+    Args:
+        workload: the workload.
+        result: where it goes.
+        supply: all clusters.
+    """
     unplaced = result.unplaced - (result.held.count if result.held is not None else 0)
     if unplaced <= 0:
         return 0

@@ -6,6 +6,8 @@ from typing import Any, Final
 from stretto.api.types.federation.objects import PropagationStatus as Status
 from stretto.federation.problems import PROPAGATED
 
+INVALID_ROLLOUT: Final = "InvalidRollout"
+"""Reason: what the object says about its rollout cannot be read, so nothing is written."""
 _ADVICE: Final = {
     Status.CLUSTER_NOT_READY: "the cluster is not ready: see its FederatedCluster",
     Status.CLUSTER_TERMINATING: "the cluster leaves the federation",
@@ -41,6 +43,12 @@ def propagated(states: Mapping[str, Status], problems: Mapping[str, str]) -> dic
     message = _advice(states, problems)
     head = {"type": PROPAGATED, "status": "False"}
     return {**head, "reason": "CheckClusters", "message": message}
+
+
+def held(error: str) -> dict[str, Any]:
+    """The condition of an object whose rollout cannot be planned: members keep what they have."""
+    head = {"type": PROPAGATED, "status": "False"}
+    return {**head, "reason": INVALID_ROLLOUT, "message": f"nothing is written: {error}"}
 
 
 def _advice(states: Mapping[str, Status], problems: Mapping[str, str]) -> str:

@@ -144,6 +144,9 @@ def _json(text: str, type_: type[_T]) -> _T:
 
 
 def _mode(base: Steering, text: str) -> Steering:
+    known = [each.value for each in SchedulingMode]
+    if text not in known:
+        raise InputError(names.SCHEDULING_MODE, text, " or ".join(known))
     return replace(base, mode=SchedulingMode(text))
 
 
@@ -168,10 +171,10 @@ def _tolerations(base: Steering, text: str) -> Steering:
 
 
 def _max_clusters(base: Steering, text: str) -> Steering:
-    number = int(text)
-    if number < 0:
+    number = text.strip().removeprefix("+")
+    if not (number.isascii() and number.isdecimal()):
         raise InputError(names.MAX_CLUSTERS, text, "a whole number of 0 or more")
-    return replace(base, max_clusters=number)
+    return replace(base, max_clusters=int(number))
 
 
 def _placements(base: Steering, text: str) -> Steering:
