@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable
+from typing import Final
 
 from stretto.api.types.quality import quality_of_service
 from stretto.api.wire.kinds import POD
@@ -9,6 +10,9 @@ from stretto.reconcile.cache import Change, StoredObject
 from stretto.workloads.cluster import ENDED, LocalCluster
 from stretto.workloads.kubelet.course import CourseOf, attempt_at, default_course
 from stretto.workloads.kubelet.status import PodStatusWriter
+
+_TICK: Final = 1e-6
+"""Least seconds until the next look: less may not change the time of a clock."""
 
 
 class KubeletController:
@@ -42,11 +46,12 @@ class KubeletController:
             return None
         age = self._cluster.age(started) - course.starts_after
         if age < 0:
-            return -age
+            return max(_TICK, -age)
         if course.absent_image:
             self._status.wait_for_image(pod, course.absent_image)
             return None
-        return self._move(pod, age)
+        again = self._move(pod, age)
+        return None if again is None else max(_TICK, again)
 
     def _move(self, pod: StoredObject, age: float) -> float | None:
         """Show the attempt of an age; seconds until the next change."""

@@ -142,7 +142,7 @@ def _alike(pod: FleetPod) -> FleetPod:
 
 def _job(name: str, pods: Sequence[FleetPod], first_s: float, *, gangs: bool) -> TraceJob:
     pod = pods[0]
-    body = pod_object(_alike(pod))
+    body = pod_object(msgspec.structs.replace(_alike(pod), duration_s=None))  # the job ends, not it
     metadata, spec = dict(body["metadata"]), dict(body["spec"])
     del spec["schedulerName"]
     kept = {key: metadata[key] for key in ("annotations",) if key in metadata}
