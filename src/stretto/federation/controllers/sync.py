@@ -4,7 +4,6 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
-from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import (
     FEDERATED,
@@ -72,13 +71,12 @@ class SyncController:
         ) is not None:
             writes.update(self._fleet.host.store, federated, marked)
             return None
-        try:
-            course = self._rollouts.course(type_, federated)
-        except InputError as error:
+        course = self._rollouts.course(type_, federated)
+        if course.problem:
             before = federated.status
             synced = before.get("syncedGeneration")
-            self._write_state(federated, before.get("clusters") or [], held(str(error)), synced)
-            raise
+            self._write_state(federated, before.get("clusters") or [], held(course.problem), synced)
+            return self._fleet.settings.deletion_retry
         if course.note is not None:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
             writes.patch(self._fleet.host.store, federated, note)

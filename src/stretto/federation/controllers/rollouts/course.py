@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stretto.base.clock import Clock
+from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.rollouts.reading import MemberDeployment, MemberDeployments
 from stretto.federation.objects.decision.decided import waiting_of
@@ -38,6 +39,8 @@ class RolloutCourse:
     is_open: bool = False
     #: The annotation of the federated object after the look; ``None`` if it stays.
     note: str | None = None
+    #: Why nothing may be written; empty if something may.
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +113,11 @@ class FleetRollouts:
         return most
 
     def course(self, type_: FederatedType, federated: StoredObject) -> RolloutCourse:
-        """The next step of an object.
-
-        Raises:
-            InputError: the policy of the rollout or an override is malformed.
-        """
-        look = self.look(type_, federated)
+        """The next step of an object; none if what it says about its rollout is malformed."""
+        try:
+            look = self.look(type_, federated)
+        except InputError as error:
+            return RolloutCourse(problem=str(error))
         if look is None:
             return NO_COURSE
         note = _note(federated, rules.written(look.notes))
