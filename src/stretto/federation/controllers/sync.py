@@ -21,7 +21,7 @@ from stretto.federation.objects import pending, placements
 from stretto.federation.objects.members.advice import held, propagated
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.reconcile.reconciler import Later
+from stretto.reconcile.reconciler import Later, RetryError
 
 ANSWERED_WITHIN: Final = 1.0
 """Seconds for which a report waits for the answers of members."""
@@ -76,7 +76,7 @@ class SyncController:
             before = federated.status
             synced = before.get("syncedGeneration")
             self._write_state(federated, before.get("clusters") or [], held(course.problem), synced)
-            return self._fleet.settings.deletion_retry
+            raise RetryError(course.problem)
         if course.note is not None:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
             writes.patch(self._fleet.host.store, federated, note)
