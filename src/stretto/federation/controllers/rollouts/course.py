@@ -11,7 +11,6 @@ from typing import Final
 
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
-from stretto.federation import names
 from stretto.federation.controllers.rollouts.reading import MemberDeployment, MemberDeployments
 from stretto.federation.objects.decision.decided import waiting_of
 from stretto.federation.objects.rollouts import members, rules
@@ -120,7 +119,7 @@ class FleetRollouts:
             return RolloutCourse(problem=str(error))
         if look is None:
             return NO_COURSE
-        note = _note(federated, rules.written(look.notes))
+        note = rules.changed_note(federated.annotations, look.notes)
         return _course(look.members, look.plan, look.demand.revision, note)
 
 
@@ -156,8 +155,3 @@ def _object(each: MemberDeployment, spec: MemberSpec, revision: str) -> Fields |
 def _without_status(fields: Fields) -> Fields:
     """An object as a base for the next one."""
     return {key: value for key, value in fields.items() if key != "status"}
-
-
-def _note(federated: StoredObject, text: str) -> str | None:
-    """The annotation if it changes."""
-    return text if federated.annotations.get(names.ROLLOUT_STATUS) != text else None

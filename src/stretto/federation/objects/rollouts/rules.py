@@ -136,3 +136,9 @@ def ended(notes: RolloutNotes, failed: bool, verdict: str, most: dict[str, int])
 def written(notes: RolloutNotes) -> str:
     """The annotation of some notes."""
     return msgspec.json.encode(notes).decode()
+
+
+def changed_note(annotations: Mapping[str, str], notes: RolloutNotes) -> str | None:
+    """The annotation of some notes; ``None`` if a federated object has it already."""
+    text = written(notes)
+    return text if annotations.get(names.ROLLOUT_STATUS) != text else None
