@@ -213,7 +213,7 @@ def use_table(points: list[dict[str, Any]]) -> list[str]:
 
 
 def seasonal_table(points: list[dict[str, Any]]) -> list[str]:
-    """One row for each series: both errors at each distance."""
+    """One row for each series: the errors of all predictors at each distance."""
     ahead = list(dict.fromkeys(each["ahead_s"] for each in points))
     lines = [
         "| series | " + " | ".join(f"{span(each)} ahead" for each in ahead) + " |",
@@ -221,7 +221,7 @@ def seasonal_table(points: list[dict[str, Any]]) -> list[str]:
     ]
     rows: dict[str, list[str]] = {}
     for each in points:
-        cell = f"{each['seasonal_pct']:.1f} % / {each['last_pct']:.1f} %"
+        cell = " / ".join(f"{value:.1f} %" for value in each["errors_pct"].values())
         rows.setdefault(each["series"], []).append(cell)
     return lines + [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()]
 
@@ -258,7 +258,7 @@ def main() -> None:
         points = run("pool-use")["points"]
         write(DOCS / "appendix" / "one-pool.md", "pool-use", use_table(points))
     if options.only in ("", "seasonal"):
-        points = json.loads(run_data("seasonal").read_text())["points"]
+        points = run("seasonal")["points"]
         write(DOCS / "guides" / "scaling.md", "seasonal", seasonal_table(points))
     if options.only in ("", "reclaim"):
         record_reclaim(options.use)

@@ -248,15 +248,18 @@ class SeasonalOptions:
     season: float
     #: Seconds from the last value to the forecast one, separated by commas.
     ahead: str
+    #: Names of the predictors; empty for the built-in ones.
+    predictors: tuple[str, ...]
 
 
 @options.command(
     "seasonal",
     SeasonalOptions,
     example="""
-        stretto study seasonal --json out/seasonal.json
-        stretto study seasonal --season 604800 --ahead 3600
+        stretto study seasonal --out out --json out/seasonal.json
+        stretto study seasonal --season 604800 --ahead 3600 --predictor seasonal
     """,
+    out=True,
 )
 @USE_OPTION
 @click.option(
@@ -269,19 +272,40 @@ class SeasonalOptions:
     metavar="S,...",
     help="Seconds from the last value to the forecast one.",
 )
+@click.option(
+    "--predictor",
+    "predictors",
+    multiple=True,
+    metavar="NAME",
+    help="Measure this predictor; may be repeated.  [default: all built-in ones]",
+)
 def seasonal(common: CommandContext, opts: SeasonalOptions) -> None:
-    """Measure how far the seasonal forecast of demand misses measured series.
+    """Measure how far the predictors of demand miss measured series.
 
-    The forecast of a value is the median at the same time of the last three seasons. It is compared
-    with the last value. docs/guides/scaling.md explains the figures.
+    docs/guides/scaling.md explains the predictors and the figures.
     """
     import msgspec
 
     from stretto.inputs.traces.measured_use import load_measured_use, read_use
-    from stretto_lab.studies.seasonal import SeasonalResult, SeasonalStudy, seasonal_points
+    from stretto.sim.plots.figures import check_plots
+    from stretto_lab.studies.seasonal import (
+        SeasonalResult,
+        SeasonalStudy,
+        seasonal_plots,
+        seasonal_points,
+    )
 
-    study = SeasonalStudy(opts.season, seconds("--ahead", opts.ahead))
+    study = SeasonalStudy(opts.season, seconds("--ahead", opts.ahead), opts.predictors)
     use = load_measured_use() if opts.use is None else read_use(opts.use)
+    if common.out is not None:
+        check_plots()
     found = SeasonalResult(study, use.source, tuple(seasonal_points(study, use)))
-    show_records(common, [msgspec.structs.asdict(each) for each in found.points])
+    rows: list[dict[str, object]] = [
+        {"series": each.series, "ahead_s": each.ahead_s, "mean": each.mean}
+        | {f"{name} %": value for name, value in each.errors_pct.items()}
+        for each in found.points
+    ]
+    show_records(common, rows)
     common.console.json("stretto.study.seasonal/v1", msgspec.to_builtins(found))
+    if common.out is not None:
+        write_plots(common, seasonal_plots(found))

@@ -1,17 +1,18 @@
-"""The seasonal study: how far the seasonal forecast of demand misses measured series.
+"""The seasonal study: how far the forecasts of demand miss measured series.
 
-The forecast (``stretto.capacity.scaling.forecast``) is the median at the same phase of the last
-seasons. It is compared with the simplest forecast, the last value, on the same targets. Both errors
-are the sum of absolute errors over the sum of values.
+All predictors (``stretto.capacity.scaling.forecast``) forecast the same targets. Their errors are
+the sums of absolute errors over the sum of values.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from statistics import median
 
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.capacity.scaling.forecast import error
+from stretto.capacity.scaling.forecast import PREDICTORS, error
 from stretto.inputs.traces.measured_use import STEP_S, UseTrace
+from stretto.sim.plots.figures import Pictures, PlotLine, PlotTexts, draw_curves
 
 
 class SeasonalStudy(msgspec.Struct, frozen=True):
@@ -21,6 +22,8 @@ class SeasonalStudy(msgspec.Struct, frozen=True):
     season_s: float = 86_400.0
     #: Seconds from the last value to the forecast one.
     ahead_s: tuple[float, ...] = (300.0, 3600.0, 21_600.0)
+    #: Names of the predictors; empty for the built-in ones.
+    predictors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, each in [("season", self.season_s), *(("ahead", s) for s in self.ahead_s)]:
@@ -37,14 +40,12 @@ class SeasonalPoint(msgspec.Struct, frozen=True):
     ahead_s: float
     #: Mean of its values: thousandths of the CPUs of a machine, or requests.
     mean: float
-    #: Error of the seasonal forecast in percent.
-    seasonal_pct: float
-    #: Error of the last value in percent.
-    last_pct: float
+    #: Error in percent, by predictor.
+    errors_pct: dict[str, float]
 
 
 class SeasonalResult(msgspec.Struct, frozen=True):
-    """Errors of the seasonal forecast."""
+    """Errors of the forecasts."""
 
     #: Season and distances.
     study: SeasonalStudy
@@ -65,20 +66,32 @@ def seasonal_points(study: SeasonalStudy, use: UseTrace) -> Iterator[SeasonalPoi
     if not long:
         expected = f"series of more than two seasons of {study.season_s:g} s"
         raise InputError(use.source, f"{len(use.cpu)} shorter series", expected)
+    chosen = {each: PREDICTORS.get(each).predict for each in _names(study)}
     for name, values in long.items():
         for ahead_s in study.ahead_s:
             ahead = round(ahead_s / STEP_S)
-            yield SeasonalPoint(
-                name,
-                ahead_s,
-                round(sum(values) / len(values), 1),
-                round(100 * error(values, season, ahead), 1),
-                round(100 * _last_error(values, season, ahead), 1),
-            )
+            errors = {
+                each: round(100 * error(values, season, ahead, predict), 1)
+                for each, predict in chosen.items()
+            }
+            yield SeasonalPoint(name, ahead_s, round(sum(values) / len(values), 1), errors)
 
 
-def _last_error(values: Sequence[float], season: int, ahead: int) -> float:
-    """The error of the last value, on the targets of the seasonal forecast."""
-    targets = range(season + ahead - 1, len(values))
-    whole = sum(abs(values[at]) for at in targets)
-    return sum(abs(values[at] - values[at - ahead]) for at in targets) / whole if whole else 0.0
+def seasonal_plots(result: SeasonalResult) -> Pictures:
+    """The median error of the series over the distance, one curve for each predictor."""
+    distances = sorted({each.ahead_s for each in result.points})
+    lines = []
+    for colour, name in enumerate(_names(result.study)):
+        middles = [
+            median(each.errors_pct[name] for each in result.points if each.ahead_s == distance)
+            for distance in distances
+        ]
+        lines.append(PlotLine(name, [each / 3600 for each in distances], middles, colour))
+    best = min(lines, key=lambda each: each.y[-1])
+    title = f"{distances[-1] / 3600:g} hours ahead, the best forecast is {best.label}"
+    texts = PlotTexts(title, "hours ahead", "median error of the series, %", from_0=True)
+    return draw_curves("seasonal", lines, texts)
+
+
+def _names(study: SeasonalStudy) -> tuple[str, ...]:
+    return study.predictors or PREDICTORS.built_in()

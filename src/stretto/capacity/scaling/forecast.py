@@ -41,10 +41,7 @@ def seasonal(values: Sequence[float], season: int, ahead: int) -> float:
         InputError: the history is shorter than a season, or a number is below 1.
     """
     _check(values, season, ahead)
-    target = len(values) - 1 + ahead
-    index = target - season * -(-ahead // season)
-    phases = [values[at] for at in range(index, -1, -season)][:SEASONS]
-    return float(median(phases))
+    return _same_phase(values, len(values), season, ahead)
 
 
 def shifted(values: Sequence[float], season: int, ahead: int) -> float:
@@ -55,7 +52,7 @@ def shifted(values: Sequence[float], season: int, ahead: int) -> float:
     """
     _check(values, season, ahead)
     first = max(season, len(values) - RECENT)
-    missed = [values[at] - seasonal(values[:at], season, 1) for at in range(first, len(values))]
+    missed = [values[at] - _same_phase(values, at, season, 1) for at in range(first, len(values))]
     return max(0.0, seasonal(values, season, ahead) + (fmean(missed) if missed else 0.0))
 
 
@@ -96,6 +93,12 @@ def error(values: Sequence[float], season: int, ahead: int, predict: Predict = s
     )
     whole = sum(abs(values[at]) for at in targets)
     return missed / whole if whole else 0.0
+
+
+def _same_phase(values: Sequence[float], known: int, season: int, ahead: int) -> float:
+    """The seasonal forecast from the first ``known`` values."""
+    index = known - 1 + ahead - season * -(-ahead // season)
+    return float(median([values[at] for at in range(index, -1, -season)[:SEASONS]]))
 
 
 def _check(values: Sequence[float], season: int, ahead: int) -> None:
