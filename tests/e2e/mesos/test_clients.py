@@ -114,6 +114,7 @@ def test_frameworks_of_msh_outlive_an_agent(site: MesosSite) -> None:
     framework = start(site, "msh")
     disturb(site, master=False)
     assert ends(framework) == WANTED
+    assert Counter(site.outputs()) == {"started\n": TASKS}
 
 
 def test_an_executor_of_its_own_outlives_master_and_agent(site: MesosSite) -> None:

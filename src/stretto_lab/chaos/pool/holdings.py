@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from stretto.offers.master.core.state import MasterState
+from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.nodes.agents import node_of
 from stretto.offers.nodes.queues import ANY_ROLE
@@ -43,19 +44,21 @@ def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -
             yield Held(node, role, part)
     present = {key for pod in pods for key in pod.tasks}
     for agent in master.agents:
-        for task in _tasks(agent):
-            if task.id not in present and task.id not in started:
+        tasks = [each for each in _tasks(agent) if each.id in present or each.id not in started]
+        for task in tasks:
+            if task.id not in present:
                 for role, part in by_role(task.resources, task.role).items():
                     yield Held(names[agent.id], role, part)
-        for role, unused in _unused(master, agent).items():
+        users = [each.resources for each in (*master.offers.of_agent(agent.id), *tasks)]
+        for role, unused in _unused(agent, users).items():
             yield Held(names[agent.id], role, unused)
 
 
-def _unused(master: MasterState, agent: Agent) -> dict[str, Amounts]:
+def _unused(agent: Agent, users: list[ResourceList]) -> dict[str, Amounts]:
     """What is reserved of an agent by role, and neither offered nor used by a task."""
     reserved = by_role(agent.total, "")
-    for each in (*master.offers.of_agent(agent.id), *_tasks(agent)):
-        for role, used in by_role(each.resources, "").items():
+    for each in users:
+        for role, used in by_role(each, "").items():
             reserved[role] = minus(reserved.get(role, {}), used)
     return {role: unused for role, unused in reserved.items() if role}
 

@@ -1,8 +1,9 @@
 """mesos-go's msh, one framework per task over protobuf: MSH, ADDRESS, tasks, seconds.
 
-Each odd task runs in a task group. A task that must be killed ends with its framework. After an
-offer that is too small msh forgets what it wants (its request has no names): it is
-started again if it has launched nothing.
+Each odd task runs in a task group. A task that must be killed ends with its framework. msh is
+started again if no task of it has started: after an offer that is too small it forgets what it
+wants (its request has no names), and a task that it launches on the offer of an agent that has just
+died is lost.
 """
 
 import subprocess
@@ -27,8 +28,8 @@ def run(msh, address, number, limit):
 
 
 def once(line, must):
-    """The end of one run; None if it has launched nothing."""
-    launched = False
+    """The end of one run; None if it has launched nothing, or its task is lost."""
+    launched = lost = False
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
         timer = threading.Timer(WAIT, process.kill)
         timer.start()
@@ -36,12 +37,13 @@ def once(line, must):
             if "launching task" in text:
                 launched = True
                 timer.cancel()
+            lost = lost or "unexpected state TASK_LOST" in text
             if must and "TASK_RUNNING" in text:
                 process.kill()
                 return "TASK_KILLED"
         timer.cancel()
         code = process.wait()
-    if not launched:
+    if lost or not launched:
         return None
     return "TASK_FAILED" if code else "TASK_FINISHED"
 
