@@ -10,7 +10,7 @@ from stretto.offers.allocator.build import make_allocator
 from stretto.offers.allocator.subjects.settings import MESOS, AllocatorSettings
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.core.settings import MasterSettings
-from stretto.offers.master.master import Master
+from stretto.offers.master.master import CycleTime, Master
 from stretto.offers.master.state.outbox import AgentMessage, StreamEvent
 from stretto.offers.master.storage.contract import MasterJournal, StoredState
 from stretto.offers.master.storage.journal import MasterFile
@@ -42,6 +42,7 @@ class MesosBench:
         path: Path | None = None,
         stored: StoredState | None = None,
         clock: ManualClock | None = None,
+        cycles: CycleTime = CycleTime.AT_ONCE,
         **settings: Any,
     ) -> None:
         self.clock = clock or ManualClock(1000.0)
@@ -51,7 +52,8 @@ class MesosBench:
         self._file = MasterFile(path) if path else stored
         known = self._file.identity() if self._file else None
         config = MasterSettings(id=known.id if known else "m", **settings)
-        self.master = Master(config, make_allocator(Rng(1), allocation), self.clock, Rng(1))
+        allocator = make_allocator(Rng(1), allocation)
+        self.master = Master(config, allocator, self.clock, Rng(1), cycles)
         if self._file is not None:
             recover(self.master.state, self._file)
 

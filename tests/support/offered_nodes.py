@@ -8,6 +8,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
 from stretto.offers.allocator.subjects.settings import DEFAULTS, AllocatorSettings
+from stretto.offers.master.master import CycleTime
 from stretto.offers.master.state.outbox import AgentMessage, StreamEvent
 from stretto.offers.master.storage.contract import MasterJournal
 from stretto.offers.master.storage.objects import MasterObjects
@@ -41,7 +42,8 @@ class PoolBench(MesosBench):
         clock = clock or ManualClock(1000.0)
         self.store = store or MemoryStore(clock, Rng(2))
         stored = MasterObjects(self.store, "default", "master")
-        super().__init__(allocation, stored=stored, clock=clock, **settings)
+        cycles = CycleTime.ON_CALL
+        super().__init__(allocation, stored=stored, clock=clock, cycles=cycles, **settings)
         self.create(NODE, *nodes)
         config = PlaneConfig(profile=load_profile("default"), tier="numpy")
         self.pool = OfferingPlane(config, self.store, self.clock, self.master.state, pods)
@@ -80,6 +82,9 @@ class PoolBench(MesosBench):
             super().collect()
             return
         self.pool.nodes.claim()
+        while self.master.is_cycle_due:
+            self.master.cycle(most=8)
+            self.pool.nodes.claim()
         if self._file is not None:
             MasterJournal(self._file, self.master.state).save()
         for effect in self.master.effects():

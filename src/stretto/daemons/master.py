@@ -26,7 +26,7 @@ from stretto.daemons.turn import Turn, TurnStore
 from stretto.offers.allocator.build import make_allocator
 from stretto.offers.allocator.subjects.settings import AllocatorSettings
 from stretto.offers.master.core.settings import MasterSettings
-from stretto.offers.master.master import Master
+from stretto.offers.master.master import CycleTime, Master
 from stretto.offers.master.server.host import HostThreads, MasterHost
 from stretto.offers.master.server.serve import ServerSettings, application, serve_application
 from stretto.offers.master.server.standby import StandbyApp
@@ -126,7 +126,8 @@ class MasterTerm:
             region=settings.region or None,
             nested_quota=True,  # Queues have limits at every level
         )
-        master = Master(settings, make_allocator(rng, allocation), clock, rng)
+        allocator = make_allocator(rng, allocation)
+        master = Master(settings, allocator, clock, rng, CycleTime.ON_CALL)
         recover(master.state, stored)
         #: Scheduler and nodes.
         beside = TurnStore(store, threads.turn)

@@ -234,6 +234,15 @@ def test_recovery_with_quota_waits_for_most_agents() -> None:
     assert offered(given, 600.0) == {"1": ["a1"]}
 
 
+def test_a_cycle_of_at_most_two_agents_leaves_the_others_to_the_next_ones() -> None:
+    given = allocator()
+    given.add_framework(framework("1", "role1"))
+    for number in range(5):
+        given.add_agent(agent(number))
+    sizes = [len(given.cycle(1.0, most=2).offers) for _ in range(3)]
+    assert (sizes, given.is_due) == ([2, 2, 1], False)
+
+
 def test_a_random_sorter_follows_the_weights() -> None:
     given = allocator(role_sorter=SorterKind.RANDOM)
     given.set_weights({"role2": 3.0})

@@ -232,12 +232,24 @@ class Allocator:
         """Whether an event since the last cycle calls for one."""
         return self._triggers.is_due
 
-    def cycle(self, now: float, batch: bool = False) -> CycleResult:
+    def cycle(self, now: float, batch: bool = False, most: int | None = None) -> CycleResult:
         """Decide about the agents that events named; a batch cycle decides about all."""
+        named = self._triggers.take()
         if self._recovery is not None:
             needed, deadline = self._recovery
             if len(self.pool.agents) < needed and now < deadline:
                 return NOTHING_GRANTED
             self._recovery, batch = None, True
-        named = self._triggers.take()
-        return self._rounds.run(None if batch else named, now, batch)
+        named = None if batch else named
+        if most is not None:
+            named = self._drawn(self._rounds.names(now, batch) if named is None else named, most)
+        return self._rounds.run(named, now, batch)
+
+    def _drawn(self, named: list[str], most: int) -> list[str]:
+        """So many of the named agents; the others remain for the next cycle."""
+        if len(named) <= most:
+            return named
+        self.pool.rng.shuffle(named)
+        for each in named[most:]:
+            self._triggers.call(each)
+        return named[:most]

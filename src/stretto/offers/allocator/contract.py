@@ -179,5 +179,9 @@ class OfferAllocator(Protocol):
     def is_due(self) -> bool:
         """Whether an event since the last cycle calls for one; several events call for one."""
 
-    def cycle(self, now: float, batch: bool = False) -> CycleResult:
-        """Decide about the agents that events named; a batch cycle decides about all."""
+    def cycle(self, now: float, batch: bool = False, most: int | None = None) -> CycleResult:
+        """Decide about the agents that events named; a batch cycle decides about all.
+
+        With ``most``, this cycle decides about so many of them, drawn at random, and the next one,
+        which is due, about the others.
+        """

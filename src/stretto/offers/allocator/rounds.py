@@ -18,6 +18,15 @@ class Round:
         self._ledger = ledger
         self._order = order
 
+    def names(self, now: float, batch: bool) -> list[str]:
+        """The agents of which something may be offered, or asked back for maintenance."""
+        pool = self._pool
+        if pool.maintained:
+            return [agent.info.id for agent in pool.agents]
+        time = Visitor(pool, now, batch).filter_time
+        open_now = pool.agents.candidates(time, pool.opened, pool.holdings)
+        return [agent.info.id for agent in open_now]
+
     def run(self, named: list[str] | None, now: float, batch: bool) -> CycleResult:
         """Decide about the named agents, or about all for ``None``."""
         pool = self._pool

@@ -1,6 +1,7 @@
 """One master: requests, agent messages and time go in, answers and effects come out."""
 
 from collections.abc import Iterator
+from enum import Enum
 
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
@@ -15,6 +16,15 @@ from stretto.offers.master.state.outbox import ClientStream, Effect
 from stretto.offers.messages.schema import Message
 
 
+class CycleTime(Enum):
+    """When a master runs the cycles of its allocator that are due."""
+
+    #: At the end of the step that made them due.
+    AT_ONCE = "at once"
+    #: When `Master.cycle` is called: requests that wait are answered before.
+    ON_CALL = "on call"
+
+
 class Master:
     """A Mesos master as a state machine without I/O.
 
@@ -22,7 +32,12 @@ class Master:
     """
 
     def __init__(
-        self, settings: MasterSettings, allocator: OfferAllocator, clock: Clock, rng: Rng
+        self,
+        settings: MasterSettings,
+        allocator: OfferAllocator,
+        clock: Clock,
+        rng: Rng,
+        cycles: CycleTime = CycleTime.AT_ONCE,
     ) -> None:
         """Start empty.
 
@@ -31,25 +46,30 @@ class Master:
             allocator: decides whom to offer what.
             clock: all times.
             rng: ids of streams.
+            cycles: when cycles run.
         """
         #: Everything that the master knows.
         self.state = MasterState(settings, allocator, clock, rng)
+        self._cycles = cycles
+        self._is_batch_due = False
         self.state.timers.at(self.state.now + settings.allocation_interval, self._batch)
 
     def answer(self, request: MasterRequest) -> HttpAnswer:
         """Answer an HTTP request."""
-        return routes.answer(self.state, request)
+        answered = routes.answer(self.state, request)
+        self._settle()
+        return answered
 
     def receive(self, pid: str, name: str, message: Message) -> bool:
         """Take a message of an agent; whether its name is known."""
         known = reports.receive(self.state, pid, name, message)
-        offering.settle(self.state)
+        self._settle()
         return known
 
     def closed(self, stream: ClientStream) -> None:
         """A client has closed its stream."""
         connections.closed(self.state, stream)
-        offering.settle(self.state)
+        self._settle()
 
     def agent_lost(self, pid: str) -> None:
         """The connection to an agent is lost."""
@@ -58,7 +78,18 @@ class Master:
     def run_timers(self) -> None:
         """Do what is due by now."""
         self.state.timers.run(self.state.now)
-        offering.settle(self.state)
+        self._settle()
+
+    @property
+    def is_cycle_due(self) -> bool:
+        """Whether a cycle waits for a call of `cycle`."""
+        is_due = self._is_batch_due or self.state.allocator.is_due
+        return is_due and self._cycles is CycleTime.ON_CALL
+
+    def cycle(self, most: int) -> None:
+        """Run the cycle that is due for at most so many agents; the rest remains due."""
+        batch, self._is_batch_due = self._is_batch_due, False
+        offering.run(self.state, batch=batch, most=most)
 
     @property
     def next_due(self) -> float | None:
@@ -69,7 +100,14 @@ class Master:
         """Take everything that is to be sent."""
         return self.state.outbox.drain()
 
+    def _settle(self) -> None:
+        if self._cycles is CycleTime.AT_ONCE:
+            offering.settle(self.state)
+
     def _batch(self) -> None:
-        offering.run_batch(self.state)
+        if self._cycles is CycleTime.AT_ONCE:
+            offering.run(self.state, batch=True)
+        else:
+            self._is_batch_due = True
         due = self.state.now + self.state.settings.allocation_interval
         self.state.timers.at(due, self._batch)

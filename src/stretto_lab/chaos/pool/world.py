@@ -19,7 +19,7 @@ from stretto.offers.allocator.build import make_allocator
 from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.core.settings import MasterSettings
-from stretto.offers.master.master import Master
+from stretto.offers.master.master import CycleTime, Master
 from stretto.offers.master.state.outbox import AgentMessage, StreamEvent
 from stretto.offers.master.storage.contract import MasterJournal
 from stretto.offers.master.storage.objects import MasterObjects
@@ -109,7 +109,7 @@ class PoolWorld:
             id=known.id if known else "m", offer_timeout=30.0, timed_out_refuse=5.0
         )
         allocator = make_allocator(rng, self.allocation)
-        self.master = Master(settings, allocator, self.clock, rng)
+        self.master = Master(settings, allocator, self.clock, rng, CycleTime.ON_CALL)
         recover(self.master.state, stored)
         config = PlaneConfig(
             profile=load_profile("default"), tier="numpy", seed=rng.randint(0, 1 << 30)
@@ -126,8 +126,11 @@ class PoolWorld:
         self.start()
 
     def flush(self) -> None:
-        """Charge, store and send what a step of the master has left."""
+        """Charge, store and send what a step of the master has left, and what cycles offer."""
         self.pool.nodes.claim()
+        while self.master.is_cycle_due:
+            self.master.cycle(self.rng.choice((1, 2, 8)))
+            self.pool.nodes.claim()
         self.journal.save()
         for effect in self.master.effects():
             if isinstance(effect, AgentMessage):

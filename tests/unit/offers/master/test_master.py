@@ -7,6 +7,7 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.offers.allocator.subjects.settings import DEFAULTS
 from stretto.offers.master.core.acls import AclEntity, AclEntry, Acls, EntityType, read_acls
+from stretto.offers.master.master import CycleTime
 from tests.support.mesos import Body, MesosBench, scalar, task
 
 
@@ -16,6 +17,16 @@ def bench_with_task() -> tuple[MesosBench, str, str]:
     framework = bench.subscribe(failover_timeout=60.0)
     bench.launch(framework, task("t", agent))
     return bench, framework, agent
+
+
+def test_a_cycle_on_call_waits_for_the_call() -> None:
+    bench = MesosBench(cycles=CycleTime.ON_CALL)
+    bench.agent()
+    bench.subscribe()
+    assert (bench.offers(), bench.master.is_cycle_due) == ([], True)
+    bench.master.cycle(most=1)
+    bench.collect()
+    assert len(bench.offers()) == 1
 
 
 def test_a_second_accept_of_an_offer_loses_its_tasks() -> None:

@@ -9,7 +9,6 @@ from typing import Final
 from stretto.offers.master.api import legacy, operator, scheduler, standing
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest, RequestError, plain
 from stretto.offers.master.api.legacy import Endpoint
-from stretto.offers.master.core import offering
 from stretto.offers.master.core.state import MasterState
 
 ROUTES: Final[Mapping[str, Endpoint]] = {
@@ -32,13 +31,11 @@ def route(path: str) -> str | None:
 
 
 def answer(master: MasterState, request: MasterRequest) -> HttpAnswer:
-    """Answer a request, and run the cycles that it made due."""
+    """Answer a request."""
     found = route(request.path)
     if found is None:
         return plain(404)
     try:
-        answered = ROUTES[found](master, request)
+        return ROUTES[found](master, request)
     except RequestError as error:
         return error.answer
-    offering.settle(master)
-    return answered

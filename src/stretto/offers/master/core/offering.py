@@ -21,12 +21,12 @@ from stretto.offers.messages.schema import Message
 def settle(master: MasterState) -> None:
     """Run the cycles that events have made due."""
     while master.allocator.is_due:
-        _send(master, master.allocator.cycle(master.now))
+        run(master, batch=False)
 
 
-def run_batch(master: MasterState) -> None:
-    """Run a cycle over all agents."""
-    _send(master, master.allocator.cycle(master.now, batch=True))
+def run(master: MasterState, *, batch: bool, most: int | None = None) -> None:
+    """Run a cycle that is due, a batch cycle over all agents; ``most`` bounds their number."""
+    _send(master, master.allocator.cycle(master.now, batch, most))
 
 
 def rescind(master: MasterState, offer: Offer, refuse: float | None = None) -> None:

@@ -12,7 +12,7 @@ from stretto.base.rng import Rng
 from stretto.offers.allocator.build import make_allocator
 from stretto.offers.allocator.subjects.settings import AllocatorSettings
 from stretto.offers.master.core.settings import MasterSettings
-from stretto.offers.master.master import Master
+from stretto.offers.master.master import CycleTime, Master
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.storage.contract import MasterJournal
 from stretto.offers.master.storage.journal import MasterFile
@@ -64,7 +64,7 @@ class MasterHome:
         allocation = msgspec.structs.replace(
             allocation, interval=settings.allocation_interval, region=settings.region or None
         )
-        master = Master(settings, make_allocator(rng, allocation), clock, rng)
+        master = Master(settings, make_allocator(rng, allocation), clock, rng, CycleTime.ON_CALL)
         if self._file is None:
             return MasterHost(master, clock)
         recover(master.state, self._file)

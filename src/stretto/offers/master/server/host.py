@@ -11,6 +11,7 @@ from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.master import Master
 from stretto.offers.master.server.durable import DurableSteps, StateJournal
 from stretto.offers.master.server.links import AgentLinks
+from stretto.offers.master.server.slices import CycleSlice
 from stretto.offers.master.server.streams import RecordQueue
 from stretto.offers.master.state.outbox import AgentMessage, ClientStream, Effect, StreamEvent
 from stretto.offers.master.wire import event_record
@@ -74,6 +75,8 @@ class MasterHost:
         self._steps = DurableSteps(journal, self._send, threads.writer)
         self._streams: dict[str, RecordQueue] = {}
         self._wake = asyncio.Event()
+        self._slice = CycleSlice()
+        self._cycling: asyncio.Handle | None = None
         #: Links to agents.
         self.links = AgentLinks(master.state.settings.pid, self._agent_lost)
 
@@ -133,6 +136,8 @@ class MasterHost:
 
     def close(self) -> None:
         """End all streams; their clients subscribe to another master."""
+        if self._cycling is not None:
+            self._cycling.cancel()
         for queue in self._streams.values():
             queue.end()
         self._streams.clear()
@@ -153,7 +158,18 @@ class MasterHost:
             self._local.claim()
         is_changed = self._steps.finish(list(self.master.effects()))
         self._wake.set()
+        if self.master.is_cycle_due and self._cycling is None:
+            self._cycling = asyncio.get_running_loop().call_soon(self._cycle)
         return is_changed
+
+    def _cycle(self) -> None:
+        """Run a part of the cycle that is due; requests that have come are answered before more."""
+        self._cycling = None
+        with self._turn:
+            began = self._clock.monotonic()
+            self.master.cycle(self._slice.agents)
+            self._slice.adapt(self._clock.monotonic() - began)
+            self.flush()
 
     def _send(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
