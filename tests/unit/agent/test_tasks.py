@@ -1,13 +1,15 @@
 """Tasks on this machine: processes, ends, recovery, updates, and the lists of the command line."""
 
 import asyncio
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stretto.agent.tasks import amounts, health
+from stretto.agent.tasks import amounts
 from stretto.agent.tasks.containers.container import ContainerTools
 from stretto.agent.tasks.containers.fetcher import Fetcher
 from stretto.agent.tasks.containers.volumes import Volumes
@@ -20,6 +22,10 @@ from stretto.agent.tasks.updates import UpdateStream, UpdateWriter
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv"
+)
 
 
 def record(command: str, **fields: Any) -> TaskRecord:
@@ -108,8 +114,34 @@ def test_an_unhealthy_task_is_killed(tmp_path: Path) -> None:
     assert seen[-1].state == "TASK_KILLED"
 
 
-def test_a_tcp_check_of_a_closed_port_fails() -> None:
-    assert not asyncio.run(health.probe({"type": "TCP", "tcp": {"port": 1}}, {}, 1.0))
+def test_a_check_reports_each_result_that_differs_and_changes_nothing_else(tmp_path: Path) -> None:
+    command = {"command": {"value": "test -e seen && exit 3; touch seen"}}
+    check = {"type": "COMMAND", "command": command, "delay_seconds": 0.0, "interval_seconds": 0.05}
+    seen = run(tmp_path, record("sleep 0.5", check=check))
+    codes = [(each.check or {})["command"].get("exit_code") for each in seen]
+    assert codes == [None, None, 0, 3, 3]
+    assert [each.reason for each in seen[2:4]] == ["REASON_TASK_CHECK_STATUS_UPDATED"] * 2
+    assert seen[-1].state == "TASK_FINISHED"
+
+
+@needs_root
+def test_a_command_and_its_checks_run_as_the_user_of_the_command(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    check = {"type": "COMMAND", "command": {"command": {"value": "exit $(id -u | cut -c1)"}}}
+    made = record("id -un; touch mine", check=check | {"delay_seconds": 0.0})
+    made.task["command"]["user"] = "daemon"
+    run(tmp_path, made)
+    sandbox = TaskFiles(tmp_path).sandbox(made)
+    assert (sandbox / "stdout").read_text() == "daemon\n"
+    assert (sandbox / "mine").owner() == "daemon"
+
+
+def test_a_command_of_a_user_that_does_not_exist_is_not_started(tmp_path: Path) -> None:
+    made = record("true")
+    made.task["command"]["user"] = "no-such-user"
+    (end,) = run(tmp_path, made)
+    assert (end.state, end.reason) == ("TASK_FAILED", "REASON_CONTAINER_LAUNCH_FAILED")
+    assert "there is no user 'no-such-user'" in end.message
 
 
 def test_updates_are_sent_in_order_until_each_is_acknowledged(tmp_path: Path) -> None:

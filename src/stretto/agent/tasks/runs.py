@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from stretto.agent.tasks import health
 from stretto.agent.tasks.containers.container import (
     LAUNCH_FAILED,
     MEMORY,
@@ -19,6 +18,8 @@ from stretto.agent.tasks.containers.container import (
     LaunchError,
     TaskContainer,
 )
+from stretto.agent.tasks.probing import checks, health
+from stretto.agent.tasks.probing.probes import ProbeSite
 from stretto.agent.tasks.records import TaskFiles, TaskRecord
 from stretto.agent.tasks.status import RunStatus, Source
 from stretto.offers.messages.schema import Message
@@ -50,8 +51,11 @@ class TaskRun:
         #: The task.
         self.record: Final = record
         self._files = tools.files
-        self._report = report
+        self._tell = report
         self._unhealthy = False
+        check = record.task.get("check")
+        #: The CheckStatusInfo of every state from now on.
+        self._checked = None if check is None else checks.empty_status(check)
         process = ContainerProcess(record.pid, record.started) if record.pid else None
         self._spec = _spec(record, tools.files)
         self._container = TaskContainer(self._spec, tools.containers, process)
@@ -63,10 +67,9 @@ class TaskRun:
         if not self._container.is_running and not await self._start():
             return
         self._report_start()
-        watch = self._watch_health()
-        late = self._limit_time()
+        watches = (self._watch_health(), self._watch_check(), self._limit_time())
         end = await self._container.ended()
-        for each in (watch, late):
+        for each in watches:
             if each is not None:
                 each.cancel()
         self._report(self.record, self._end(end))
@@ -81,6 +84,10 @@ class TaskRun:
         if self._container.is_running and self.record.has("TASK_KILLING_STATE"):
             self._report(self.record, RunStatus("TASK_KILLING", reason=reason))
         self._container.stop(self._grace if grace is None else grace)
+
+    def _report(self, record: TaskRecord, status: RunStatus) -> None:
+        """Report a state, with the last result of the check."""
+        self._tell(record, status._replace(check=self._checked))
 
     @property
     def _grace(self) -> float:
@@ -140,11 +147,28 @@ class TaskRun:
             self._report(self.record, RunStatus("TASK_RUNNING", text, reason, good))
 
         async def watch() -> None:
-            await health.watch(check, dict(self._spec.variables), report)
+            await health.watch(check, self._site(), report)
             self._unhealthy = True
             self.kill()
 
         return asyncio.get_running_loop().create_task(watch())
+
+    def _watch_check(self) -> asyncio.Task[None] | None:
+        check = self.record.task.get("check")
+        if check is None:
+            return None
+
+        def report(status: Message) -> None:
+            self._checked = status
+            reason = "REASON_TASK_CHECK_STATUS_UPDATED"
+            self._report(self.record, RunStatus("TASK_RUNNING", reason=reason))
+
+        return asyncio.get_running_loop().create_task(checks.watch(check, self._site(), report))
+
+    def _site(self) -> ProbeSite:
+        """Commands of checks run in the sandbox, as the user of the task."""
+        spec = self._spec
+        return ProbeSite(spec.sandbox, spec.variables, spec.command.get("user", ""))
 
     def _end(self, end: ContainerEnd) -> RunStatus:
         """The last state, from the exit status and from what stopped the task."""

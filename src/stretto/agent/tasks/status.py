@@ -3,6 +3,8 @@
 from enum import Enum
 from typing import NamedTuple
 
+from stretto.offers.messages.schema import Message
+
 
 class Source(Enum):
     """Which part of the agent decided a state."""
@@ -24,6 +26,8 @@ class RunStatus(NamedTuple):
     reason: str = ""
     #: Health, if the task has a check.
     healthy: bool | None = None
+    #: CheckStatusInfo, if the task has a check.
+    check: Message | None = None
     #: Resources whose limit the task has exceeded, in their own units; empty for none.
     exceeded: tuple[tuple[str, float], ...] = ()
     #: Which part of the agent decided it.

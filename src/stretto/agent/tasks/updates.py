@@ -101,6 +101,8 @@ class UpdateWriter:
             body["reason"] = status.reason
         if status.healthy is not None:
             body["healthy"] = status.healthy
+        if status.check is not None:
+            body["check_status"] = status.check
         if status.exceeded:
             named = [scalar(name, value) for name, value in status.exceeded]
             body["limitation"] = {"resources": named}

@@ -113,6 +113,9 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
     }
     if settings.priority_class:
         spec["priorityClassName"] = settings.priority_class
+    limits = [limit for each in launch.tasks if (limit := _completion_limit(each))]
+    if limits:
+        spec["activeDeadlineSeconds"] = min(limits)
     name = pod_name(launch.framework_id, launch.task_ids)
     meta = {"name": name, "namespace": settings.namespace, "labels": labels, "annotations": notes}
     return msgspec.json.encode({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
@@ -126,6 +129,9 @@ def _container(name: str, task: Message, settings: PodSettings) -> dict[str, Any
         raise _unsupported(task_id, "executor", "a command; custom executors need an agent")
     if command.get("uris"):
         raise _unsupported(task_id, "command.uris", "no URIs: put the files into an image")
+    if "check" in task:
+        raise _unsupported(task_id, "check", "no check: pods have health checks only")
+    user = _user(task_id, command)
     container: dict[str, Any] = {
         "name": name,
         "image": _image(task) or settings.image,
@@ -135,6 +141,7 @@ def _container(name: str, task: Message, settings: PodSettings) -> dict[str, Any
     }
     ports, probe = _ports(task), _probe(task.get("health_check"))
     container |= {"ports": ports} if ports else {}
+    container |= {"securityContext": {"runAsUser": user}} if user is not None else {}
     return container | ({"livenessProbe": probe} if probe else {})
 
 
@@ -156,6 +163,29 @@ def _process(command: Message) -> dict[str, Any]:
     if value:
         return {"command": [value], "args": arguments[1:]}
     return {"args": arguments}
+
+
+def _user(task_id: str, command: Message) -> int | None:
+    """The id of the user of a command; ``None`` for that of the image.
+
+    Raises:
+        InputError: it is a name, which only the image knows.
+    """
+    user = command.get("user")
+    if not user:
+        return None
+    if not (user.isascii() and user.isdigit()):
+        expected = "the number of a user: its name is known to the image only"
+        raise InputError(f"task {task_id}: command.user", user, expected)
+    return int(user)
+
+
+def _completion_limit(task: Message) -> int:
+    """Whole seconds after which a task ends, rounded up; 0 for no limit.
+
+    The limit of one task of a group ends the group, as its failure would.
+    """
+    return -(-int(task.get("max_completion_time", {}).get("nanoseconds", 0)) // 10**9)
 
 
 def _environment(command: Message) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ from stretto.reconcile.cache import Fields, StoredObject
 ENDED: Final = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED"})
 """States in which the pod has nothing more to report."""
 _OUT_OF_MEMORY: Final = "OOMKilled"
+_DEADLINE: Final = "DeadlineExceeded"
 
 
 TaskKey = tuple[str, str]
@@ -80,6 +81,8 @@ def report_of(pod: StoredObject, number: int, *, killed: bool) -> TaskReport:
     """
     state = _container_state(pod, CONTAINER.format(number))
     phase = pod.status.get("phase")
+    if phase == "Failed" and pod.status.get("reason") == _DEADLINE and not killed:
+        return _failed(pod, killed=killed)
     if "terminated" in state:
         return _ended(state["terminated"], killed=killed)
     if phase == "Succeeded":
@@ -124,6 +127,8 @@ def _failed(pod: StoredObject, *, killed: bool) -> TaskReport:
     text = _text(pod.status.get("reason"), pod.status.get("message"))
     if killed:
         return TaskReport("TASK_KILLED", text)
+    if pod.status.get("reason") == _DEADLINE:
+        return TaskReport("TASK_FAILED", text, "REASON_MAX_COMPLETION_TIME_REACHED")
     evicted = pod.status.get("reason") in ("Evicted", "Preempting", "NodeShutdown")
     reason = "REASON_CONTAINER_PREEMPTED" if evicted else "REASON_COMMAND_EXECUTOR_FAILED"
     return TaskReport("TASK_FAILED", text or "Pod failed", reason)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
+import pytest
+
 from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
@@ -217,3 +219,42 @@ def test_a_node_that_does_not_answer_is_unreachable_and_returns_with_its_tasks()
     assert bench.statuses()[-1] == ("web.1", "TASK_UNREACHABLE")
     ready(bench, "True")
     assert bench.statuses()[-1] == ("web.1", "TASK_RUNNING")
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"check": {"type": "TCP", "tcp": {"port": 80}}}, "check"),
+        ({"command": {"value": "x", "user": "daemon"}}, "command.user"),
+    ],
+)
+def test_what_a_pod_cannot_do_fails_its_task(more: Body, field: str) -> None:
+    bench, _ = launched(**more)
+    assert bench.pods() == []
+    assert f"task t: {field}" in last_status(bench)["message"]
+
+
+def test_a_task_that_runs_too_long_fails_with_the_reason() -> None:
+    bench, framework = launched(max_completion_time={"nanoseconds": 1_500_000_000})
+    (pod,) = bench.pods()
+    assert pod["spec"]["activeDeadlineSeconds"] == 2
+    status = {"phase": "Failed", "reason": "DeadlineExceeded"}
+    bench.store.patch_status(POD, [Patch("default", pod["metadata"]["name"], {"status": status})])
+    bench.settle()
+    bench.acknowledge(framework)
+    assert last_status(bench)["reason"] == "REASON_MAX_COMPLETION_TIME_REACHED"
+
+
+def test_a_command_runs_as_the_user_with_its_number() -> None:
+    bench, _ = launched(command={"value": "id", "user": "1000"})
+    (pod,) = bench.pods()
+    assert pod["spec"]["containers"][0]["securityContext"] == {"runAsUser": 1000}
+
+
+def launched(**more: Any) -> tuple[PoolBench, str]:
+    """A bench whose framework has launched a task, and the framework."""
+    bench = PoolBench(node("n1"))
+    framework = bench.subscribe()
+    bench.settle()
+    bench.start(framework, "t", **more)
+    return bench, framework

@@ -12,6 +12,7 @@ import msgspec
 from stretto.agent.tasks.containers import processes
 from stretto.agent.tasks.containers.cgroups import Cgroups, MemoryKill
 from stretto.agent.tasks.containers.fetcher import Fetcher, FetchError
+from stretto.agent.tasks.containers.users import UserError, command_user
 from stretto.agent.tasks.containers.volumes import VolumeError, Volumes
 from stretto.offers.messages.schema import Message
 
@@ -146,17 +147,23 @@ class TaskContainer:
                 await self._fetched()
                 if self._stopped.is_set():
                     raise LaunchError("stopped before its start")
-                pid = processes.start(
-                    processes.command_line(spec.command),
-                    spec.environment,
-                    processes.Places(spec.sandbox, spec.exit_file, self._cgroup()),
-                )
-        except (OSError, FetchError, VolumeError) as error:
+                pid = self._start()
+        except (OSError, FetchError, VolumeError, UserError) as error:
             raise LaunchError(str(error)) from error
         self._process = ContainerProcess(pid, processes.start_time(pid))
         if self._stopped.is_set():
             self.kill_after(0.0)
         return self._process
+
+    def _start(self) -> int:
+        """Start the process as the user of the command, which owns the sandbox."""
+        spec, line = self._spec, processes.command_line(self._spec.command)
+        user = command_user(spec.command.get("user"))
+        if user is not None:
+            user.own(spec.sandbox)
+            line = [*user.prefix, *line]
+        places = processes.Places(spec.sandbox, spec.exit_file, self._cgroup())
+        return processes.start(line, spec.environment, places)
 
     async def ended(self) -> ContainerEnd:
         """Wait for the end; nothing of the container is left then."""
