@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stretto.api.wire.kinds import SCALING_POLICY, TIDE_NODE_POOL
+from stretto.api.wire.kinds import NODE_OVERCOMMIT_CONFIG, SCALING_POLICY, TIDE_NODE_POOL
 from stretto.stores.kube.paths import collection_path, object_path
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 from stretto_lab.control_plane.credentials import CertificateUser
@@ -23,7 +23,7 @@ PREFIX = "tide.katalyst.kubewharf.io"
 OFFLINE = {"key": f"{PREFIX}/online-not-used", "value": "true", "effect": "NoExecute"}
 MARKS = {f"{PREFIX}/node-pool": "tidal", f"{PREFIX}/node-type": "offline"}
 MARKS |= {f"{PREFIX}/reserve": "false", f"{PREFIX}/tide": "true"}
-KINDS = (SCALING_POLICY, TIDE_NODE_POOL)
+KINDS = (SCALING_POLICY, TIDE_NODE_POOL, NODE_OVERCOMMIT_CONFIG)
 WORDS = ("--profile=kube-parity", "--scheduler-name=default-scheduler")
 
 
@@ -120,6 +120,22 @@ def test_a_tidal_node_switches_for_a_pending_online_pod(
     until(lambda: running(cluster, space, "web") == 1, daemons[0].part.log_tail)
     until(lambda: running(cluster, space, "batch") == 0, daemons[0].part.log_tail)
     until(lambda: effects(cluster) == {"offline-not-used": "NoExecute"}, daemons[0].part.log_tail)
+
+
+def test_the_nodes_of_an_overcommit_pool_are_listed(
+    cluster: ControlPlane, daemons: list[Daemon]
+) -> None:
+    ready_nodes(cluster, "over", **{"katalyst.kubewharf.io/overcommit_node_pool": "o"})
+    kind = NODE_OVERCOMMIT_CONFIG
+    spec = {"nodeOvercommitSelectorVal": "o", "resourceOvercommitRatio": {"cpu": "2"}}
+    body = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
+    put(cluster, collection_path(kind, ""), {**body, "metadata": {"name": "o"}})
+
+    def listed() -> bool:
+        status = item(cluster, object_path(kind, "", "o")).get("status", {})
+        return bool(status.get("matchedNodeList") == ["over"])
+
+    until(listed, daemons[0].part.log_tail)
 
 
 def test_the_standby_takes_over(cluster: ControlPlane, daemons: list[Daemon], space: str) -> None:

@@ -24,7 +24,7 @@ from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import EVERYTHING, Listing, ListOptions, Store
 from stretto.stores.wrapper import StoreWrapper
 
-BOTH = frozenset(ScalerPart)
+ALL = frozenset(ScalerPart)
 
 
 class WithoutPods(StoreWrapper):
@@ -52,7 +52,7 @@ def body(name: str, spec: dict[str, Any]) -> bytes:
     return json.dumps({"metadata": {"name": name}, "spec": spec}).encode()
 
 
-def started(store: Store, parts: frozenset[ScalerPart] = BOTH) -> ScalerControllers:
+def started(store: Store, parts: frozenset[ScalerPart] = ALL) -> ScalerControllers:
     config = ScalerConfig(parts, PlaneConfig(load_profile("default"), tier="numpy"))
     tools = LeaderTools(store, lambda: None, lambda: True)
     return ScalerTerms(config, ManualClock()).start(tools)
@@ -64,7 +64,11 @@ def test_a_term_divides_replicas_of_any_store(store: MemoryStore) -> None:
     found = store.get(DEPLOYMENT, "default", "web")
     assert found is not None
     assert json.loads(found.body)["spec"]["replicas"] == 3
-    assert term.synced() == {"scalingpolicies": 1, "tidenodepools": 0}
+    assert term.synced() == {
+        "scalingpolicies": 1,
+        "tidenodepools": 0,
+        "nodeovercommitconfigs": 0,
+    }
 
 
 def test_a_process_of_tides_scales_nothing(store: MemoryStore) -> None:

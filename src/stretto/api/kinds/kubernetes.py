@@ -76,7 +76,7 @@ KUBERNETES: Final = (
         examined=True,
         recorded=True,
         kept=kept.NODE,
-        grants=grant("dispatcher tides", "patch"),
+        grants=(*grant("dispatcher tides", "patch"), *grant("overcommit", "list watch")),
     ),
     KindEntry(
         kind=kinds.NAMESPACE,

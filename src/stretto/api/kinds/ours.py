@@ -186,6 +186,7 @@ NODE_OVERCOMMIT_CONFIG: Final = KindEntry(
     examined=True,
     recorded=True,
     kept=KEEP_ALL,
+    grants=(*grant("overcommit", "list watch"), *grant("overcommit", "patch", "status")),
 )
 SCALING_POLICY: Final = KindEntry(
     kind=kinds.SCALING_POLICY,

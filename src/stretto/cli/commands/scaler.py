@@ -9,7 +9,7 @@ from stretto.cli.commands.leading import ControllerProcess
 from stretto.cli.daemon_options import ProcessOptions, process_options
 from stretto.cli.options import CommandContext
 
-_PARTS = ("scaling", "tides")
+_PARTS = ("scaling", "tides", "overcommit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,8 @@ class ScalerOptions(ProcessOptions):
 @process_options(10751, "kube-system/stretto-scaler")
 def scaler(common: CommandContext, opts: ScalerOptions) -> None:
     """Divide the replicas of ScalingPolicies and switch the nodes of TideNodePools of a cluster.
+
+    It also lists the nodes of NodeOvercommitConfigs in their status.
 
     Several instances can run: the holder of the lease acts, the others are standbys. SIGTERM or
     Ctrl-C stops it gracefully. deploy/scaler.yaml runs it in the cluster, with the rights of

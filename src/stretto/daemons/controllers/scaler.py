@@ -1,12 +1,20 @@
-"""The controllers of scaling groups and tidal pools, for a daemon over a cluster."""
+"""The controllers of scaling groups, tidal pools and overcommit, for a daemon over a cluster."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from stretto.api.kinds.table import scheduled_kinds
-from stretto.api.wire.kinds import POD, SCALING_POLICY, TIDE_NODE_POOL, Kind
+from stretto.api.wire.kinds import (
+    NODE,
+    NODE_OVERCOMMIT_CONFIG,
+    POD,
+    SCALING_POLICY,
+    TIDE_NODE_POOL,
+    Kind,
+)
 from stretto.base.clock import Clock
+from stretto.capacity.overcommit.matched import MatchedNodesController
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.capacity.scaling.targets import TARGETS
 from stretto.capacity.tides.controller import TideController
@@ -30,6 +38,15 @@ class ScalerPart(StrEnum):
     SCALING = "scaling"
     #: Switches the nodes of TideNodePools.
     TIDES = "tides"
+    #: Lists the nodes of NodeOvercommitConfigs.
+    OVERCOMMIT = "overcommit"
+
+
+_CONFIGURED_BY: Final = {
+    ScalerPart.SCALING: SCALING_POLICY,
+    ScalerPart.TIDES: TIDE_NODE_POOL,
+    ScalerPart.OVERCOMMIT: NODE_OVERCOMMIT_CONFIG,
+}
 
 
 class ScalerConfig(NamedTuple):
@@ -64,17 +81,20 @@ class ScalerTerms:
         if ScalerPart.TIDES in self._config.parts:
             trial = PlacementTrial(self._config.plane, lambda: _records(cache))
             loop.add_controllers([TideController(cache, self._clock, trial.placed)])
-        return ScalerControllers(loop, cache)
+        if ScalerPart.OVERCOMMIT in self._config.parts:
+            loop.add_controllers([MatchedNodesController(cache)])
+        return ScalerControllers(loop, cache, _acted_for(self._config.parts))
 
 
 class ScalerControllers:
     """The controllers in one term of leadership."""
 
-    def __init__(self, loop: ReconcileLoop, cache: StoreCache) -> None:
-        """Those of a loop, which read a cache."""
+    def __init__(self, loop: ReconcileLoop, cache: StoreCache, kinds: Sequence[Kind]) -> None:
+        """Those of a loop, which read a cache and act for objects of some kinds."""
         #: What runs them.
         self.loop = loop
         self._cache = cache
+        self._kinds = kinds
 
     def in_flight(self) -> bool:
         """Whether a write has no answer yet: each waits for its answer."""
@@ -82,8 +102,7 @@ class ScalerControllers:
 
     def synced(self) -> Mapping[str, int]:
         """The number of objects of each kind that they act for."""
-        kinds = [kind for kind in (SCALING_POLICY, TIDE_NODE_POOL) if kind in self._cache.kinds]
-        return {kind.plural: len(self._cache.follow(kind)) for kind in kinds}
+        return {kind.plural: len(self._cache.follow(kind)) for kind in self._kinds}
 
     def families(self, now: float) -> Iterator[MetricFamily]:
         """All metrics at a monotonic time in seconds."""
@@ -99,11 +118,17 @@ class ScalerControllers:
         self.loop.remove_store(_NAME)
 
 
+def _acted_for(parts: frozenset[ScalerPart]) -> tuple[Kind, ...]:
+    """The kinds whose objects configure controllers."""
+    return tuple(kind for part, kind in _CONFIGURED_BY.items() if part in parts)
+
+
 def _read_by(parts: frozenset[ScalerPart]) -> tuple[Kind, ...]:
     """The kinds that controllers read."""
     scaling = (SCALING_POLICY, *TARGETS.values(), POD) if ScalerPart.SCALING in parts else ()
     tides = (TIDE_NODE_POOL, *scheduled_kinds()) if ScalerPart.TIDES in parts else ()
-    return tuple(dict.fromkeys((*scaling, *tides)))
+    nodes = (NODE_OVERCOMMIT_CONFIG, NODE) if ScalerPart.OVERCOMMIT in parts else ()
+    return tuple(dict.fromkeys((*scaling, *tides, *nodes)))
 
 
 def _records(cache: StoreCache) -> list[Record]:

@@ -3,6 +3,7 @@
 from stretto.base.clock import Clock
 from stretto.capacity.autoscaling.controller import COMPONENT, AutoscalerController
 from stretto.capacity.autoscaling.scales import AutoscalerPorts
+from stretto.capacity.overcommit.matched import MatchedNodesController
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.plane.config import PlaneConfig
 from stretto.reconcile.cache import StoreCache
@@ -37,5 +38,6 @@ def scaling_controllers(
     return [
         ScalingController(cache, clock),
         AutoscalerController(cache, clock, ports),
+        MatchedNodesController(cache),
         *([] if plane is None else [tide_controller(cache, clock, plane)]),
     ]
