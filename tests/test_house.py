@@ -49,6 +49,7 @@ COMPOSITION_ROOTS = {
     "stretto.daemons.scheduler",
     "stretto.federation.assembly",
     "stretto.framework.placers",
+    "stretto.web.local.autoscaling.assembly",
     "stretto.web.local.controllers.assembly",
     "stretto.framework.plugins.table",
     "stretto.plane.controllers",
