@@ -138,6 +138,42 @@ def worlds_with_a_gang(draw: Any) -> CureWorld:
     return CureWorld(nodes, running, named(*members), group=group, queue=queue)
 
 
+@st.composite
+def worlds_with_a_gang_on_full_nodes(draw: Any) -> CureWorld:
+    """A gang with rules between its pods, on NUMA nodes, or under kube-scheduler's own rules."""
+    profile = draw(st.sampled_from(["default", "kube-parity"]))
+    numa = profile == "default" and rarely(draw, 3)
+    notes = numa_notes() if numa else {}
+    count, numas = draw(st.integers(2, 4)), [{"cpu": "2", "memory": "8Gi"}] * 2
+    nodes = [make_node(f"n{i}", cpu="4", zone="ab"[i % 2]) for i in range(count)]
+    reports = [json.loads(make_report(f"n{i}", numas)) for i in range(count if numa else 0)]
+    running = [
+        pod(
+            draw,
+            f"r{i}",
+            cpu=("1", "2"),
+            gpus=0,
+            node=f"n{i % count}",
+            annotations=notes,
+            spec=between(draw) if rarely(draw, 4) else {},
+            ports=(),
+        )
+        for i in range(draw(st.integers(count, 2 * count)))
+    ]
+    more = {"spec": between(draw), "group": "g", "labels": {"app": "w"}, "annotations": notes}
+    size, members = draw(st.sampled_from(["1", "2"] if numa else ["1", "2", "3"])), range(2, 4)
+    gang = [make_pod(f"g{i}", cpu=size, **more) for i in range(draw(st.sampled_from(members)))]
+    group = json.loads(make_group("g", len(gang)))
+    return CureWorld(
+        nodes=named(*nodes),
+        running=named(*running),
+        pending=named(*gang),
+        reports=reports,
+        group=group,
+        profile=profile,
+    )
+
+
 def queue_with(limit: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(queue_object("q", limit=limit))
     return found
@@ -198,6 +234,12 @@ def test_each_cure_of_a_pod_places_it(world: CureWorld) -> None:
 @given(worlds_with_a_gang())
 @settings(max_examples=25)
 def test_each_cure_of_a_gang_places_the_whole_gang(world: CureWorld) -> None:
+    check(world)
+
+
+@given(worlds_with_a_gang_on_full_nodes())
+@settings(max_examples=15)
+def test_pods_whose_removal_starts_a_gang_are_enough(world: CureWorld) -> None:
     check(world)
 
 

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.explain.why.answers import Explanation
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
-from stretto.testing import Harness, make_node, make_pod
+from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 from tests.support.explained import explained
 
 
@@ -132,3 +133,52 @@ def test_missing_members_are_no_cure_where_they_would_not_fit() -> None:
     harness.settle(5)
     kinds = [each.kind for each in explained(harness, "g-0").cures]
     assert kinds == [CureKind.MIN_MEMBER, CureKind.EVENT]
+
+
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "labelSelector": {"matchLabels": {"app": "g"}},
+                }
+            ]
+        }
+    }
+}
+
+
+def on_full_nodes(profile: str, **more: Any) -> Explanation:
+    """A gang of two on two nodes, one of which is full; every pod has these settings."""
+    nodes = [make_node(f"n{i}", cpu="4") for i in range(2)]
+    harness = Harness(nodes, profile=profile, config={"tier": "numpy"})
+    notes = more.get("annotations", {})
+    if notes:
+        numas = [{"cpu": "2", "memory": "8Gi"}] * 2
+        harness.create(CUSTOM_NODE_RESOURCE, *(make_report(f"n{i}", numas) for i in range(2)))
+    running = [make_pod(f"r{i}", cpu="2", node="n0", annotations=notes) for i in range(2)]
+    harness.submit(*running, make_pod("r2", cpu="2", node="n1", annotations=notes))
+    harness.settle(1)
+    harness.group("g", 2)
+    members = [make_pod(f"g-{i}", cpu="2", group="g", labels={"app": "g"}, **more) for i in (0, 1)]
+    harness.submit(*members)
+    harness.settle()
+    return explained(harness, "g-0")
+
+
+@pytest.mark.parametrize(
+    ("profile", "more"),
+    [
+        ("default", {"spec": APART}),
+        ("default", {"annotations": numa_notes()}),
+        ("kube-parity", {}),
+        ("kube-parity", {"spec": APART}),
+    ],
+    ids=["apart", "NUMA nodes", "kube-parity", "apart under kube-parity"],
+)
+def test_pods_are_named_whose_removal_starts_a_gang(profile: str, more: dict[str, Any]) -> None:
+    cures = [each for each in on_full_nodes(profile, **more).cures if each.kind is CureKind.PODS]
+    assert len(cures) == 1
+    assert cures[0].pods in {("default/r0",), ("default/r1",), ("default/r2",)}
+    assert cures[0].sentence == f"Removing {cures[0].pods[0]} would let the whole gang start."

@@ -5,25 +5,20 @@ the gang fits an empty cluster is an exact search over amounts: a gang is too bi
 assignment of its members to nodes exists.
 """
 
-from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Final
 
 import msgspec
-import numpy as np
 
-from stretto.base.rng import Rng
+from stretto.explain.why.attempts import GangMembers, best_attempt
 from stretto.explain.why.inquiry import Inquiry, NearFacts
 from stretto.explain.why.nodes.empty_cluster import fit_when_empty
-from stretto.explain.why.nodes.gang_domains import Mask, gang_domains
+from stretto.explain.why.nodes.gang_domains import gang_domains, is_capped
 from stretto.explain.why.remedies.gang import GangFit, gang_cures
 from stretto.explain.why.remedies.remedy import Remedy
+from stretto.explain.why.remedies.removal import removal_for
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.standing import UnitFacts
-from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.placers import Placer, PlacerFactory
-from stretto.state.queries.gang_attempts import orders_of_rows
 
 TRIED: Final = 512
 """Upper bound of the members tried, so that 20,000 nodes stay fast."""
@@ -56,8 +51,8 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     if not rows:
         return None
     count, needed = len(rows), min(unit.still_needed, len(rows))
-    domains = gang_domains(scene.cluster, unit)
-    runtime, misfits, domain = _best_attempt(scene, rows, needed, domains)
+    domains = gang_domains(scene.cluster, unit, is_anywhere=scene.profile.exact)
+    runtime, misfits, domain = best_attempt(scene, rows, needed, domains)
     near, next_pod = None, ""
     if len(misfits):
         missing = misfits[0]
@@ -74,8 +69,10 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     completes = 0 < absent <= TRIED and not misfits
     if completes:
         whole = [*rows, *rows[:1] * absent]
-        completes = not _best_attempt(scene, whole, len(whole), domains)[1]
-    fit = GangFit(count, fitting, misfits, completes, if_empty, if_empty < needed, domain)
+        completes = not best_attempt(scene, whole, len(whole), domains)[1]
+    too_big = if_empty < needed
+    fit = GangFit(count, fitting, misfits, completes, if_empty, too_big, domain)
+    members = GangMembers(rows, needed, domains, is_capped(scene.cluster, unit))
     return GangFacts(
         needed=unit.still_needed,
         tried=count,
@@ -83,43 +80,5 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         fitting_if_empty=if_empty,
         next_pod=next_pod,
         next_lacks=near,
-        cures=gang_cures(scene, unit, placed, fit),
+        cures=gang_cures(scene, unit, placed, fit, lambda: removal_for(scene, members)),
     )
-
-
-def _best_attempt(
-    scene: Scene, rows: Sequence[int], needed: int, domains: Sequence[Mask]
-) -> tuple[Placer, list[int], Mask]:
-    """The snapshot, the pods without a node and the domain, for the domain with the most places."""
-    factory = PlacerFactory(scene.engine, "numpy")
-    best: tuple[Placer, list[int], Mask] | None = None
-    for mask in domains:
-        runtime = factory.new(Rng(0))
-        runtime.sync()
-        inside = runtime.confined(mask) if isinstance(runtime, Runtime) else nullcontext()
-        with inside:
-            misfits = _misfits(scene, runtime, rows, needed)
-        if best is None or len(misfits) < len(best[1]):
-            best = runtime, misfits, mask
-        if not misfits:
-            break
-    if best is None:  # no node has the labels that the group requires
-        return factory.new(Rng(0)), list(rows), np.zeros(scene.cluster.nodes.size, np.bool_)
-    return best
-
-
-def _misfits(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) -> list[int]:
-    """The pods that stay without a node, after the others were placed on the snapshot."""
-    pods = scene.cluster.pods
-    count = len(rows)
-
-    def request(order: Sequence[int], at_least: Sequence[int], starts: Sequence[int]) -> list[int]:
-        classes = pods.class_id[np.array(order, np.int64)]
-        placed = runtime.place(PlacementRequest(classes, starts, at_least, rows=order))
-        return [row for row, slot in zip(order, placed.slots.tolist(), strict=True) if slot < 0]
-
-    together = request(rows, [needed], [0, count])
-    if count - len(together) >= needed:
-        return together
-    first = next(orders_of_rows(scene.cluster, rows))
-    return request(first, [1] * count, range(count + 1))

@@ -42,7 +42,8 @@ class RuleView:
 
     def is_host(self, key: str) -> bool:
         """Whether each node has its own value of the label."""
-        return bool(self._key_domains.is_host[self._key_domains.key(key)])
+        number = self._key_domains.key(key)  # first: a new key replaces the array
+        return bool(self._key_domains.is_host[number])
 
     def pods(self, population: int) -> Ints:
         """int64[slot]: pods of a population."""

@@ -88,11 +88,16 @@ class ParityVictimFinder:
     def domains(self, unit: object, rows: Sequence[int], needed: int) -> Sequence[None]:
         """One domain: kube-parity places units anywhere."""
         del unit, rows
-        self._is_gang, self._unit_starts = needed > 1, len(self._taken)
+        self.confine(None, needed)
         return (None,)
 
     def restrict_to(self, unit: object, row: int, domain: object, promised: Sequence[int]) -> None:
         """No restriction: kube-parity has no caps by domain."""
+
+    def confine(self, allowed: object, needed: int) -> None:
+        """Begin a unit that needs so many pods together; kube-parity places units anywhere."""
+        del allowed
+        self._is_gang, self._unit_starts = needed > 1, len(self._taken)
 
     def find(self, row: int) -> VictimSearchResult:
         """The best node for a pod, with its victims."""

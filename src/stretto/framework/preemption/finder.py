@@ -113,6 +113,11 @@ class VictimFinder:
         """Restrict the search to the places of one pod, given the promises to its unit."""
         self._only = self._places.allowed_slots(unit, row, domain, promised)
 
+    def confine(self, allowed: Mask | None, needed: int) -> None:
+        """Restrict the search to these slots, for a unit that needs so many pods together."""
+        del needed
+        self._only = allowed
+
     def take(self, row: int, candidate: VictimCandidate) -> None:
         """Record that a preemptor is promised a node."""
         self.cycle.wake()

@@ -335,6 +335,45 @@ class ReclaimTerms:
         self.right.come_back(rows)
 
 
+class AnyPodTerms:
+    """Any running pod may be removed: priorities, guarantees and budgets protect none."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Search in one cluster."""
+        #: The rules of a search without protections.
+        self.rules = PreemptionRules()
+        self._pods = cluster.pods
+
+    def begin(self) -> None:
+        """Nothing depends on a cycle."""
+
+    def is_guarding(self) -> bool:
+        """No guarantee protects a pod."""
+        return False
+
+    def preemptor(self, row: int) -> Preemptor:
+        """A pod before which every other one gives way."""
+        return Preemptor(int(self._pods.class_id[row]), UNPROTECTED)
+
+    def may_search(self, row: int) -> bool:
+        """Always."""
+        return True
+
+    def protection(self, row: int) -> NodeProtection | None:
+        """None."""
+        return None
+
+    def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
+        """Always."""
+        return True
+
+    def leave(self, rows: Iterable[int]) -> None:
+        """Nothing is counted."""
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """Nothing is counted."""
+
+
 def _are_unguarded(
     cluster: Cluster,
     rules: PreemptionRules,

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.groups.places import affinity_of
+from stretto.state.classes.annotations import DOMAIN_CAPS
 from stretto.state.cluster.cluster import Cluster
 
 DOMAINS: Final = 64
@@ -16,16 +17,23 @@ Mask = npt.NDArray[np.bool_]
 """bool[slot]: the slots of one domain."""
 
 
-def gang_domains(cluster: Cluster, unit: UnitFacts) -> list[Mask]:
+def is_capped(cluster: Cluster, unit: UnitFacts) -> bool:
+    """Whether the PodGroup of a unit limits its pods by domain."""
+    group = cluster.groups.get(unit.key.partition("/")[2])
+    return group is not None and bool(group.metadata.annotations.get(DOMAIN_CAPS))
+
+
+def gang_domains(cluster: Cluster, unit: UnitFacts, *, is_anywhere: bool) -> list[Mask]:
     """The domains that the PodGroup of a unit requires, the one with the most nodes first.
 
-    One mask of all live slots where it requires none; nothing where no node has the labels.
+    One mask of all live slots where it requires none, or where the profile places units anywhere;
+    nothing where no node has the labels.
     """
     live = np.zeros(cluster.nodes.size, np.bool_)
     slots = cluster.nodes.live_slots()
     live[slots] = True
     terms = affinity_of(cluster.groups.get(unit.key.partition("/")[2])).required
-    if not terms:
+    if not terms or is_anywhere:
         return [live]
     labels = cluster.nodes.labels
     values = np.stack([labels.column(term.topology_key)[slots] for term in terms])

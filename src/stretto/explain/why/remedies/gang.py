@@ -1,6 +1,6 @@
 """Cures of a gang: missing pods, a smaller minimum, and the capacity that all its members lack."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,19 +49,27 @@ class GangFit(NamedTuple):
 
 
 def gang_cures(
-    scene: Scene, unit: UnitFacts, view: View | None, fit: GangFit
+    scene: Scene,
+    unit: UnitFacts,
+    view: View | None,
+    fit: GangFit,
+    removal: Callable[[], Remedy | None],
 ) -> tuple[Remedy, ...]:
     """What would start a gang: missing pods, a smaller minimum, or capacity in all.
+
+    Where rules between pods, NUMA nodes or kube-scheduler's own rules decide, amounts alone do not
+    say whether the gang fits, so running pods are named whose removal starts it.
 
     Args:
         scene: the cluster and its rules.
         unit: the gang.
         view: a private view in which the members that fit are placed; its columns are changed.
-            ``None`` under rules that place by pod: then no capacity is computed.
+            ``None`` under rules that place by pod: then no amounts are computed.
         fit: how many members fit.
+        removal: finds running pods whose removal starts the gang.
     """
     assert unit.min_member is not None
-    found = []
+    found = list[Remedy]()
     absent = unit.min_member - unit.placed - unit.waiting
     if absent > 0 and any(each.limit or each.max_running for each in scene.queues):
         more = format_count(absent, "more pod")  # a limit counts the gang when it is complete
@@ -74,8 +82,11 @@ def gang_cures(
         sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would start it now."
         found.append(Remedy(CureKind.MIN_MEMBER, sentence, amount=fewer))
     lacking = unit.still_needed - fit.fitting
-    if absent <= 0 and not fit.too_big and lacking > 0 and view is not None:
-        capacity = _capacity(scene, view, fit.misfits[:lacking], fit.domain)
+    if absent <= 0 and not fit.too_big and lacking > 0:
+        missing = fit.misfits[:lacking]
+        capacity = _capacity(scene, view, missing, fit.domain) if view is not None else None
+        if capacity is None and not unit.placed:
+            capacity = removal()
         found += [capacity] if capacity is not None else []
     together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."
     if fit.too_big:
