@@ -117,6 +117,11 @@ def test_nodes_without_a_recent_measurement_are_neither_hot_nor_receivers() -> N
     assert fleet.at.plane.controllers.unloading.latest == ()
 
 
+@pytest.mark.parametrize("lie", ["1000000", "1e18"])
+def test_a_report_of_more_than_any_node_has_moves_nothing(lie: str) -> None:
+    assert Fleet().round(hot=lie) == 0
+
+
 def test_distances_from_the_mean_are_thresholds_too() -> None:
     fleet = Fleet(deviation=True, low={"cpu": 5}, high={"cpu": 20})
     assert fleet.round() == 3  # the mean is 33 %, so the threshold is 53 %

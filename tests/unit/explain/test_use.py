@@ -56,6 +56,12 @@ def test_the_busiest_node_comes_first_and_a_silent_one_has_no_use() -> None:
     ]
 
 
+def test_a_report_that_no_machine_can_make_hides_no_other_node() -> None:
+    found = [*RECORDS, record(NODE, make_node("liar", cpu="4")), report("liar", "1e30")]
+    assert [(row.name, row.cpu) for row in node_use(found)][:2] == [("hot", 3000), ("calm", 1000)]
+    assert next(row.cpu for row in pool_use(found) if row.node == "liar") is None
+
+
 def test_a_pod_has_the_level_in_which_it_is_measured() -> None:
     assert [(row.name, row.cpu, row.level) for row in pod_use(RECORDS)] == [
         ("default/p", 1000, "shared_cores")

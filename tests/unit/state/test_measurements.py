@@ -131,6 +131,38 @@ def test_use_that_cannot_be_counts_as_none_or_is_reported(cpu: str, found: int) 
     assert found == 0 or "expected a quantity" in said(at)
 
 
+@pytest.mark.parametrize("cpu", ["1000001", "9e15", "1e18", "-1e30"])
+def test_use_that_no_machine_has_is_ignored_and_that_is_said(cpu: str) -> None:
+    at = harness()
+    at.create(CUSTOM_NODE_RESOURCE, report("n0", cpu))
+    at.settle()
+    assert used(at) == -1
+    assert f"no machine uses cpu {cpu}" in said(at)
+
+
+def test_a_report_that_lies_stops_no_other_report() -> None:
+    at = harness(nodes=2)
+    at.create(CUSTOM_NODE_RESOURCE, report("n0", "1e18"), report("n1", "9"))
+    assert at.placed(make_pod("p", cpu="1"))["p"] == "n0"
+
+
+def test_negative_use_is_said() -> None:
+    at = harness()
+    at.create(CUSTOM_NODE_RESOURCE, report("n0", "-5"))
+    at.settle()
+    assert "cpu -5 is negative" in said(at)
+
+
+def test_use_of_a_level_that_no_machine_has_counts_as_not_stated() -> None:
+    at = harness()
+    body = json.loads(report("n0", "2", pods=("default/p",)))
+    group = body["status"]["nodeMetricStatus"]["groupMetric"][0]
+    group["genericUsage"] = {"cpu": "1e18"}
+    at.create(CUSTOM_NODE_RESOURCE, json.dumps(body).encode())
+    at.settle()
+    assert (used(at), "no machine uses cpu 1e18" in said(at)) == (2000, True)
+
+
 def test_pods_in_a_report_that_are_deleted_have_no_effect() -> None:
     at = harness()
     at.create(CUSTOM_NODE_RESOURCE, report("n0", "1", pods=("default/gone", "default/also-gone")))

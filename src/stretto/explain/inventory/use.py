@@ -9,7 +9,7 @@ from stretto.api.types.cnr import CustomNodeResource, Usage
 from stretto.api.types.effective_requests import requests
 from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
-from stretto.api.wire.quantity import amount
+from stretto.api.wire.quantity import Quantity, amount
 from stretto.base.errors import InputError
 from stretto.stores.store import Record
 
@@ -133,7 +133,7 @@ def pool_use(records: Iterable[Record]) -> list[PoolUseRow]:
                     len(group.pod_list) if group is not None else 0,
                     cpu,
                     memory,
-                    amount(CPU, pool[CPU], name) if is_pool else None,
+                    _measured(CPU, pool[CPU]) if is_pool else None,
                 )
             )
     return rows
@@ -163,6 +163,14 @@ def _amounts(usage: Usage | None) -> tuple[int | None, int | None]:
     """Milli-CPU and bytes of a measurement."""
     if usage is None:
         return None, None
-    cpu = None if usage.cpu is None else amount(CPU, usage.cpu, CPU)
-    memory = None if usage.memory is None else amount(MEMORY, usage.memory, MEMORY)
-    return cpu, memory
+    return _measured(CPU, usage.cpu), _measured(MEMORY, usage.memory)
+
+
+def _measured(resource: str, stated: Quantity | None) -> int | None:
+    """An amount; ``None`` for an absent one, and for one that no machine can have."""
+    if stated is None:
+        return None
+    try:
+        return amount(resource, stated, resource)
+    except InputError:
+        return None

@@ -25,6 +25,10 @@ NEVER_MEASURED: Final = ""
 AHEAD_S: Final = 3600.0
 """Seconds that a measurement may be ahead of most others; beyond them the agent's clock is wrong.
 A measurement that goes back by less is a late copy, and one that goes back by more a set clock."""
+MOST_CPU: Final = 10**9
+"""Milli-CPU of a million cores: more is no measurement, and percentages of less fit in 64 bits."""
+MOST_MEMORY: Final = 1 << 53
+"""Bytes, 8 PiB: as for CPU."""
 MOST: Final = 0.9
 """Part of the nodes whose measurements show what time it is."""
 
@@ -240,13 +244,14 @@ class NodeReports:
         status = report.status.node_metric_status
         if status is None or status.node_metric is None:
             return
-        used = status.node_metric.generic_usage
+        stated = status.node_metric.generic_usage
+        used = None if stated is None else _usage(stated, complain)
         if used is not None:
-            self.used[slot] = _usage(used)
+            self.used[slot] = used
             self.measured_at[slot] = status.update_time or NEVER_MEASURED
             self.measured_s[slot] = _seconds(self.measured_at[slot])
             self.newest = max(self.newest, self.measured_at[slot])
-            self._levels[slot] = _levels(self.used[slot], status.group_metric)
+            self._levels[slot] = _levels(self.used[slot], status.group_metric, complain)
         for each in status.node_metric.numa_usage:
             if layout.numbers and each.numa_id not in layout.numbers:
                 complain(
@@ -255,24 +260,40 @@ class NodeReports:
                 )
 
 
-def _levels(used: npt.NDArray[np.int64], groups: Sequence[GroupUsage]) -> MeasuredLevels:
+def _levels(
+    used: npt.NDArray[np.int64], groups: Sequence[GroupUsage], complain: Callable[[str], None]
+) -> MeasuredLevels:
     """The use of a node by level; the use that no level has is the first one's."""
     by_pod: dict[str, int] = {}
     use = [used]
     for group in groups:
-        measured = group.generic_usage is not None
-        if group.generic_usage is not None:
-            use.append(np.array(_usage(group.generic_usage), np.int64))
-        by_pod.update(dict.fromkeys(group.pod_list, len(use) - 1 if measured else 0))
+        stated = group.generic_usage
+        measured = None if stated is None else _usage(stated, complain)
+        if measured is not None:
+            use.append(np.array(measured, np.int64))
+        by_pod.update(dict.fromkeys(group.pod_list, len(use) - 1 if measured is not None else 0))
     rest = (used - np.sum(use[1:], axis=0, dtype=np.int64)).clip(0)
     return MeasuredLevels(by_pod if groups else None, np.array([rest, *use[1:]], np.int64))
 
 
-def _usage(used: Usage) -> tuple[int, int]:
-    """Measured usage as (milli-CPU, bytes); negative values count as 0."""
-    cpu = 0 if used.cpu is None else amount("cpu", used.cpu, "usage.cpu")
-    memory = 0 if used.memory is None else amount("memory", used.memory, "usage.memory")
-    return max(0, cpu), max(0, memory)
+def _usage(used: Usage, complain: Callable[[str], None]) -> tuple[int, int] | None:
+    """Measured usage as (milli-CPU, bytes); ``None`` if no machine can use so much.
+
+    Negative amounts count as 0. Both are problems of the report.
+    """
+    found = []
+    for name, stated, most in (("cpu", used.cpu, MOST_CPU), ("memory", used.memory, MOST_MEMORY)):
+        try:
+            value = 0 if stated is None else amount(name, stated, f"usage.{name}")
+        except InputError:
+            value = most + 1  # beyond 64 bits, and so beyond every machine
+        if value > most:
+            complain(f"nodeMetricStatus: no machine uses {name} {stated}; the usage is ignored")
+            return None
+        if value < 0:
+            complain(f"nodeMetricStatus: {name} {stated} is negative; it counts as 0")
+        found.append(max(0, value))
+    return found[0], found[1]
 
 
 def _seconds(text: str) -> float:

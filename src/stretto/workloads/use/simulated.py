@@ -22,6 +22,7 @@ from stretto.api.wire.kinds import (
 )
 from stretto.api.wire.meta import ObjectMeta
 from stretto.api.wire.quantity import amount, amounts, format_amount
+from stretto.base.errors import InputError
 from stretto.reconcile.cache import StoredObject
 from stretto.workloads.cluster import LocalCluster, owner_of, ready_since
 from stretto.workloads.use.annotations import LOAD, RESOURCES, USE, read_use
@@ -102,13 +103,24 @@ class SimulatedUse:
         return total
 
     def _reported(self, node: str) -> tuple[str, Amounts] | None:
-        """Time and result of the last measurement of a node; ``None`` without an agent."""
+        """Time and result of the last measurement of a node; ``None`` without a readable one."""
         found = self._reports.get("", node)
-        metric = None if found is None else found.read(CustomNodeResource).status.node_metric_status
+        try:
+            return None if found is None else self._measured(found)
+        except InputError:
+            return None  # the scheduler reports a measurement that cannot be
+
+    def _measured(self, report: StoredObject) -> tuple[str, Amounts] | None:
+        """Time and result of the measurement of a report; ``None`` without one.
+
+        Raises:
+            InputError: the report, or an amount in it, is malformed.
+        """
+        metric = report.read(CustomNodeResource).status.node_metric_status
         use = metric.node_metric.generic_usage if metric and metric.node_metric else None
         if metric is None or use is None or use.cpu is None or use.memory is None:
             return None
-        where = f"{node}: status.nodeMetricStatus"
+        where = f"{report.record.name}: status.nodeMetricStatus"
         amounts_of = {"cpu": use.cpu, "memory": use.memory}
         texts = {name: amount(name, each, where) for name, each in amounts_of.items()}
         return metric.update_time or self._cluster.now_text(), texts

@@ -123,3 +123,10 @@ def test_users_who_may_view_pods_may_see_their_metrics(cluster: Cluster) -> None
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     rules = cluster.send("GET", f"{roles}/view")["rules"]
     assert any("metrics.k8s.io" in each["apiGroups"] for each in rules)
+
+
+def test_a_report_that_no_machine_can_make_counts_as_none(cluster: Cluster) -> None:
+    run(cluster, annotations={"stretto.dev/use": "cpu=2,memory=1Gi"})
+    cluster.report("n0", cpu="1e30", memory="3Gi")
+    cluster.settle()
+    assert cluster.send("GET", f"{TOP}/nodes/n0")["usage"]["cpu"] == "2"
