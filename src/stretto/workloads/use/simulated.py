@@ -106,11 +106,11 @@ class SimulatedUse:
         """Time and result of the last measurement of a node; ``None`` without a readable one."""
         found = self._reports.get("", node)
         try:
-            return None if found is None else self._measured(found)
+            return None if found is None else self._measurement(found)
         except InputError:
             return None  # the scheduler reports a measurement that cannot be
 
-    def _measured(self, report: StoredObject) -> tuple[str, Amounts] | None:
+    def _measurement(self, report: StoredObject) -> tuple[str, Amounts] | None:
         """Time and result of the measurement of a report; ``None`` without one.
 
         Raises:
