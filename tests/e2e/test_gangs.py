@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from stretto.api.wire.kinds import PLUGINS_POD_GROUP, Kind
+from stretto.api.wire.kinds import PLUGINS_POD_GROUP, VOLCANO_POD_GROUP, Kind
 from stretto.daemons.group_forms import with_served_groups
 from stretto.stores.kube.paths import collection_path
-from tests.e2e.daemon import PODS, SPACE, group, member, pod, pods_of, put, until
+from tests.e2e.daemon import PODS, SPACE, group, item, member, pod, pods_of, put, until
 from tests.e2e.plane import GROUPS, Ground
 from tests.e2e.test_cases_faults import once
 
@@ -55,28 +55,51 @@ def definition(kind: Kind) -> dict[str, Any]:
     return {"metadata": {"name": kind.resource}, "spec": spec}
 
 
-@pytest.mark.slow  # the definition that it installs would change the server of the other tests
-def test_a_group_of_scheduler_plugins_is_a_gang_where_its_definition_is_installed(
-    ground: Ground,
-) -> None:
-    kind = PLUGINS_POD_GROUP
+def ring_of(ground: Ground, kind: Kind, **marks: dict[str, str]) -> str:
+    """A group of three of another scheduler and its pods; the path of the group."""
     put(ground.site, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
     path = collection_path(kind, SPACE)
     until(lambda: ground.site.send("GET", path).status == 200, lambda: "the kind is not served")
     ground.plane.close()
     forms = with_served_groups(ground.plane.config, ground.near).group_forms
     ground.plane = ground.new_plane(group_forms=forms)
-    ground.nodes("n0", cpu="2")
     ring = {"metadata": {"name": "ring"}, "spec": {"minMember": 3}}
     put(ground.site, path, {"apiVersion": kind.api_version, "kind": kind.kind, **ring})
-    labels = {"scheduling.x-k8s.io/pod-group": "ring"}
     for name in "abc":
         body = pod(name, "1")
-        put(ground.site, PODS, {**body, "metadata": {**body["metadata"], "labels": labels}})
+        put(ground.site, PODS, {**body, "metadata": {**body["metadata"], **marks}})
+    return f"{path}/ring"
+
+
+@pytest.mark.slow  # the definition that it installs would change the server of the other tests
+def test_a_group_of_scheduler_plugins_is_a_gang_where_its_definition_is_installed(
+    ground: Ground,
+) -> None:
+    ground.nodes("n0", cpu="2")
+    ring_of(ground, PLUGINS_POD_GROUP, labels={"scheduling.x-k8s.io/pod-group": "ring"})
     ground.go_for(3)
     assert ground.bound() == {}
     ground.nodes("n1", cpu="1")
     ground.go(lambda: len(ground.bound()) == 3)
+    ground.laws_hold()
+
+
+@pytest.mark.slow  # as above
+def test_a_group_of_volcano_is_a_gang_and_has_the_phases_that_its_controller_waits_for(
+    ground: Ground,
+) -> None:
+    def status() -> dict[str, Any]:
+        return dict(item(ground.site, path).get("status", {}))
+
+    ground.nodes("n0", cpu="2")
+    marks = {"scheduling.k8s.io/group-name": "ring"}
+    path = ring_of(ground, VOLCANO_POD_GROUP, annotations=marks)
+    ground.go(lambda: status().get("phase") == "Inqueue")
+    assert ground.bound() == {}
+    ground.nodes("n1", cpu="1")
+    ground.go(lambda: status().get("phase") == "Running")
+    assert (status()["running"], len(ground.bound())) == (3, 3)
+    assert status()["conditions"][0]["type"] == "Scheduled"
     ground.laws_hold()
 
 
