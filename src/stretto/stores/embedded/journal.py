@@ -214,6 +214,10 @@ class SqliteJournal:
         try:
             if not connection.in_transaction:
                 connection.execute("BEGIN IMMEDIATE")
+            if sum(map(len, rows.values())) == 1:  # all or none by itself
+                for statement, (row,) in rows.items():
+                    connection.execute(statement, row)
+                return
             connection.execute("SAVEPOINT one")
             try:
                 for statement in sorted(rows, key=_rank):

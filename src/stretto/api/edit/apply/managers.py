@@ -164,7 +164,7 @@ def _encoded(entry: ManagerEntry) -> Json:
 
 def managed_update(old: Json, new: Json, managers: Managers, frame: WriteFrame) -> Managers:
     """The managers after an update from one object to another."""
-    found = _filtered(compare(_plain(old), _plain(new), frame.kind), frame)
+    found = _filtered(compare(_plain(old), _plain(new), frame.kind), frame.reset)
     others = {
         identity: replace(each, fields=_taken(each.fields, found))
         for identity, each in managers.items()
@@ -178,16 +178,30 @@ def managed_update(old: Json, new: Json, managers: Managers, frame: WriteFrame) 
     return _capped(kept)
 
 
+def fields_of_new(empty: Json, new: Json, kind: StructType, reset: FieldSet) -> FieldSet:
+    """The fields that the creator of an object owns; a pure function of the object.
+
+    Args:
+        empty: an object of the kind without content.
+        new: the new object.
+        kind: its struct.
+        reset: sub-trees that the write resets.
+    """
+    changes = compare(_plain(empty), _plain(new), struct_value(kind))
+    found = _filtered(changes, reset)
+    return fieldset.union(found.modified, found.added)
+
+
 def _taken(fields: FieldSet, found: FieldChanges) -> FieldSet:
     left = fieldset.difference(fields, fieldset.union(found.modified, found.added))
     return fieldset.difference(left, found.removed)
 
 
-def _filtered(found: FieldChanges, frame: WriteFrame) -> FieldChanges:
+def _filtered(found: FieldChanges, reset: FieldSet) -> FieldChanges:
     """A comparison without the fields that have no owner or that the write resets."""
     return FieldChanges(
         *(
-            fieldset.difference(fieldset.without_prefix(each, frame.reset), _STRIPPED)
+            fieldset.difference(fieldset.without_prefix(each, reset), _STRIPPED)
             for each in (found.added, found.modified, found.removed)
         )
     )
@@ -241,7 +255,7 @@ def managed_apply(
     if last is not None:
         holders = [named, *(each.fields for key, each in after.items() if key != mine)]
         merged = _pruned(merged, last.fields, holders, frame)
-    found = _filtered(compare(live, merged, frame.kind), frame)
+    found = _filtered(compare(live, merged, frame.kind), frame.reset)
     changed = fieldset.union(found.modified, found.added)
     if not force:
         allowed = taken_over(live, frame.kind) if frame.key.manager == MANAGER else {}

@@ -1,28 +1,59 @@
 """The rules of the kind of an object: fields, schemas, expressions."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
-from stretto.api.checks.fields.errors import Errors
+import msgspec
+
+from stretto.api.checks.fields.errors import Errors, FieldError
 from stretto.api.checks.kinds.pods.security import PRIVILEGED
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
 from stretto.web.api.call import Call
 from stretto.web.api.cel.checks import expression_errors
 from stretto.web.api.crds.objects import check_custom
+from stretto.web.api.objects.recent import recent
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
+
+_POD: Final = ("", "Pod")
 
 
 def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
     """The refused fields of a kind of Kubernetes or of a custom one."""
     if call.resource.definition is not None:
         return check_custom(call.resource, item, old, call.route.subresource)
+    if call.resource.key == _POD and old is None and not call.route.subresource:
+        return _new_pod_errors(state, call, item)
     errors = check_kind(call.resource.key, item, old, call.route.subresource)
     if state.allows_privileged:
-        errors = [each for each in errors if not each.message.endswith(PRIVILEGED)]
+        errors = _unprivileged(errors)
     if not call.route.subresource:
         errors += expression_errors(call.resource.key, item, old)
     if not errors and not call.route.subresource:
         call.warnings += warnings_of(call.resource.key, item, old)
     return errors
+
+
+def _new_pod_errors(state: ApiState, call: Call, item: Json) -> Errors:
+    """The refused fields of a new pod: those of its annotations and its spec."""
+    parts = {"notes": item["metadata"].get("annotations"), "spec": item.get("spec")}
+    found, warnings = _judged(msgspec.json.encode(parts))
+    errors = _unprivileged(found) if state.allows_privileged else list(found)
+    if not errors:
+        call.warnings += warnings
+    return errors
+
+
+@recent
+def _judged(text: bytes) -> tuple[tuple[FieldError, ...], tuple[str, ...]]:
+    """Refused fields and warnings of the annotations and the spec of a pod, given as JSON."""
+    parts = msgspec.json.decode(text)
+    item = {"metadata": {"annotations": parts["notes"]}, "spec": parts["spec"]}
+    return tuple(check_kind(_POD, item, None)), tuple(warnings_of(_POD, item))
+
+
+def _unprivileged(errors: Iterable[FieldError]) -> Errors:
+    """Errors without those about privileged containers."""
+    return [each for each in errors if not each.message.endswith(PRIVILEGED)]

@@ -3,11 +3,15 @@
 from functools import cache
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.edit.apply.managers import (
+    ManagerEntry,
     ManagerKey,
     WriteFrame,
     decode_managers,
     encode_managers,
+    fields_of_new,
     managed_update,
 )
 from stretto.api.edit.apply.walking import ApplyError
@@ -17,6 +21,7 @@ from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
 from stretto.web.api.crds.owners import fit_versions
+from stretto.web.api.objects.recent import recent
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
@@ -74,8 +79,36 @@ def _is_untracked(resource: ServedResource, item: Json) -> bool:
 
 def own_new(state: ApiState, call: Call, item: Json) -> None:
     """Set the managers of the fields of a new object."""
-    resource = call.resource
-    own(state, call, blank(call) if resource.definition else _empty(resource.struct), item)
+    resource, metadata = call.resource, item["metadata"]
+    if resource.definition is not None:
+        own(state, call, blank(call), item)
+        return
+    if metadata.get("managedFields") or _is_untracked(resource, item):
+        own(state, call, _empty(resource.struct), item)
+        return
+    metadata.pop("managedFields", None)
+    unnamed = {key: each for key, each in metadata.items() if key != "name"}
+    fields = _fields_of_new(
+        msgspec.json.encode({**item, "metadata": unnamed}), resource.struct, resource.has_status
+    )
+    if fields:
+        key = ManagerKey(call.manager, "Update", resource.kind.api_version, call.route.subresource)
+        entry = ManagerEntry(key, msgspec.json.decode(fields), state.now)
+        metadata["managedFields"] = encode_managers({key.identity: entry})
+
+
+@recent
+def _fields_of_new(text: bytes, kind: StructType, resets_status: bool) -> bytes:
+    """The fields that the creator of an object owns, as JSON; empty for none.
+
+    Args:
+        text: the object without its name, as JSON; objects of one template have the same text.
+        kind: the struct of the object.
+        resets_status: whether a new object has no status.
+    """
+    reset: Json = {"f:status": {}} if resets_status else {}
+    found = fields_of_new(_empty(kind), msgspec.json.decode(text), kind, reset)
+    return msgspec.json.encode(found) if found else b""
 
 
 def own_status(state: ApiState, resource: ServedResource, old: Json, item: Json) -> None:
