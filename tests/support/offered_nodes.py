@@ -82,7 +82,9 @@ class PoolBench(MesosBench):
             super().collect()
             return
         self.pool.nodes.claim()
-        while self.master.is_cycle_due:
+        for _ in range(50):
+            if not self.master.is_cycle_due:
+                break
             self.master.cycle(most=8)
             self.pool.nodes.claim()
         if self._file is not None:

@@ -16,6 +16,8 @@ from stretto.state.rows.ledger import Ledger
 
 MIB: Final = 1 << 20
 MILLI: Final = 1000
+GPUS: Final = "gpus"
+"""Mesos' name of GPUs."""
 PORTS: Final = "ports"
 """Mesos' name of host ports."""
 LAST_PORT: Final = 65535
@@ -37,7 +39,7 @@ RESOURCES: Final = (
     Correspondence("cpus", "cpu", MILLI),
     Correspondence("mem", "memory", MIB),
     Correspondence("disk", "ephemeral-storage", MIB),
-    Correspondence("gpus", GPU, 1),
+    Correspondence(GPUS, GPU, 1),
 )
 """What nodes offer beside ports. Other resources of a node are left to pods."""
 _BY_OFFERED: Final = {each.offered: each for each in RESOURCES}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from stretto.offers.allocator.contract import OfferAllocator
 from stretto.offers.allocator.values import ranges
-from stretto.offers.nodes.amounts import columns_of, milli_of, ports_of
+from stretto.offers.nodes.amounts import GPUS, PORTS, columns_of, milli_of, ports_of
 from stretto.offers.nodes.parts import AgentPart
 from stretto.offers.nodes.queues import queue_of
 from stretto.state.classes.table import GPU, PodClass
@@ -59,8 +59,8 @@ class NodeBalance(NamedTuple):
     total: Mapping[str, int]
     #: The same of port numbers.
     ports: ranges.Ranges
-    #: Whether pods and frameworks together have more than the node has.
-    is_over: bool
+    #: Offered names of which pods and frameworks together have more than the node has.
+    short: frozenset[str]
 
 
 class QueueSums:
@@ -213,12 +213,16 @@ class SharedLedger:
         }
         if usable:
             ports = ranges.union(ports, self._free_ports(slot))
-        is_over = (
-            any(n < 0 for n in more.values())
-            or self._cluster.offers.is_short(slot)
-            or ledger.ports.is_contended(slot)
-        )
-        return NodeBalance(total, ports, is_over)
+        return NodeBalance(total, ports, self._short(slot, more))
+
+    def _short(self, slot: int, free: Mapping[str, int]) -> frozenset[str]:
+        """Names of which a node has less than is held there."""
+        short = {name for name, milli in free.items() if milli < 0}
+        if self._cluster.offers.is_short(slot):
+            short.add(GPUS)
+        if self._cluster.ledger.ports.is_contended(slot):
+            short.add(PORTS)
+        return frozenset(short)
 
     def _free_gpus(self, slot: int) -> int:
         """Thousandths of the GPUs that nothing uses; negative if one is used twice."""

@@ -1,6 +1,6 @@
 """Parts of what an agent has: its reservations, what ended tasks hold, and its total."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Final, NamedTuple
 
 from stretto.offers.allocator.contract import Holding
@@ -8,6 +8,7 @@ from stretto.offers.allocator.values import ranges
 from stretto.offers.allocator.values.resources import Resources
 from stretto.offers.master.resources.items import Item, ItemKind, ResourceList, total
 from stretto.offers.master.state.agents import Agent
+from stretto.offers.master.state.offers import Offer
 from stretto.offers.nodes.amounts import PORTS, ports_of
 from stretto.offers.nodes.states import TaskKey
 
@@ -51,6 +52,15 @@ def unheld_reservations(agent: Agent, held: Mapping[Holding, Resources]) -> Agen
     return AgentPart(found, ranges.difference(_ports(reserved), kept.ports))
 
 
+def offers_with(names: Set[str], offers: Iterable[Offer]) -> list[Offer]:
+    """Offers that hold something with these names without a reservation."""
+    return [
+        offer
+        for offer in offers
+        if any(e.kind.name in names and not e.kind.reservations for e in offer.resources)
+    ]
+
+
 def total_of(
     agent: Agent,
     held: Mapping[Holding, Resources],
@@ -79,10 +89,10 @@ def _held_reservations(held: Mapping[Holding, Resources]) -> AgentPart:
     found: dict[str, dict[str, int]] = {}
     ports: ranges.Ranges = ()
     for resources in held.values():
-        for kind, amount in resources.reserved:
-            if isinstance(amount, int):
-                _add(found, kind.reserved_to, {kind.name: amount})
-        ports = ranges.union(ports, ports_of((e.name, n) for e, n in resources.reserved))
+        reserved = resources.reserved
+        for role in {kind.reserved_to: None for kind, _ in reserved}:
+            _add(found, role, dict(reserved.reserved_to(role).quantities))
+        ports = ranges.union(ports, ports_of((e.name, n) for e, n in reserved))
     return AgentPart(found, ports)
 
 

@@ -8,7 +8,7 @@ from stretto.offers.master.core import offering, subjects
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.nodes import agents, states
 from stretto.offers.nodes.charges import ClaimedNode, NodeBalance, SharedLedger, TaskRow
-from stretto.offers.nodes.parts import ended_tasks, total_of, unheld_reservations
+from stretto.offers.nodes.parts import ended_tasks, offers_with, total_of, unheld_reservations
 from stretto.offers.nodes.registration import NodeAgents
 from stretto.offers.nodes.tasks import TaskPods
 from stretto.state.cluster.cluster import Cluster
@@ -122,11 +122,13 @@ class NodeTotals:
     ) -> None:
         """Claim what an agent holds, then set its total.
 
-        Offers of a node that has less than pods and frameworks hold are rescinded.
+        Offers are rescinded that hold something of which the node has less than pods and frameworks
+        hold. Others would be offered again at once, and what is reserved stays reserved.
         """
         balance = self._claim(agent, slot, tasks, is_offered=is_offered)
-        if balance.is_over and self._master.offers.of_agent(agent.id):
-            offering.rescind_all(self._master, self._master.offers.of_agent(agent.id))
+        offers = offers_with(balance.short, self._master.offers.of_agent(agent.id))
+        if offers:
+            offering.rescind_all(self._master, offers)
             balance = self._claim(agent, slot, tasks, is_offered=is_offered)
         held = self._master.allocator.holdings(agent.id)
         whole = total_of(agent, held, (balance.total, balance.ports))

@@ -55,6 +55,8 @@ class PoolLaws:
         yield from self._nodes(pods, held)
         yield from self._queues(present, held)
         yield from self._spared()
+        if world.is_restless:
+            yield "law 8: cycles of the allocator make one another due without end"
 
     def _nodes(self, pods: list[PoolPod], held: list[Held]) -> Iterator[str]:
         """Law 1: no claim takes more of a node than it has, as far as the ledger has read it."""

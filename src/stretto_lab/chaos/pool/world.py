@@ -48,6 +48,10 @@ ROLES: Final = ("a", "b", "a/x", "*")
 """Roles of frameworks; ``a``, ``b`` and ``x`` below ``a`` are queues."""
 
 
+CYCLES: Final = 100
+"""Most cycles after a step; a few are enough unless they make one another due."""
+
+
 class LossyStore(StoreWrapper):
     """A store that loses the answers of some writes of pods."""
 
@@ -89,6 +93,8 @@ class PoolWorld:
         self.frameworks: list[FrameworkClient] = []
         self.trace: list[str] = []
         self.terms = 0
+        #: Whether cycles make one another due without end.
+        self.is_restless = False
         self._names = 0
         self._pods = PoolPods(self.inner)
         self.start()
@@ -128,9 +134,12 @@ class PoolWorld:
     def flush(self) -> None:
         """Charge, store and send what a step of the master has left, and what cycles offer."""
         self.pool.nodes.claim()
-        while self.master.is_cycle_due:
+        for _ in range(CYCLES):
+            if not self.master.is_cycle_due:
+                break
             self.master.cycle(self.rng.choice((1, 2, 8)))
             self.pool.nodes.claim()
+        self.is_restless = self.master.is_cycle_due
         self.journal.save()
         for effect in self.master.effects():
             if isinstance(effect, AgentMessage):

@@ -239,6 +239,19 @@ def test_a_reservation_that_nothing_uses_counts_for_its_queue() -> None:
     assert nodes_of(bench) == {"p": None}
 
 
+def test_what_a_node_has_less_of_than_is_reserved_is_rescinded_once() -> None:
+    bench = PoolBench(node("n1"))
+    framework = bench.subscribe(**refined("a"))
+    bench.settle()
+    reserve(bench, framework, 3)
+    bench.call(framework, "REVIVE")
+    bench.resize("n1", cpu="2")
+    bench.wait(10)
+    assert bench.pool is not None
+    assert not bench.master.is_cycle_due
+    assert len([each for each in bench.events if each["type"] == "RESCIND"]) == 1
+
+
 def test_what_was_reserved_of_a_deleted_node_counts_for_no_queue() -> None:
     bench = PoolBench(node("n1"))
     bench.create(QUEUE, queue("a", limit={"cpu": "4"}))
@@ -250,3 +263,30 @@ def test_what_was_reserved_of_a_deleted_node_counts_for_no_queue() -> None:
     bench.create(POD, pod("p", "2", labels={"stretto.dev/queue": "a"}))
     bench.wait(10)
     assert nodes_of(bench) == {"p": "n2"}
+
+
+def test_an_offered_volume_takes_its_size_of_the_node() -> None:
+    bench = PoolBench(node("n1", resources={"ephemeral-storage": "1Gi"}))
+    framework = bench.subscribe(**refined("a"))
+    bench.settle()
+    mine = {"type": "DYNAMIC", "role": "a", "principal": "p"}
+    disk = scalar("disk", 256) | {"reservations": [mine]}
+    volume = disk | {
+        "disk": {
+            "persistence": {"id": "v", "principal": "p"},
+            "volume": {"container_path": "d", "mode": "RW"},
+        }
+    }
+    operations = [
+        {"type": "RESERVE", "reserve": {"resources": [disk]}},
+        {"type": "CREATE", "create": {"volumes": [volume]}},
+    ]
+    filters = {"refuse_seconds": 0.0}
+    offers = [bench.offer()["id"]]
+    bench.call(framework, "ACCEPT", offer_ids=offers, operations=operations, filters=filters)
+    bench.wait(2)
+    assert any("disk" in each for each in bench.offer()["resources"])
+    assert bench.pool is not None
+    ledger = bench.pool.plane.cluster.ledger
+    column = ledger.resources.column("ephemeral-storage")
+    assert ledger.used[0, column] == ledger.alloc[0, column]
