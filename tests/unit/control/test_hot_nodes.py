@@ -42,6 +42,11 @@ def owned(name: str, owner: str = "") -> bytes:
     return json.dumps(pod).encode()
 
 
+def speeds(hot: float, others: float) -> dict[str, object]:
+    factors = {"hot": hot, "a": others, "b": others}
+    return {"label": "kubernetes.io/hostname", "factors": factors}
+
+
 class Fleet:
     """A hot node with pods and two idle ones, whose use a test reports."""
 
@@ -122,6 +127,17 @@ def test_a_report_of_more_than_any_node_has_moves_nothing(lie: str) -> None:
     assert Fleet().round(hot=lie) == 0
 
 
+def test_the_use_of_a_pod_counts_by_the_speed_of_its_node() -> None:
+    """Each of 8 pods uses one core of the hot node; a slow receiver spares two and a half."""
+    plain, slow = Fleet(), Fleet(cpuSpeeds=speeds(hot=1.0, others=0.5))
+    assert (plain.round(others="2.5"), slow.round(others="2.5")) == (3, 2)
+
+
+def test_a_fast_node_receives_more_pods_of_a_slow_one() -> None:
+    fast = Fleet(cpuSpeeds=speeds(hot=0.5, others=1.0))
+    assert (fast.round("10", others="2.9"), Fleet().round("10", others="2.9")) == (4, 2)
+
+
 def test_distances_from_the_mean_are_thresholds_too() -> None:
     fleet = Fleet(deviation=True, low={"cpu": 5}, high={"cpu": 20})
     assert fleet.round() == 3  # the mean is 33 %, so the threshold is 53 %
@@ -153,6 +169,7 @@ def test_pods_with_a_host_port_stay() -> None:
         ({"low": {"gpu": 60}}, "cpu or memory"),
         ({"moves": 0}, r"rebalance\.moves"),
         ({"every": 3}, "unknown field"),
+        ({"cpuSpeeds": {"label": "x", "factors": {"a": 0}}}, r"cpuSpeeds\.factors\.a"),
     ],
 )
 def test_an_invalid_section_is_refused_with_its_path(form: dict[str, object], said: str) -> None:

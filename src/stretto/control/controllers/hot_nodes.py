@@ -27,7 +27,7 @@ TRIED: Final = 8
 """Receivers whose node rules are checked for one pod."""
 
 Amounts = npt.NDArray[np.float64]
-"""float64[node, resource]: milli-CPU and bytes."""
+"""float64[node, resource]: milli-CPU of the speed 1, and bytes."""
 
 
 class NodeLoads(NamedTuple):
@@ -63,6 +63,9 @@ def node_loads(cluster: Cluster, rules: HotNodeRules) -> NodeLoads:
     real = np.stack(
         [ledger.promises.real_on(c, slots, ledger.alloc[slots, c]) for c in COLUMNS], axis=1
     ).astype(np.float64)
+    if rules.cpu_speeds is not None:
+        speed = rules.cpu_speeds.on(cluster.nodes, slots)
+        used[:, 0], real[:, 0] = used[:, 0] * speed, real[:, 0] * speed
     low = np.array([rules.low.get(name, 100.0) for name in RESOURCES])
     high = np.array([rules.high.get(name, 100.0) for name in RESOURCES])
     if rules.deviation:

@@ -11,7 +11,7 @@ instead of the last measurement. Percentages are those of the real amounts, befo
 """
 
 from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
+from stretto.framework.contract.speeds import read_speeds
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes.table import NodeFacts
 from stretto.state.rows.ledger import Ledger
@@ -58,8 +59,6 @@ EXPIRATION: Final = 180
 """Seconds after which a measurement is old."""
 HOT: Final = "node(s) {} usage exceed threshold"
 EXPIRED: Final = "node(s) nodeMetric expired"
-SLOWEST, FASTEST = 0.1, 10.0
-"""Speeds that are accepted: others are typing errors."""
 _AGGREGATED: Final = ("usageAggregationType", "scoreAggregationType", "durationSeconds")
 _KEYS: Final = (
     "resources",
@@ -75,23 +74,6 @@ PERCENTILES: Final[Mapping[str, float]] = {"p50": 50.0, "p90": 90.0, "p95": 95.0
 """Percentiles by their name in arguments."""
 LONGEST_S: Final = 900
 """Seconds of the longest aggregation, which is also the default."""
-
-
-class CpuSpeeds(NamedTuple):
-    """How fast the CPUs of nodes are, by the value of a label such as the CPU model."""
-
-    #: The label.
-    label: str
-    #: Work of a core per work of a core of the speed 1; 1 for other values.
-    factors: Mapping[str, float]
-
-    def on(self, nodes: NodeFacts, slots: SlotArray) -> npt.NDArray[np.float64]:
-        """float64[k]: the speeds of some slots."""
-        found, pairs = np.ones(len(slots), np.float64), nodes.labels.column(self.label)
-        here = np.where(slots < len(pairs), pairs[np.minimum(slots, len(pairs) - 1)], 0)
-        for value, factor in self.factors.items():
-            found[here == nodes.labels.pair_id(self.label, value)] = factor
-        return found
 
 
 class LoadAwareRule(FilterRule, ScoreRule):
@@ -138,7 +120,7 @@ class LoadAwareRule(FilterRule, ScoreRule):
             f"{where}: aggregated.durationSeconds",
         )
         #: Speed of the CPUs of a node by a label; ``None`` where all are equally fast.
-        self.speeds = _speeds(given.get("cpuSpeeds"), f"{where}: cpuSpeeds")
+        self.speeds = read_speeds(given.get("cpuSpeeds"), f"{where}: cpuSpeeds")
         read.one_of(
             given.get("estimator", "nodeMetric"), ("nodeMetric", "default"), f"{where}: estimator"
         )
@@ -329,24 +311,6 @@ def _percents(given: Mapping[str, Any], key: str, usual: Mapping[str, int]) -> d
     where = f"args of {NAME}: {key}"
     found = read.mapping(given.get(key), COLUMNS, where)
     return {**usual, **{n: read.whole(p, 0, 1000, f"{where}.{n}") for n, p in found.items()}}
-
-
-def _speeds(given: Any, where: str) -> CpuSpeeds | None:
-    """Speeds by a label; ``None`` where none are given."""
-    if given is None:
-        return None
-    fields = read.mapping(given, ("label", "factors"), where)
-    label = read.text(fields.get("label"), f"{where}.label")
-    factors = fields.get("factors")
-    if not isinstance(factors, Mapping) or not factors:
-        raise InputError(f"{where}.factors", factors, "a factor for each value of the label")
-    return CpuSpeeds(
-        label,
-        {
-            str(value): read.number(factor, SLOWEST, FASTEST, f"{where}.factors.{value}")
-            for value, factor in factors.items()
-        },
-    )
 
 
 def _percentile(aggregated: Mapping[str, Any], key: str, where: str) -> float:

@@ -8,11 +8,13 @@ The thresholds are percentages of the real amounts, as in Koordinator's LowNodeL
 default.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.framework.contract.speeds import CpuSpeeds, read_speeds
 
 LONGEST_S = 7 * 86_400.0
 """Longest interval in seconds: a week."""
@@ -39,6 +41,8 @@ class HotNodeRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     expiration_seconds: float = 180.0
     #: Whether moves are only computed and counted.
     dry_run: bool = True
+    #: Speed of the CPUs of a node by a label; ``None`` where all are equally fast.
+    cpu_speeds: CpuSpeeds | None = None
 
 
 def read_hot_nodes(value: Any, where: str) -> HotNodeRules | None:
@@ -49,10 +53,15 @@ def read_hot_nodes(value: Any, where: str) -> HotNodeRules | None:
     """
     if value is None or value is False:
         return None
+    known = dict(value) if isinstance(value, Mapping) else value
+    given = known.pop("cpuSpeeds", None) if isinstance(known, dict) else None
+    speeds = read_speeds(given, f"{where}.cpuSpeeds")
     try:
-        rules = msgspec.convert(value, HotNodeRules)
+        rules = msgspec.structs.replace(msgspec.convert(known, HotNodeRules), cpu_speeds=speeds)
     except msgspec.ValidationError as error:
-        expected = "everySeconds, and low, high, deviation, rounds, moves, restSeconds, dryRun"
+        expected = (
+            "everySeconds, and low, high, deviation, rounds, moves, restSeconds, cpuSpeeds, dryRun"
+        )
         raise InputError(where, None, expected, str(error)) from error
     ranges = {
         "everySeconds": (rules.every_seconds, 1.0, LONGEST_S),
