@@ -29,6 +29,8 @@ class ConformanceOptions:
     cases: tuple[Path, ...]
     #: The deciding profile.
     profile: str
+    #: Whether wire traffic is replayed on real API servers.
+    real: bool
 
 
 @options.command(
@@ -37,6 +39,7 @@ class ConformanceOptions:
     example="""
         stretto conformance --cases tests/conformance/data/cases.jsonl.gz
         stretto conformance --cases cases.jsonl.gz --json report.json
+        stretto conformance --real --cases p06-configmap.jsonl.gz --cases o01-image.jsonl.gz
     """,
 )
 @click.option(
@@ -46,6 +49,7 @@ class ConformanceOptions:
     type=INPUT_FILE,
     help="Recorded cases, one per line, plain or .gz; may be repeated.",
 )
+@click.option("--real", is_flag=True, help="Replay wire traffic of KubeAdmiral on API servers.")
 @click.option("--profile", default=PARITY, metavar="NAME", help=f"Profile to compare [{PARITY}].")
 def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
     """Compare decisions with recorded decisions of other schedulers.
@@ -56,6 +60,10 @@ def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
     plugin on each node, scores, totals, the best nodes, the message, preemption; for a federation,
     each replica count, score and selected cluster; for Mesos, each grant and outcome; for capacity,
     each amount (floats within 1e-6). Exits with code 9 if a case disagrees.
+
+    Wire traffic of KubeAdmiral is replayed on embedded clusters in virtual time. With --real, a
+    host and members with controllers, kube-scheduler and kwok are started, and the scenarios run
+    one after the other in real time.
     """
     import msgspec
 
@@ -66,7 +74,7 @@ def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
         expected = f"{PARITY}: the only profile with kube-scheduler's own scores"
         raise InputError("--profile", opts.profile, expected)
     with common.console.progress("cases", sum(map(lines.count, opts.cases))) as bar:
-        cases = (case for path in opts.cases for case in recordings.read(path))
+        cases = recordings.read_all(opts.cases, real=opts.real)
         report = recordings.run(cases, bar.update)
     _show(common, report)
     common.console.json(reports.SCHEMA, msgspec.to_builtins(report))

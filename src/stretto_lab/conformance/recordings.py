@@ -1,6 +1,6 @@
 """Recorded cases of any system: the file names the system."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,6 +41,20 @@ def read(path: Path) -> Iterator[AnyCase]:
     if family_cases.is_family(path):
         return family_cases.read(path)
     return kube_cases.read(path)
+
+
+def read_all(paths: Sequence[Path], *, real: bool) -> Iterator[AnyCase]:
+    """Read the cases of files; ``real`` replays recorded wire traffic on API servers.
+
+    Raises:
+        InputError: a file cannot be read, or is no wire traffic that can run on API servers.
+    """
+    if real:
+        from stretto.base.clock import WallClock
+        from stretto_lab.conformance.wire.real import cases as real_cases
+
+        return real_cases.read_all(paths, WallClock())
+    return (case for path in paths for case in read(path))
 
 
 def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> ConformanceReport:

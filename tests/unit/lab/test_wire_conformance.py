@@ -1,6 +1,13 @@
 """Outcomes of recorded wire traffic: placeholders, deviations, totals."""
 
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
 from stretto.api.wire.kinds import CONFIG_MAP
+from stretto.cli.main import cli
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
 from stretto_lab.conformance.wire.placeholders import equal, filled, with_names
@@ -181,3 +188,19 @@ def test_a_replay_goes_on_while_the_controllers_are_stopped() -> None:
     replay = WireReplay(WireScenario("one", "restart", (), steps), common)
     assert [got["federated"] for _, got in replay.outcomes()] == [{}]
     assert replay.fleet.host.get(CONFIG_MAP, "team", "conf") is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"type": "scenario", "id": "x", "family": "cluster", "clusters": []}, "besides cluster"),
+        ({"family": "ka_spread_plan"}, "recorded wire traffic"),
+    ],
+)
+def test_only_scenarios_that_share_servers_run_on_real_ones(
+    line: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text(json.dumps(line))
+    done = CliRunner().invoke(cli, ["conformance", "--real", "--cases", str(file)])
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr

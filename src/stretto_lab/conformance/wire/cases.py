@@ -71,16 +71,31 @@ def read(path: Path) -> Iterator[OutcomeCase]:
         InputError: the file, or what its scenarios share, cannot be read.
     """
     recorded = scenario.read(path)
-    common = _common(path, recorded.recording)
-    kinds = {each["name"]: each["kind"] for each in common["typeConfigs"]}
+    common = common_of(path, recorded.recording)
     replay = WireReplay(recorded, common)
     free: frozenset[str] = frozenset()
     for number, (want, got) in enumerate(replay.outcomes(), 1):
-        parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
         if replay.fleet.is_running:
             free |= by_capacity(replay.fleet.federation.fleet)
-        case = f"{recorded.id}-{number}"
-        yield OutcomeCase(case, recorded.family, parts, with_names(parts, got), kinds, free)
+        name = f"{recorded.id}-{number}"
+        parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
+        yield case_of((name, recorded.family), parts, got, common, free)
+
+
+def case_of(
+    head: tuple[str, str], want: Fields, got: Fields, common: Fields, free: frozenset[str]
+) -> OutcomeCase:
+    """A case.
+
+    Args:
+        head: its name, and the family of the scenario.
+        want: the recorded parts.
+        got: the parts of the replay.
+        common: what the scenarios of the recording share.
+        free: federated objects whose placement has depended on the free capacity.
+    """
+    kinds = {each["name"]: each["kind"] for each in common["typeConfigs"]}
+    return OutcomeCase(*head, want, with_names(want, got), kinds, free)
 
 
 def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
@@ -105,7 +120,7 @@ def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
     return found, rules
 
 
-def _common(path: Path, recording: int) -> Fields:
+def common_of(path: Path, recording: int) -> Fields:
     """What the scenarios of a recording share, from a file beside them; at best of that recording.
 
     Raises:

@@ -136,12 +136,26 @@ def _members(types: Sequence[FederatedType], store: Store, known: set[str]) -> F
     return found
 
 
+def _status(status: Fields) -> Fields:
+    """A status without what outcomes leave out.
+
+    The pods of the recorded members were run by kwok, which does not note that containers have
+    started.
+    """
+    shown = {key: value for key, value in status.items() if key not in _HIDDEN}
+    if containers := shown.get("containerStatuses"):
+        shown["containerStatuses"] = [
+            {key: value for key, value in each.items() if key != "started"} for each in containers
+        ]
+    return shown
+
+
 def _sources(types: Sequence[FederatedType], host: Store) -> Fields:
     """Status of the sources whose status is aggregated."""
     found: Fields = {}
     for type_ in types:
         for each in _objects(host, type_.kind):
-            status = {key: x for key, x in (each.get("status") or {}).items() if key not in _HIDDEN}
+            status = _status(each.get("status") or {})
             if status and type_.aggregates:
                 found[f"{type_.kind.kind}/{each['metadata']['name']}"] = status
     return found

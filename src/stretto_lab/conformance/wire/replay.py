@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import Kind
 from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.server.moods import MemberMood
@@ -20,7 +19,7 @@ from stretto_lab.conformance.wire.scenario import (
     WireScenario,
 )
 from stretto_lab.conformance.wire.setup import set_up, settings_of
-from stretto_lab.conformance.wire.shared import parts_of
+from stretto_lab.conformance.wire.shared import kinds_of, parts_of
 from stretto_lab.conformance.wire.webhooks import RecordedWebhooks
 
 EPOCH: Final = 1_790_000_000.0
@@ -46,7 +45,7 @@ class WireReplay:
             common: what all scenarios share: kinds, nodes and configurations.
         """
         self._scenario = scenario
-        self._configs = common["typeConfigs"]
+        self._kinds = kinds_of(common)
         self._known: set[str] = set()
         settings = settings_of(common)
         clock = ManualClock(EPOCH - CALM_PERIODS * settings.health_period)
@@ -67,24 +66,17 @@ class WireReplay:
                 step = msgspec.structs.replace(step, body=self.filled(step.body))
                 at_host = step.server == "host"
                 store = self.fleet.host if at_host else self.fleet.members[step.server].store
-                requests.apply(store, step, self._kinds())
+                requests.apply(store, step, self._kinds)
             elif isinstance(step, RecordedNote):
                 self._note(step.text)
             else:
-                yield step, _without(self._state(), self._before, step)
+                yield step, without(self._state(), self._before, step)
 
     def filled(self, value: Any) -> Any:
         """A recorded value with its placeholders filled in."""
         return filled(value, EPOCH)
 
     # ---------------------------------------------------------------- inside
-
-    def _kinds(self) -> list[Kind]:
-        """The kinds that the federation carries."""
-        return [
-            Kind(x["group"], x["version"], x["kind"], x["plural"], namespaced=x["namespaced"])
-            for x in self._configs
-        ]
 
     def _begins_without_controllers(self) -> bool:
         notes = (each for each in self._scenario.steps if isinstance(each, RecordedNote))
@@ -111,7 +103,7 @@ class WireReplay:
         return outcome(self.fleet.host, stores, self._known)
 
 
-def _without(state: Fields, before: Fields, recorded: RecordedOutcome) -> Fields:
+def without(state: Fields, before: Fields, recorded: RecordedOutcome) -> Fields:
     """A state without what was there before the scenario, except where the recording shows it."""
     members = {
         name: shown

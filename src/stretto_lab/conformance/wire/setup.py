@@ -85,7 +85,7 @@ def _add_member(
     """A member with its nodes and kinds; if it has joined, with its FederatedCluster."""
     named = common["nodes"].get(name) or (equal_nodes(cluster.resources) if cluster else [])
     member = fleet.add_member(name, [node_body(each) for each in named])
-    for body in _definitions(common):
+    for body in definitions(common):
         _create(member.store, CUSTOM_RESOURCE_DEFINITION, body)
     if cluster is None:
         return
@@ -127,7 +127,7 @@ def _join(host: Store, common: Fields, cluster: RecordedCluster) -> str:
     return record.uid
 
 
-def _definitions(common: Fields) -> Iterator[Fields]:
+def definitions(common: Fields) -> Iterator[Fields]:
     """CRDs of the kinds that members serve beside those of Kubernetes."""
     builtin = {(each.group, each.kind) for each in BUILTIN}
     plurals = {each["kind"]: each["plural"] for each in common["typeConfigs"]}

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.kinds import Kind
 from stretto.api.wire.quantity import amounts, format_amount
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.reconciler import Reconciler
@@ -15,6 +16,14 @@ from stretto_lab.conformance.wire.protection import ProtectionController
 Fields = dict[str, Any]
 _POD_MEMORY: Final = 64 << 20
 """Memory that each recorded pod requested."""
+
+
+def kinds_of(common: Fields) -> list[Kind]:
+    """The kinds that the federation of a recording carries."""
+    return [
+        Kind(x["group"], x["version"], x["kind"], x["plural"], namespaced=x["namespaced"])
+        for x in common["typeConfigs"]
+    ]
 
 
 def type_config(config: Fields) -> Fields:

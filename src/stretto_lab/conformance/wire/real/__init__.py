@@ -1,0 +1,1 @@
+"""Replays of recorded scenarios against real API servers."""
