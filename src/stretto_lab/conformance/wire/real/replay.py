@@ -79,9 +79,11 @@ class RealReplay:
         path = step.path
         if step.method != "POST":
             path = object_path(kind, namespace, name) + (f"/{subresource}" if subresource else "")
-        body = self.filled(step.body)
+        plane, body = self._servers.planes[step.server], self.filled(step.body)
+        if step.method == "PUT":
+            body = _renewed(body, msgspec.json.decode(plane.send("GET", path).body))
         sent = b"" if body is None else msgspec.json.encode(body)
-        answer = self._servers.planes[step.server].send(step.method, path, sent)
+        answer = plane.send(step.method, path, sent)
         if answer.status >= 300 > step.code:
             text = answer.body.decode()[:500]
             raise StrettoError(f"{step.method} {step.path} on {step.server}: {text}")
@@ -93,3 +95,10 @@ class RealReplay:
         stores = self._servers.stores
         members = {name: stores[name] for name in self._servers.members}
         return outcome(stores[HOST], members, self._known)
+
+
+def _renewed(body: Fields, present: Fields) -> Fields:
+    """The body of an update with the identity and the version that the object has here."""
+    found = present.get("metadata") or {}
+    metadata = {key: found[key] for key in ("uid", "resourceVersion") if key in found}
+    return {**body, "metadata": {**body["metadata"], **metadata}}

@@ -1,0 +1,93 @@
+"""What real servers need before a replay: kinds, configurations, nodes, and clusters that join."""
+
+import base64
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG, FEDERATION
+from stretto.api.wire.kinds import NAMESPACE, NODE, Kind
+from stretto.base.errors import UnreachableError
+from stretto.federation import names
+from stretto.federation.objects.membership.kinds import SECRET
+from stretto.stores.kube.paths import collection_path, object_path
+from stretto.stores.store import Store
+from stretto_lab.conformance.wire.scenario import RecordedCluster
+from stretto_lab.conformance.wire.setup import definitions
+from stretto_lab.conformance.wire.shared import kinds_of, node_body, type_config
+from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.credentials import ADMIN
+
+Fields = dict[str, Any]
+
+_CREATED: Final = (201, 409)
+
+
+def prepare_host(plane: ControlPlane, store: Store, common: Fields) -> None:
+    """Create kinds and configurations; what the server has created itself stays on it.
+
+    Args:
+        plane: the server.
+        store: its objects.
+        common: what all scenarios share.
+    """
+    plane.install([*(entry.kind for entry in FEDERATION), *_custom(common)])
+    create(plane, NAMESPACE, {"metadata": {"name": names.SYSTEM_NAMESPACE}})
+    stays = msgspec.json.encode({"metadata": {"annotations": {names.NO_FEDERATION: "true"}}})
+    for kind in kinds_of(common):
+        for each in store.list(kind).records if kind != NAMESPACE else ():
+            plane.send("PATCH", object_path(kind, each.namespace, each.name), stays)
+    for config in common["typeConfigs"]:
+        create(plane, FEDERATED_TYPE_CONFIG.kind, type_config(config))
+
+
+def prepare_member(plane: ControlPlane, name: str, common: Fields) -> None:
+    """Create the kinds and nodes of a member."""
+    plane.install(_custom(common))
+    for node in common["nodes"].get(name) or ():
+        body = msgspec.json.decode(node_body(node))
+        create(plane, NODE, body)
+        path = f"{object_path(NODE, '', body['metadata']['name'])}/status"
+        plane.send("PATCH", path, msgspec.json.encode({"status": body["status"]}))
+
+
+def join(host: ControlPlane, member: ControlPlane, cluster: RecordedCluster) -> None:
+    """Create the secret and the FederatedCluster of a member."""
+    given = {
+        "certificate-authority-data": member.credentials.ca.cert.read_bytes(),
+        "bootstrap-token-data": member.credentials.tokens[ADMIN].encode(),
+    }
+    data = {key: base64.b64encode(each).decode() for key, each in given.items()}
+    place = {"name": cluster.name, "namespace": names.SYSTEM_NAMESPACE}
+    create(host, SECRET, {"metadata": place, "data": data})
+    spec = {
+        "apiEndpoint": member.server,
+        "secretRef": {"name": cluster.name},
+        "taints": cluster.taints,
+        "useServiceAccount": True,
+    }
+    named: Fields = {"name": cluster.name, "labels": cluster.labels}
+    create(host, FEDERATED_CLUSTER.kind, {"metadata": named, "spec": spec})
+
+
+def create(plane: ControlPlane, kind: Kind, body: Fields) -> None:
+    """Create an object unless it exists.
+
+    Raises:
+        UnreachableError: the server refuses it.
+    """
+    whole = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+    path = collection_path(kind, body["metadata"].get("namespace", ""))
+    answer = plane.send("POST", path, msgspec.json.encode(whole))
+    if answer.status not in _CREATED:
+        raise UnreachableError(plane.server, answer.body.decode())
+
+
+def _custom(common: Fields) -> list[Kind]:
+    """The kinds of a recording that an API server does not have by itself."""
+    found = []
+    for body in definitions(common):
+        spec = body["spec"]
+        version, named = spec["versions"][0]["name"], spec["names"]
+        found.append(Kind(spec["group"], version, named["kind"], named["plural"]))
+    return found
