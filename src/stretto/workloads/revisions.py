@@ -67,7 +67,7 @@ class RevisionKeeper:
 
     def _create(self, item: StoredObject, data: Fields, number: int) -> None:
         template = item.spec["template"]
-        digest = hash_label(template, item.record.name)
+        digest = hash_label(template, item.record.uid)
         labels = {**((template.get("metadata") or {}).get("labels") or {}), self._label: digest}
         metadata = owned_metadata(
             item,

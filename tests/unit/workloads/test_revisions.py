@@ -148,3 +148,9 @@ def test_claims_of_removed_pods_stay_or_go(
 def test_sets_share_a_new_size_in_proportion() -> None:
     assert proportional([("old", 8, 13), ("new", 5, 13)], 33, 13) == [("old", 20), ("new", 13)]
     assert proportional([("old", 8, 12), ("new", 4, 12)], 6, 12) == [("old", 4), ("new", 2)]
+
+
+def test_workloads_of_one_name_and_template_have_revisions_of_their_own(cluster: Cluster) -> None:
+    create(cluster, "StatefulSet", replicas=0)
+    create(cluster, "DaemonSet")
+    assert revisions(cluster) == [1, 1]

@@ -31,8 +31,8 @@ def suffix_of(owner: str, number: int) -> str:
     return text
 
 
-def hash_label(template: dict[str, Any], name: str) -> str:
+def hash_label(template: dict[str, Any], owner: str) -> str:
     """The hash of a pod template as a label, such as ``6d4cf56db6``; other digits than Go's."""
-    text = msgspec.json.encode([name, template], order="deterministic")
+    text = msgspec.json.encode([owner, template], order="deterministic")
     number = int.from_bytes(hashlib.sha256(text).digest()[:4])
     return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))
