@@ -7,7 +7,7 @@ use counts for the quota of its role. Both sides are brought up to date in one s
 so no capacity is promised twice.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from stretto.offers.allocator.contract import OfferAllocator
@@ -71,10 +71,12 @@ class QueueSums:
         #: Positive sums by queue and column.
         self.sums: dict[str, Columns] = {}
         self._by_node: dict[str, Mapping[str, Columns]] = {}
+        self._changed: set[str] = set()
 
     def replace(self, node: str, after: Mapping[str, Columns]) -> None:
         """Replace the amounts of a node."""
         for sign, amounts in ((-1, self._by_node.pop(node, {})), (1, after)):
+            self._changed.update(amounts)
             for queue, columns in amounts.items():
                 total = self.sums.setdefault(queue, {})
                 for column, amount in columns.items():
@@ -85,6 +87,11 @@ class QueueSums:
                     del self.sums[queue]
         if after:
             self._by_node[node] = after
+
+    def take_changed(self) -> set[str]:
+        """Queues whose amounts may have changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
 
 
 class SharedLedger:
@@ -114,6 +121,7 @@ class SharedLedger:
         self._claims = QueueSums()
         self._tasks = QueueSums()
         self._outside: dict[str, Mapping[str, int]] = {}
+        self._counted: QueueUsage | None = None
 
     def queue_of(self, role: str) -> str:
         """The queue that a role charges."""
@@ -122,6 +130,7 @@ class SharedLedger:
     def set_roles(self, roles: Mapping[str, str]) -> None:
         """Replace the roles of queues; every node must be claimed again."""
         self.roles = roles
+        self._counted = None
 
     # ------------------------------------------------------------ frameworks to pods
 
@@ -242,7 +251,8 @@ class SharedLedger:
         if usage is None:
             return
         tasks = self._tasks.sums
-        for queue, role in self.roles.items():
+        for queue in self._uncounted(usage):
+            role = self.roles[queue]
             used = dict(usage.claims.usage(queue))
             _add(used, usage.promises.usage(queue))
             rest = milli_of(_minus(used, tasks.get(queue, {})), ledger)
@@ -251,6 +261,13 @@ class SharedLedger:
             if any(change.values()):
                 self._allocator.add_outside(role, change)
                 self._outside[role] = rest
+
+    def _uncounted(self, usage: QueueUsage) -> Iterable[str]:
+        """Queues with roles whose use has changed since it was counted."""
+        shares = (self._tasks, usage.claims, usage.promises)
+        changed = set[str]().union(*(each.take_changed() for each in shares))
+        is_known, self._counted = self._counted is usage, usage
+        return sorted(changed & self.roles.keys()) if is_known else self.roles
 
     def _class_of(self, row: int) -> PodClass:
         return self._cluster.classes[int(self._cluster.pods.class_id[row])]

@@ -47,6 +47,7 @@ class QueueShares:
         """Start with nothing held."""
         self._used: dict[str, dict[int, int]] = {}
         self._pods: dict[str, int] = {}
+        self._changed: set[str] = set()
 
     def charge(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
         """Add the claims of so many pods of a queue, each with these amounts."""
@@ -54,6 +55,7 @@ class QueueShares:
         for column, amount in amounts:
             used[column] = used.get(column, 0) + amount * pods
         self._pods[queue] = self._pods.get(queue, 0) + pods
+        self._changed.add(queue)
 
     def refund(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
         """Remove the claims of so many pods of a queue, each with these amounts.
@@ -69,6 +71,12 @@ class QueueShares:
         for column, amount in given:
             used[column] -= amount * pods
         self._pods[queue] -= pods
+        self._changed.add(queue)
+
+    def take_changed(self) -> set[str]:
+        """Queues whose amounts have changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def used(self, queue: str, column: int) -> int:
         """The exact amount of a resource that a queue's pods hold."""
