@@ -11,6 +11,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.capacity.tides.controller import TideController
 from stretto.capacity.tides.pool import POD_TYPE, SWITCHED
+from stretto.capacity.tides.words import NodeSwitch
 from stretto.plane.placements import PlacementTrial
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.sim.fleet.member import EmbeddedMember
@@ -32,6 +33,7 @@ class TidalCluster:
         bodies = [make_node(f"n{number}", cpu="4", labels={"pool": "t"}) for number in range(nodes)]
         self.member = EmbeddedMember("local", self.clock, Rng(0), bodies)
         self.store = self.member.store
+        self.switches: list[NodeSwitch] = []
         self.start()
 
     def start(self) -> None:
@@ -42,7 +44,8 @@ class TidalCluster:
             self.member.plane.config,
             lambda: [each for kind in all_kinds() for each in self.store.list(kind).records],
         )
-        self.loop.add_controllers([TideController(cache, self.clock, trial.placed)])
+        note = self.switches.append
+        self.loop.add_controllers([TideController(cache, self.clock, trial.placed, note)])
 
     def pool(self, annotations: dict[str, str] | None = None, **configs: Any) -> None:
         configs = {"nodeSelector": {"pool": "t"}, **configs}
