@@ -1,6 +1,7 @@
 """Calls of webhooks: what is sent, what comes back, and the protocol of a client."""
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Final, Protocol
 
 import msgspec
@@ -21,13 +22,32 @@ class WebhookCall(msgspec.Struct, frozen=True):
     tls: WebhookTLSConfig | None = None
 
 
+class WebhookFault(Enum):
+    """What kept a call from its answer."""
+
+    #: Nothing, or what the problem says.
+    OTHER = "other"
+    #: The server has not answered in time.
+    TIMEOUT = "timeout"
+    #: No server listens there.
+    REFUSED = "refused"
+    #: The name of the server has no address.
+    UNKNOWN_HOST = "unknown host"
+    #: The certificate of the server is not that of a trusted authority.
+    UNTRUSTED = "untrusted"
+
+
 class WebhookAnswer(msgspec.Struct, frozen=True):
     """The answer to one call."""
 
-    #: JSON of an answer with the status 200; empty otherwise.
+    #: Body of an answer, also of one whose status is that of a failure.
     body: bytes = b""
     #: Why there is no usable answer; empty if there is one.
     problem: str = ""
+    #: HTTP status of a failure; 0 otherwise.
+    status: int = 0
+    #: What kept the call from its answer.
+    fault: WebhookFault = WebhookFault.OTHER
 
 
 class WebhookClient(Protocol):

@@ -64,9 +64,9 @@ def test_answers_come_in_the_order_of_the_calls(
     client: HttpWebhookClient, server: HookServer
 ) -> None:
     found = client.send([call(server, "bad"), call(server, "good")])
-    assert [(each.body, each.problem) for each in found] == [
-        (b"", 'HTTP status 500: {"a": 1}'),
-        (b'{"a": 1}', ""),
+    assert [(each.status, each.problem, each.body) for each in found] == [
+        (500, 'HTTP status 500: {"a": 1}', b'{"a": 1}'),
+        (0, "", b'{"a": 1}'),
     ]
 
 

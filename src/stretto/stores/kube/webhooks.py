@@ -20,12 +20,14 @@ from stretto.base.errors import InputError
 from stretto.stores.kube.login.messages import JSON, LostError, body_of
 from stretto.stores.kube.login.trust import trusting_context
 from stretto.stores.kube.transport.event_loop import LoopThread
-from stretto.stores.webhooks import WebhookAnswer, WebhookCall
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall, WebhookFault
 
 MOST_BYTES: Final = 1 << 20
 """Maximum bytes of an answer."""
 PAUSE: Final = 5.0
 """Seconds for which a server that failed is not called."""
+_UNTRUSTED: Final = (18, 19, 20, 21)
+"""Codes of OpenSSL for certificates whose authority is unknown."""
 _SAID: Final = 300
 """Characters of an error answer that a message shows."""
 
@@ -76,16 +78,15 @@ class HttpWebhookClient:
         until, problem = self._paused.get(call.url, (0.0, ""))
         if now < until:
             return WebhookAnswer(problem=f"{problem}; called again in {until - now:.0f} s")
-        problem = ""
         try:
             return await self._posted(session, call)
         except TimeoutError:
-            problem = f"no answer within {call.timeout_s:g} s"
+            problem, fault = f"no answer within {call.timeout_s:g} s", WebhookFault.TIMEOUT
         except (aiohttp.ClientError, LostError, OSError, InputError) as error:
-            problem = str(error) or type(error).__name__
+            problem, fault = str(error) or type(error).__name__, _fault(error)
         if self._pause:
             self._paused[call.url] = self._clock.monotonic() + self._pause, problem
-        return WebhookAnswer(problem=problem)
+        return WebhookAnswer(problem=problem, fault=fault)
 
     @staticmethod
     async def _posted(session: aiohttp.ClientSession, call: WebhookCall) -> WebhookAnswer:
@@ -109,7 +110,20 @@ class HttpWebhookClient:
             if response.status == 200:
                 return WebhookAnswer(body)
             said = body[:_SAID].decode("utf-8", "replace").strip()
-            return WebhookAnswer(problem=f"HTTP status {response.status}: {said}")
+            problem = f"HTTP status {response.status}: {said}"
+            return WebhookAnswer(body, problem, response.status)
+
+
+def _fault(error: Exception) -> WebhookFault:
+    """What an error of a connection means."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return WebhookFault.UNKNOWN_HOST
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        inner = error.certificate_error
+        code = getattr(inner, "verify_code", 0)
+        return WebhookFault.UNTRUSTED if code in _UNTRUSTED else WebhookFault.OTHER
+    inner = getattr(error, "os_error", error)
+    return WebhookFault.REFUSED if isinstance(inner, ConnectionRefusedError) else WebhookFault.OTHER
 
 
 def _context(tls: WebhookTLSConfig) -> ssl.SSLContext:

@@ -1,5 +1,7 @@
 """Media types: what a client accepts, and how answers are encoded."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -13,6 +15,11 @@ STREAMED: Final = tuple(f"{each};stream=watch" for each in (JSON, PROTOBUF))
 """Media types of watches."""
 _KEPT_LENGTH: Final = 1024
 """Characters of an ``Accept`` header whose best form is remembered."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_ALL_WARNINGS: Final = 4096
+"""Characters of all warnings of an answer, above which each is cut."""
+_ONE_WARNING: Final = 256
+"""Characters of a cut warning."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +137,24 @@ def encoded(
 
 
 def warning_headers(warnings: list[str] | None) -> dict[str, list[str]]:
-    """The headers of some warnings."""
-    if not warnings:
-        return {}
-    return {"Warning": [f"299 - {_quoted(text)}" for text in dict.fromkeys(warnings)]}
+    """The headers of some warnings.
+
+    Warnings with control characters have none. If they are long together, each is cut, and those
+    that exceed the limit even so have none.
+    """
+    shown = [each for each in dict.fromkeys(warnings or ()) if each and not _CONTROL.search(each)]
+    if sum(map(len, shown)) > _ALL_WARNINGS:
+        shown = list(_cut(shown))
+    return {"Warning": [f"299 - {_quoted(text)}" for text in shown]} if shown else {}
+
+
+def _cut(warnings: list[str]) -> Iterator[str]:
+    written = 0
+    for each in warnings:
+        if written >= _ALL_WARNINGS:
+            return
+        written += min(len(each), _ONE_WARNING)
+        yield each[:_ONE_WARNING]
 
 
 def error_media(header: str) -> str:

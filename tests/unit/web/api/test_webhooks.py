@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stretto.stores.webhooks import WebhookAnswer, WebhookCall
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall, WebhookFault
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.reviews import PendingReviews
 from stretto.web.api.server import ApiServer
@@ -30,6 +30,7 @@ class Hooked:
         self.decide: dict[str, Decide] = {}
         self.reviews: list[Any] = []
         self.calls: list[WebhookCall] = []
+        self.raw: WebhookAnswer | None = None
 
     def send(self, method: str, path: str, body: Any = None, media: str = "json") -> Reply:
         data = b"" if body is None else json.dumps(body).encode()
@@ -46,6 +47,8 @@ class Hooked:
     def answer(self, call: WebhookCall) -> WebhookAnswer:
         review = json.loads(call.body)
         self.calls.append(call)
+        if self.raw is not None:
+            return self.raw
         self.reviews.append(review["request"])
         decide = self.decide.get(call.url.partition("?")[0])
         if decide is None:
@@ -170,7 +173,13 @@ def test_a_webhook_without_an_answer_counts_by_its_failure_policy(
     [
         ({"uid": "other", "allowed": True}, "expected response.uid="),
         ({"allowed": True, "patch": "W10="}, "response.patch but not response.patchType"),
-        ({"allowed": True, "patch": "!", "patchType": "JSONPatch"}, "is no JSON patch"),
+        ({"allowed": True, "patchType": "JSONPatch"}, "response.patchType but not response.patch"),
+        ({"allowed": True, "patch": "!", "patchType": "JSONPatch"}, "illegal base64 data at input"),
+        (
+            {"allowed": True, "patch": "e30=", "patchType": "JSONPatch"},
+            "undecodable patch in webhook response: json: cannot unmarshal object into Go value",
+        ),
+        ({"allowed": "yes"}, "cannot unmarshal string into Go struct field AdmissionResponse."),
     ],
 )
 def test_an_answer_that_is_no_review_is_refused(hooked: Hooked, response: Any, text: str) -> None:
@@ -178,6 +187,79 @@ def test_an_answer_that_is_no_review_is_refused(hooked: Hooked, response: Any, t
     answer = hooked.store(x="1")
     assert answer.status == 500
     assert text in answer.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (WebhookAnswer(b""), "0-length response with status code: 200"),
+        (WebhookAnswer(b"[]"), "json parse error: json: cannot unmarshal array into Go value"),
+        (WebhookAnswer(b"{}"), "expected webhook response of admission.k8s.io/v1, Kind=Admission"),
+        (
+            WebhookAnswer(b'{"kind": "Foo", "apiVersion": "admission.k8s.io/v1"}'),
+            'no kind "Foo" is registered for version "admission.k8s.io/v1" in scheme',
+        ),
+        (
+            WebhookAnswer(b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1"}'),
+            "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+        ),
+        (WebhookAnswer(b"oops", "HTTP", 500), 'an error on the server ("oops") has prevented the'),
+        (WebhookAnswer(b"no way", "HTTP", 403), "failed to call webhook: no way"),
+        (WebhookAnswer(b"", "HTTP", 404), "the server could not find the requested resource"),
+        (WebhookAnswer(b"", "HTTP", 302), "the server responded with the status code 302"),
+        (
+            WebhookAnswer(b'{"kind": "Status", "message": "inner"}', "HTTP", 500),
+            "failed to call webhook: inner",
+        ),
+        (
+            WebhookAnswer(problem="late", fault=WebhookFault.TIMEOUT),
+            'Post "https://hooks.test/a?timeout=10s": context deadline exceeded',
+        ),
+        (
+            WebhookAnswer(problem="no", fault=WebhookFault.REFUSED),
+            "dial tcp hooks.test: connect: connection refused",
+        ),
+    ],
+)
+def test_a_call_without_a_review_fails_with_the_words_of_kubernetes(
+    hooked: Hooked, answer: WebhookAnswer, text: str
+) -> None:
+    hooked.hook("Validating", None)
+    hooked.raw = answer
+    reply = hooked.store(x="1")
+    assert reply.status == 500
+    assert text in reply.message
+
+
+def test_a_validating_webhook_returns_no_patch(hooked: Hooked) -> None:
+    hooked.hook("Validating", sets("k", "v"))
+    assert hooked.store(x="1").message.endswith("validating webhook may not return response.patch")
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        ({"op": "frob", "path": "/data"}, "Unexpected kind: frob"),
+        ({"op": "remove", "path": "/data/no"}, "Unable to remove nonexistent key: no: missing"),
+        ({"op": "test", "path": "/data/x", "value": "9"}, "testing value /data/x failed: test"),
+        ({"op": "add", "path": "/data/k", "value": 5}, "json: cannot unmarshal number into Go"),
+    ],
+)
+def test_a_patch_that_does_not_apply_fails_whatever_the_failure_policy(
+    hooked: Hooked, operation: Any, text: str
+) -> None:
+    hooked.hook("Mutating", patches(operation), failurePolicy="Ignore")
+    reply = hooked.store(x="1")
+    assert reply.status == 500
+    assert text in reply.message
+
+
+def test_warnings_are_cut_and_those_with_control_characters_are_left_out(hooked: Hooked) -> None:
+    texts = ["two\nlines", *(f"{number:02} " + "y" * 300 for number in range(30))]
+    hooked.hook("Validating", lambda _: {"allowed": True, "warnings": texts})
+    found = hooked.store(x="1").warnings
+    assert len(found) == 16
+    assert {len(each) for each in found} == {len('299 - ""') + 256}
 
 
 def test_a_dry_run_needs_webhooks_without_side_effects(hooked: Hooked) -> None:

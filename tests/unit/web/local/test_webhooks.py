@@ -124,14 +124,14 @@ def test_a_certificate_of_another_authority_is_not_trusted(hook: HttpsHook, site
     site.hook(f"{hook.url}/hook", None)
     status, answer = site.store(x="1")
     assert status == 500
-    assert "certificate verify failed" in answer["message"]
+    assert "x509: certificate signed by unknown authority" in answer["message"]
 
 
 def test_a_redirect_is_not_followed(hook: HttpsHook, site: Site) -> None:
     site.hook(f"{hook.url}/moved", hook.pair.cert)
     status, answer = site.store(x="1")
     assert status == 500
-    assert "HTTP status 302" in answer["message"]
+    assert "status code 302" in answer["message"]
 
 
 def test_other_requests_are_answered_while_a_webhook_is_slow(hook: HttpsHook, site: Site) -> None:

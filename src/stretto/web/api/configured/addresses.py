@@ -9,6 +9,7 @@ from stretto.web.api.state import ApiState
 Json = dict[str, Any]
 
 _SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+_PORT: Final = 443
 _OF_SERVICE: Final = "kubernetes.io/service-name"
 
 
@@ -42,16 +43,23 @@ def address_of(state: ApiState, client: Json) -> HookAddress:
     return _of_service(state, client.get("service") or {})
 
 
+def service_url(reference: Json) -> str:
+    """The address of the Service of a webhook by its name, as messages show it."""
+    host = f"{reference.get('name', '')}.{reference.get('namespace', '')}.svc"
+    path = str(reference.get("path") or "/")
+    return f"https://{host}:{int(reference.get('port') or _PORT)}{path}"
+
+
 def _of_service(state: ApiState, reference: Json) -> HookAddress:
     name, namespace = str(reference.get("name", "")), str(reference.get("namespace", ""))
-    number = int(reference.get("port") or 443)
+    number = int(reference.get("port") or _PORT)
     path = str(reference.get("path") or "")
     host = f"{name}.{namespace}.svc"
     found = state.storage.find(SERVICE, namespace, name)
     if found is None:
         raise AddressError(f'service "{name}" not found')
     spec = found.item.get("spec") or {}
-    shown = f"https://{host}:{number}{path}"
+    shown = service_url(reference)
     if spec.get("type") == "ExternalName":
         return HookAddress(f"https://{spec.get('externalName')}:{number}{path}", host, shown)
     port = next((each for each in spec.get("ports") or () if each.get("port") == number), None)

@@ -2,17 +2,22 @@
 
 import base64
 import binascii
+import string
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from stretto.api.schema.golang import json_type
 from stretto.api.wire.kinds import Kind
 from stretto.stores.webhooks import WebhookAnswer
-from stretto.web.api.configured.addresses import AddressError
+from stretto.web.api.configured.addresses import AddressError, service_url
 from stretto.web.api.configured.attributes import WriteAttributes
-from stretto.web.api.configured.hooks import Hook, review_call
+from stretto.web.api.configured.hooks import REVIEWED_VERSIONS, Hook, review_call
+from stretto.web.api.configured.problems import call_problem
 from stretto.web.api.failures import ApiError
+from stretto.web.api.objects import json_text
+from stretto.web.api.objects.json_text import JsonTextError
 from stretto.web.api.reviews import PendingReviewsError
 from stretto.web.api.state import ApiState
 
@@ -32,7 +37,7 @@ class HookAnswer:
     #: Status of a refusal.
     status: Json = field(default_factory=dict)
     #: Operations of a JSON patch.
-    patch: list[Json] = field(default_factory=list)
+    patch: list[Any] = field(default_factory=list)
     #: Warnings for the client.
     warnings: tuple[str, ...] = ()
 
@@ -46,15 +51,18 @@ def answer_of(state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Ki
     """
     try:
         review, uid = review_call(state, attributes, hook, kind)
-        found = attributes.admission.call.request.memory.answers.get(review.key)
-        if found is None:
-            raise PendingReviewsError([review])
-        if found.problem:
-            url = review.call.url
-            raise _BadAnswerError(f'failed to call webhook: Post "{url}": {found.problem}')
-        return _read(found, uid, hook)
     except AddressError as error:
-        return _failed(hook, f"failed to call webhook: {error}")
+        client = hook.spec.get("clientConfig") or {}
+        url = f"{service_url(client.get('service') or {})}?timeout={hook.seconds}s"
+        return _failed(hook, f'failed to call webhook: Post "{url}": {error}')
+    found = attributes.admission.call.request.memory.answers.get(review.key)
+    if found is None:
+        raise PendingReviewsError([review])
+    try:
+        problem = call_problem(review.call, found)
+        if problem:
+            raise _BadAnswerError(f"failed to call webhook: {problem}")
+        return _read(found, uid, hook)
     except _BadAnswerError as error:
         return _failed(hook, str(error))
 
@@ -74,48 +82,120 @@ def _read(answer: WebhookAnswer, uid: str, hook: Hook) -> HookAnswer:
         _BadAnswerError: it is no review, or one of another request.
     """
     prefix = "received invalid webhook response: "
-    try:
-        review = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _BadAnswerError(f"{prefix}{error}") from error
-    review = review if isinstance(review, dict) else {}
-    wanted = f"admission.k8s.io/{hook.version}, Kind=AdmissionReview"
-    stated = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
-    response = review.get("response")
-    if stated != wanted:
-        raise _BadAnswerError(f"{prefix}expected webhook response of {wanted}, got {stated}")
-    if not isinstance(response, dict):
+    response = _response(answer, hook)
+    if response is None:
         raise _BadAnswerError(f"{prefix}webhook response was absent")
-    if response.get("uid") != uid:
+    if response.get("uid", "") != uid:
         given = response.get("uid", "")
         raise _BadAnswerError(f'{prefix}expected response.uid="{uid}", got "{given}"')
     status = response.get("status")
     return HookAnswer(
         bool(response.get("allowed")),
-        status if isinstance(status, dict) else {},
-        _patch(response, prefix),
-        tuple(str(each) for each in response.get("warnings") or ()),
+        status or {},
+        _patch(response, hook),
+        tuple(response.get("warnings") or ()),
     )
 
 
-def _patch(response: Json, prefix: str) -> list[Json]:
+def _response(answer: WebhookAnswer, hook: Hook) -> Json | None:
+    """The response of a review, whose members have their types."""
+    head = "failed to call webhook: "
+    try:
+        review = msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        review = ""
+    if not isinstance(review, dict):
+        raise _BadAnswerError(
+            f"{head}couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f"{json_type(review)} into Go value of type struct {{ APIVersion string "
+            '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+    version, kind = review.get("apiVersion") or "", review.get("kind") or ""
+    group, _, last = str(version).rpartition("/")
+    if (version or kind) and (version, kind) != (f"{_GROUP}/{hook.version}", _KIND):
+        if (group, kind) == (_GROUP, _KIND) and last in REVIEWED_VERSIONS:
+            text = f"converting ({last}.{kind}) to ({hook.version}.{kind}): unknown conversion"
+        else:
+            scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+            text = f'no kind "{kind}" is registered for version "{version}" {scheme}'
+        raise _BadAnswerError(head + text)
+    if not kind:
+        wanted = f"{_GROUP}/{hook.version}, Kind={_KIND}"
+        text = f"expected webhook response of {wanted}, got /, Kind="
+        raise _BadAnswerError(f"received invalid webhook response: {text}")
+    found = review.get("response")
+    return None if found is None else _typed(found)
+
+
+def _typed(response: Any) -> Json:
+    """A response whose members have their types.
+
+    Raises:
+        _BadAnswerError: one has another type.
+    """
+    head = "failed to call webhook: json: cannot unmarshal"
+    if not isinstance(response, dict):
+        field = "AdmissionReview.response of type v1.AdmissionResponse"
+        raise _BadAnswerError(f"{head} {json_type(response)} into Go struct field {field}")
+    for name, (kind, word) in _MEMBERS.items():
+        value = response.get(name)
+        if value is not None and not isinstance(value, kind):
+            field = f"AdmissionResponse.response.{name} of type {word}"
+            raise _BadAnswerError(f"{head} {json_type(value)} into Go struct field {field}")
+    return response
+
+
+_GROUP: Final = "admission.k8s.io"
+_KIND: Final = "AdmissionReview"
+_MEMBERS: Final[dict[str, tuple[type, str]]] = {
+    "uid": (str, "types.UID"),
+    "allowed": (bool, "bool"),
+    "status": (dict, "v1.Status"),
+    "patch": (str, "[]uint8"),
+    "patchType": (str, "v1.PatchType"),
+    "warnings": (list, "[]string"),
+}
+"""Members of a response: their types here, and in Go."""
+
+
+def _patch(response: Json, hook: Hook) -> list[Any]:
     """The operations of the patch of a response."""
-    text = response.get("patch")
-    if not text:
-        return []
-    if not response.get("patchType"):
+    prefix, text = "received invalid webhook response: ", response.get("patch")
+    content = _decoded(str(text or ""))
+    if not hook.is_mutating and (text or response.get("patchType")):
+        word = "patch" if text else "patchType"
+        raise _BadAnswerError(f"{prefix}validating webhook may not return response.{word}")
+    if text and not response.get("patchType"):
         problem = "webhook returned response.patch but not response.patchType"
         raise _BadAnswerError(prefix + problem)
-    if response["patchType"] != "JSONPatch":
-        problem = f"invalid response.patchType {response['patchType']!r}"
+    if response.get("patchType") and not text:
+        problem = "webhook returned response.patchType but not response.patch"
         raise _BadAnswerError(prefix + problem)
+    if not response.get("allowed") or not content:
+        return []
+    head = "received undecodable patch in webhook response: "
     try:
-        found = msgspec.json.decode(base64.b64decode(str(text), validate=True))
-    except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _BadAnswerError(f"{prefix}response.patch is no JSON patch: {error}") from error
+        found, _ = json_text.parse(content)
+    except JsonTextError as error:
+        raise _BadAnswerError(f"{head}{error}") from error
     if not isinstance(found, list):
-        raise _BadAnswerError(f"{prefix}response.patch is no JSON patch")
+        word = json_type(found)
+        text = f"json: cannot unmarshal {word} into Go value of type jsonpatch.Patch"
+        raise _BadAnswerError(head + text)
     return found
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of a text in base64."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        place = next((at for at, each in enumerate(text) if each not in _BASE64), len(text))
+        problem = f"illegal base64 data at input byte {place}"
+        raise _BadAnswerError(f"failed to call webhook: {problem}") from error
+
+
+_BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/=")
 
 
 def heed(attributes: WriteAttributes, hook: Hook, answer: HookAnswer) -> None:

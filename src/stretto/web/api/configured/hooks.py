@@ -34,7 +34,7 @@ VALIDATING: Final = Kind(
     namespaced=False,
 )
 """Configurations of webhooks that only refuse."""
-_VERSIONS: Final = ("v1", "v1beta1")
+REVIEWED_VERSIONS: Final = ("v1", "v1beta1")
 """Versions of reviews."""
 _HARMLESS: Final = ("None", "NoneOnDryRun")
 _DEFAULT_SECONDS: Final = 10
@@ -48,6 +48,8 @@ class Hook:
     configuration: str
     #: As the configuration states it.
     spec: Json
+    #: Whether it may change objects.
+    is_mutating: bool = False
 
     @property
     def name(self) -> str:
@@ -73,7 +75,7 @@ class Hook:
     def version(self) -> str:
         """Version of the reviews that it is sent."""
         stated = self.spec.get("admissionReviewVersions") or ()
-        return next((each for each in stated if each in _VERSIONS), "v1")
+        return next((each for each in stated if each in REVIEWED_VERSIONS), "v1")
 
     @property
     def seconds(self) -> int:
@@ -85,7 +87,7 @@ def hooks_of(state: ApiState, kind: Kind) -> list[Hook]:
     """The webhooks of a kind of configuration, in the order in which they are called."""
     items = sorted(state.storage.items(kind), key=lambda item: str(item["metadata"]["name"]))
     return [
-        Hook(item["metadata"]["name"], spec)
+        Hook(item["metadata"]["name"], spec, kind == MUTATING)
         for item in items
         for spec in item.get("webhooks") or ()
     ]

@@ -6,8 +6,8 @@ from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.schema.decoding import DecodeError
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.configured.conversion import converted
-from stretto.web.api.failures import ApiError
-from stretto.web.api.objects.reading import decoded_object
+from stretto.web.api.failures import ApiError, internal
+from stretto.web.api.objects.reading import OtherKindError, decoded_object
 from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
@@ -42,6 +42,8 @@ def _read(
     other = state.resources.find(kind.group, kind.version, kind.plural) or resource
     try:
         item, unknown = decoded_object(value, other)
+    except OtherKindError as error:
+        raise internal(str(error)) from error
     except DecodeError as error:
         raise failed_internally(str(error)) from error
     if unknown and strict and resource.definition is None:
