@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
+from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import bad_request, internal
 from stretto.web.api.selection.fields import FieldTerm, matches_fields, parse_fields
 from stretto.web.api.selection.labels import LabelTerm, matches_labels, parse_labels
+from stretto.web.api.selection.shards import ShardSelector, parse_shards
 
 Json = dict[str, Any]
 
@@ -43,17 +45,25 @@ class Selection:
     bookmarks: bool = False
     #: Whether a watch begins with the present objects.
     initial_events: bool | None = None
+    #: Ranges of hashes; ``None`` for all.
+    shards: ShardSelector | None = None
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing but the namespace selects."""
-        return not self.labels and not self.fields
+        return not self.labels and not self.fields and self.shards is None
 
     def matches(self, item: Json) -> bool:
-        """Whether an object is selected."""
+        """Whether the labels and the fields of an object are selected."""
         return matches_labels(item["metadata"].get("labels"), self.labels) and matches_fields(
             item, self.fields
         )
+
+    def covers(self, record: Record) -> bool:
+        """Whether a record is in the namespace and in the shards."""
+        if self.namespace and record.namespace != self.namespace:
+            return False
+        return self.shards is None or self.shards.selects(record.uid, record.namespace)
 
 
 def selection_of(call: Call) -> Selection:
@@ -80,6 +90,7 @@ def selection_of(call: Call) -> Selection:
         float(_number(request.parameter("timeoutSeconds"))),
         request.parameter("allowWatchBookmarks") in ("true", "1"),
         initial in ("true", "1") if initial else None,
+        parse_shards(request.parameter("shardSelector")),
     )
     _check(found, watches=watches)
     return found

@@ -94,9 +94,7 @@ class EventStream:
             return (lambda record: record.namespace == namespace) if namespace else None
 
         def selects(record: Record) -> bool:
-            if namespace and record.namespace != namespace:
-                return False
-            return selection.matches(views.item(record))
+            return selection.covers(record) and selection.matches(views.item(record))
 
         return selects
 

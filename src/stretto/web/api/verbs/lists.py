@@ -47,6 +47,8 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
         if selection.is_everything:
             metadata["remainingItemCount"] = left
         snapshots.keep(call.resource.stored, version, records)
+    if selection.shards is not None:
+        metadata["shardInfo"] = {"selector": str(selection.shards)}
     return ListPage(items, metadata)
 
 
@@ -120,6 +122,8 @@ def _select(
                 if not selection.namespace or each.namespace == selection.namespace
             )
             return found, _key(found[-1], selection) + "\0", left
+        if not selection.covers(record):
+            continue
         if selection.is_everything or selection.matches(rendered(record)):
             found.append(record)
     return found, "", 0
