@@ -1,7 +1,7 @@
 """Shards of lists and watches: the objects whose hash is in some ranges.
 
-``shardSelector=shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`` selects
-about half of the objects; ``||`` joins ranges. The hash is FNV-1a with 64 bits.
+``shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`` selects about half
+of the objects; ``||`` joins ranges. The hash is FNV-1a with 64 bits.
 """
 
 import re
