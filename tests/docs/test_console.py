@@ -3,6 +3,7 @@
 How wide a column is does not count.
 """
 
+import math
 import re
 import shlex
 from pathlib import Path
@@ -78,6 +79,7 @@ def test_every_console_block_does_what_it_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
     monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
+    monkeypatch.setattr("stretto.cli.progress.QUIET_SECONDS", math.inf)  # on a slow machine too
     typed = commands_of((repo_root / name).read_text(encoding="utf-8"))
     assert typed
     for each in typed:
