@@ -40,6 +40,8 @@ def with_server(answer: bytes, play: Callable[[int], Awaitable[Any]]) -> Any:
         ({"type": "COMMAND", "command": {"command": {"value": "sleep 9"}}}, {}),
         ({"type": "HTTP", "http": {"port": 1}}, {}),
         ({"type": "TCP", "tcp": {"port": 1}}, {"succeeded": False}),
+        ({"type": "TCP", "tcp": {"port": 99_999_999}}, {"succeeded": False}),
+        ({"type": "HTTP", "http": {"port": 99_999_999}}, {}),
     ],
 )
 def test_a_check_has_a_result_or_none(tmp_path: Path, check: Check, found: Check) -> None:

@@ -11,7 +11,7 @@ from stretto.offers.master.server.connections import read_body
 from stretto.offers.master.server.limits import RequestLimits
 
 
-def read(parts: list[bytes], **limits: Any) -> bytes | tuple[int, bytes]:
+def read(parts: list[bytes], stated: bytes = b"", **limits: Any) -> bytes | tuple[int, bytes]:
     """The body of a request whose parts have no end, or the status and text of the answer."""
 
     async def receive() -> dict[str, Any]:
@@ -19,7 +19,8 @@ def read(parts: list[bytes], **limits: Any) -> bytes | tuple[int, bytes]:
             await asyncio.sleep(60)
         return {"type": "http.request", "body": parts.pop(0), "more_body": True}
 
-    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    headers = [(b"content-length", stated)] if stated else []
+    request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
     answer = asyncio.run(read_body(request, RequestLimits(**limits)))
     return (answer.status_code, bytes(answer.body)) if isinstance(answer, Response) else answer
 
@@ -35,3 +36,9 @@ def test_a_body_that_never_ends_is_refused(
     parts: list[bytes], limits: dict[str, Any], status: int, text: bytes
 ) -> None:
     assert read(parts, **limits) == (status, text)
+
+
+def test_a_body_that_is_stated_to_be_too_large_is_not_read() -> None:
+    parts = [b"xxx"]
+    assert read(parts, b"9" * 40, body=5) == (413, b"The body is larger than 5 bytes")
+    assert parts == [b"xxx"]

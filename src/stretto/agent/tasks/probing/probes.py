@@ -55,7 +55,7 @@ async def get_http(http: Message, seconds: float) -> ProbeResult:
     try:
         async with asyncio.timeout(seconds or None):
             return ProbeResult(status_code=await _status_code(http))
-    except (OSError, TimeoutError, ValueError, IndexError):
+    except (OSError, TimeoutError, ValueError, IndexError, OverflowError):
         return NO_RESULT
 
 
@@ -68,7 +68,7 @@ async def connect_tcp(tcp: Message, seconds: float) -> ProbeResult:
             return ProbeResult(succeeded=True)
     except TimeoutError:
         return NO_RESULT
-    except OSError:
+    except (OSError, OverflowError):  # also for a number that is no port
         return ProbeResult(succeeded=False)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -11,6 +12,8 @@ from stretto.offers.master.api.http import HttpAnswer
 from stretto.offers.master.server.limits import RequestLimits
 from stretto.offers.master.state.outbox import ClientStream
 
+_DIGITS: Final = 18
+"""Digits of a stated length that are read: more than any body has."""
 Respond = Callable[[Request], Awaitable[Response]]
 """Answers a request."""
 
@@ -42,16 +45,23 @@ async def read_body(request: Request, limits: RequestLimits) -> bytes | Response
     """The body within its limits, or the answer to a larger or slower one."""
     parts: list[bytes] = []
     size = 0
+    stated = request.headers.get("content-length", "")
+    if stated.isdecimal() and int(stated[:_DIGITS]) > limits.body:
+        return _too_large(limits)
     try:
         async with asyncio.timeout(limits.seconds):
             async for part in request.stream():
                 size += len(part)
                 if size > limits.body:
-                    return plain_response(413, f"The body is larger than {limits.body:,} bytes")
+                    return _too_large(limits)
                 parts.append(part)
     except TimeoutError:
         return plain_response(408, f"The body is not complete after {limits.seconds:g} s")
     return b"".join(parts)
+
+
+def _too_large(limits: RequestLimits) -> Response:
+    return plain_response(413, f"The body is larger than {limits.body:,} bytes")
 
 
 def plain_response(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
