@@ -6,7 +6,10 @@ exceptions: only the folder that owns such a record may change it.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from tests.test_house import tree_of
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "stretto"
 
@@ -103,7 +106,7 @@ def targets_of(node: ast.AST) -> Iterator[ast.expr]:
 def foreign_assignments(path: Path) -> set[tuple[int, str]]:
     """Line and target of each assignment to an attribute of an object made elsewhere."""
     found = set()
-    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for function in ast.walk(tree_of(path)):
         if not isinstance(function, Function):
             continue
         made = made_in(function) | {"self", "cls"}
@@ -116,6 +119,7 @@ def foreign_assignments(path: Path) -> set[tuple[int, str]]:
     return found
 
 
+@cache
 def all_foreign() -> list[tuple[str, str, str]]:
     """Folder, place and record of every such assignment."""
     return [

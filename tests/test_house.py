@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -107,8 +106,9 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def functions(path: Path) -> Iterator[Function]:
-    return (node for node in ast.walk(tree_of(path)) if isinstance(node, Function))
+@cache
+def functions(path: Path) -> tuple[Function, ...]:
+    return tuple(node for node in ast.walk(tree_of(path)) if isinstance(node, Function))
 
 
 def is_kernel(path: Path) -> bool:
