@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from stretto.agent.tasks.containers import processes
-from stretto.agent.tasks.containers.cgroups import Cgroups, Limiting, weight
+from stretto.agent.tasks.containers.cgroups import Cgroups, LimitMode, weight
 from stretto.agent.tasks.containers.container import (
     ContainerSpec,
     ContainerTools,
@@ -178,21 +178,21 @@ def hierarchy(tmp_path: Path, controllers: str = "cpuset cpu io memory") -> Path
 @pytest.mark.parametrize(
     ("limiting", "limits", "wanted"),
     [
-        (Limiting.SHARE, {}, {"cpu.weight": "20", "memory.max": str(128 << 20)}),
+        (LimitMode.SHARE, {}, {"cpu.weight": "20", "memory.max": str(128 << 20)}),
         (
-            Limiting.CAP,
+            LimitMode.CAP,
             {},
             {"cpu.weight": "20", "cpu.max": "50000 100000", "memory.max": str(128 << 20)},
         ),
         (
-            Limiting.SHARE,
+            LimitMode.SHARE,
             {"cpus": 2.0, "mem": float("inf")},
             {"cpu.weight": "20", "cpu.max": "200000 100000", "memory.max": "max"},
         ),
     ],
 )
 def test_resources_become_limits(
-    tmp_path: Path, limiting: Limiting, limits: dict[str, float], wanted: dict[str, str]
+    tmp_path: Path, limiting: LimitMode, limits: dict[str, float], wanted: dict[str, str]
 ) -> None:
     base = hierarchy(tmp_path)
     cgroup = Cgroups(tmp_path, limiting).create("c", RESOURCES, limits)
@@ -209,12 +209,12 @@ def test_a_machine_that_permits_no_limits_is_named(
     if controllers is not None:
         hierarchy(tmp_path, controllers)
     with pytest.raises(NotAllowedError, match=f"{why}.*--limits none"):
-        Cgroups(tmp_path, Limiting.SHARE)
+        Cgroups(tmp_path, LimitMode.SHARE)
 
 
 def test_a_container_that_exceeded_its_memory_is_recognized(tmp_path: Path) -> None:
     hierarchy(tmp_path)
-    cgroups = Cgroups(tmp_path, Limiting.SHARE)
+    cgroups = Cgroups(tmp_path, LimitMode.SHARE)
     cgroup = cgroups.create("c", RESOURCES, {})
     (cgroup / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
     (cgroup / "memory.peak").write_text(str(128 << 20))
@@ -240,7 +240,7 @@ def test_a_process_enters_its_cgroup_before_its_command(
     monkeypatch.setattr("stretto.agent.tasks.containers.container.ATTEMPTS", 1)
 
     async def main() -> int:
-        made = container(tmp_path, "true", Cgroups(tmp_path, Limiting.SHARE))
+        made = container(tmp_path, "true", Cgroups(tmp_path, LimitMode.SHARE))
         process = await made.launch()
         await made.ended()
         return process.pid

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.api.admission.security.findings import PodView
-from stretto.api.admission.security.levels import Level, VersionedLevel
+from stretto.api.admission.security.levels import SecurityLevel, VersionedLevel
 from stretto.api.admission.security.standards import described, violations
 
 
@@ -15,11 +15,11 @@ def pod(security: Any = None, container: Any = None, **spec: Any) -> PodView:
 
 
 def baseline(view: PodView, minor: int | None = None) -> str:
-    return described(violations(VersionedLevel(Level.BASELINE, minor), view))
+    return described(violations(VersionedLevel(SecurityLevel.BASELINE, minor), view))
 
 
 def restricted(view: PodView, minor: int | None = None) -> list[str]:
-    found = violations(VersionedLevel(Level.RESTRICTED, minor), view)
+    found = violations(VersionedLevel(SecurityLevel.RESTRICTED, minor), view)
     return [each.reason for each in found]
 
 

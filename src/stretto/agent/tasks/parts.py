@@ -18,7 +18,7 @@ from stretto.agent.tasks.work import AgentWork
 from stretto.base.rng import Rng
 
 
-class Sender(AgentSide, Protocol):
+class AgentContext(AgentSide, Protocol):
     """The agent as its parts see it."""
 
     async def post(self, name: str, message: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ class AgentParts(NamedTuple):
     api: ExecutorApi
 
 
-def assemble(settings: TaskAgentSettings, agent: Sender, rng: Rng, jobs: Jobs) -> AgentParts:
+def assemble(settings: TaskAgentSettings, agent: AgentContext, rng: Rng, jobs: Jobs) -> AgentParts:
     """Join the parts of an agent."""
     files = TaskFiles(settings.work_dir)
     volumes = Volumes(settings.work_dir)

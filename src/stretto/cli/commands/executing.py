@@ -174,13 +174,13 @@ def _settings(common: CommandContext, opts: TaskOptions) -> "TaskAgentSettings":
 
 def _cgroups(common: CommandContext, limits: str) -> "Cgroups | None":
     """The limits of tasks; ``auto`` without permission is a note, not an error."""
-    from stretto.agent.tasks.containers.cgroups import Cgroups, Limiting
+    from stretto.agent.tasks.containers.cgroups import Cgroups, LimitMode
     from stretto.base.errors import NotAllowedError
 
     if limits == "none":
         return None
     try:
-        return Cgroups(Path("/"), Limiting("share" if limits == "auto" else limits))
+        return Cgroups(Path("/"), LimitMode("share" if limits == "auto" else limits))
     except NotAllowedError as error:
         if limits != "auto":
             raise

@@ -7,7 +7,7 @@ from stretto.plane.plane import Plane
 from stretto.serving.sockets import LOOPBACK, listening
 from stretto.web.dashboard.app import dashboard_app
 from stretto.web.dashboard.guard import Access
-from stretto.web.local.serving import Site
+from stretto.web.local.serving import ServedApplication
 from stretto.web.views.actions import StoreActions
 from stretto.web.views.parts import READ_ONLY, DashboardParts
 from stretto.web.views.sight import Capability
@@ -24,7 +24,7 @@ class LocalPages:
     parts: DashboardParts = READ_ONLY
 
 
-def dashboard_site(plane: Plane, pages: LocalPages) -> tuple[Site, str]:
+def dashboard_application(plane: Plane, pages: LocalPages) -> tuple[ServedApplication, str]:
     """The pages about a scheduler that runs in the same event loop, and their address.
 
     Args:
@@ -40,4 +40,4 @@ def dashboard_site(plane: Plane, pages: LocalPages) -> tuple[Site, str]:
     token = new_token()
     listener = listening(LOOPBACK, pages.port)
     address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"
-    return Site(dashboard_app(source, parts, Access(token=token)), listener), address
+    return ServedApplication(dashboard_app(source, parts, Access(token=token)), listener), address

@@ -14,8 +14,8 @@ from stretto.web.local.access import ServerAccess, write_kubeconfig
 from stretto.web.local.barrier import settling
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from stretto.web.local.keys import ServerKeys
-from stretto.web.local.pages import LocalPages, dashboard_site
-from stretto.web.local.serving import LocalServer, Site
+from stretto.web.local.pages import LocalPages, dashboard_application
+from stretto.web.local.serving import LocalServer, ServedApplication
 from stretto.web.local.webhooks import LocalWebhooks
 
 
@@ -74,15 +74,17 @@ def serve_local(
         parts = replace(options.parts, authority=authority, start_reviews=webhooks.start)
         address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
         settled = settling(store)
-        sites = [Site(webhooks.application(server, settled), listener, keys.tls)]
+        applications = [
+            ServedApplication(webhooks.application(server, settled), listener, keys.tls)
+        ]
         page = ""
         with (
             closing(webhooks),
             closing(LocalClusterProcess(server, store, clock, parts)) as cluster,
         ):
             if cluster.plane is not None:
-                site, page = dashboard_site(cluster.plane, options.pages)
-                sites.append(site)
+                application, page = dashboard_application(cluster.plane, options.pages)
+                applications.append(application)
             write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
-            process = LocalServer(sites, cluster, options.speed, settled, options.check)
+            process = LocalServer(applications, cluster, options.speed, settled, options.check)
             process.run(lambda: on_ready(address, page))

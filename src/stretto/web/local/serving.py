@@ -20,7 +20,7 @@ _SHORTEST: Final = 0.001
 
 
 @dataclass(frozen=True)
-class Site:
+class ServedApplication:
     """An application and where it is served."""
 
     #: The application.
@@ -36,25 +36,25 @@ class LocalServer:
 
     def __init__(
         self,
-        sites: Sequence[Site],
+        applications: Sequence[ServedApplication],
         cluster: LocalClusterProcess,
         speed: float = 1.0,
         settled: Settled = at_once,
         check: Check = lambda: None,
     ) -> None:
-        """Serve some sites.
+        """Serve some applications.
 
         Args:
-            sites: what is served; signals stop the first one, and all others with it.
+            applications: what is served; signals stop the first one, and all others with it.
             cluster: what moves besides.
             speed: cluster seconds per second, for waiting.
             settled: makes what the cluster has written durable.
-            check: raises if a signal has arrived before the sites handle signals.
+            check: raises if a signal has arrived before the applications handle signals.
         """
-        first, *others = sites
-        self._main = _UntilSignal(server_config(first.app, first.tls), check)
-        self._others = [_Beside(server_config(each.app, each.tls)) for each in others]
-        self._sites = sites
+        first, *others = applications
+        self._main = _MainServer(server_config(first.app, first.tls), check)
+        self._others = [_SecondaryServer(server_config(each.app, each.tls)) for each in others]
+        self._applications = applications
         self._cluster = cluster
         self._speed = speed
         self._settled = settled
@@ -74,7 +74,7 @@ class LocalServer:
         mover.add_done_callback(lambda _: self.stop())  # no API without its cluster
         main, *others = [
             asyncio.create_task(server.serve(sockets=[site.listener]))
-            for server, site in zip((self._main, *self._others), self._sites, strict=True)
+            for server, site in zip((self._main, *self._others), self._applications, strict=True)
         ]
         on_ready()
         await main
@@ -100,7 +100,7 @@ class LocalServer:
                 await asyncio.wait_for(news.wait(), max(_SHORTEST, wait))
 
 
-class _UntilSignal(SignalledServer):
+class _MainServer(SignalledServer):
     """A server that a signal ends, as is usual; a second one does not wait for open streams."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -110,7 +110,7 @@ class _UntilSignal(SignalledServer):
         self.should_exit = True
 
 
-class _Beside(uvicorn.Server):
+class _SecondaryServer(uvicorn.Server):
     """A server that leaves signals to another one."""
 
     @contextmanager

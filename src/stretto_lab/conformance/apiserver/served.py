@@ -15,7 +15,7 @@ from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.application import application
 from stretto.web.local.access import ServerAccess, write_kubeconfig
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
-from stretto.web.local.serving import LocalServer, Site
+from stretto.web.local.serving import LocalServer, ServedApplication
 
 _READY_SECONDS: Final = 5.0
 _SCHEDULERS: Final = ("default-scheduler",)
@@ -40,7 +40,7 @@ class ServedCluster:
         parts = LocalParts(controllers=full, plane=plane)
         cluster = LocalClusterProcess(self._server, store, clock, parts)
         listener = listening("127.0.0.1", 0)
-        site = Site(application(self.handle), listener)
+        site = ServedApplication(application(self.handle), listener)
         self._process = LocalServer([site], cluster)
         #: The port.
         self.port: int = listener.getsockname()[1]

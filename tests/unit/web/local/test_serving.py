@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.serving.sockets import LOOPBACK, listening
-from stretto.web.local.serving import LocalServer, Site
+from stretto.web.local.serving import LocalServer, ServedApplication
 
 
 class BrokenCluster:
@@ -26,4 +26,4 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 def test_a_failed_step_ends_the_server_and_is_raised() -> None:
     cluster: Any = BrokenCluster()
     with listening(LOOPBACK, 0) as listener, pytest.raises(RuntimeError, match="broken"):
-        LocalServer([Site(app, listener)], cluster).run(lambda: None)
+        LocalServer([ServedApplication(app, listener)], cluster).run(lambda: None)

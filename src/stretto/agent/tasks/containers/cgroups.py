@@ -28,7 +28,7 @@ _CONTROLLERS: Final = frozenset({"cpu", "memory"})
 _MEGA: Final = 1 << 20
 
 
-class Limiting(Enum):
+class LimitMode(Enum):
     """How the resources of containers are limited."""
 
     #: Memory by a limit, CPU by a weight.
@@ -56,7 +56,7 @@ class MemoryKill(msgspec.Struct, frozen=True):
 class Cgroups:
     """The cgroups of one agent."""
 
-    def __init__(self, root: Path, limiting: Limiting) -> None:
+    def __init__(self, root: Path, limiting: LimitMode) -> None:
         """Prepare the tree.
 
         Args:
@@ -111,7 +111,7 @@ class Cgroups:
         found = {}
         if "cpus" in amounts:
             found["cpu.weight"] = str(weight(amounts["cpus"]))
-        cpus = limits.get("cpus", amounts.get("cpus") if self._limiting is Limiting.CAP else None)
+        cpus = limits.get("cpus", amounts.get("cpus") if self._limiting is LimitMode.CAP else None)
         if cpus is not None:
             quota = "max" if math.isinf(cpus) else str(max(1_000, round(cpus * PERIOD)))
             found["cpu.max"] = f"{quota} {PERIOD}"

@@ -162,8 +162,8 @@ class TaskContainer:
         if user is not None:
             user.own(spec.sandbox)
             line = [*user.prefix, *line]
-        places = processes.Places(spec.sandbox, spec.exit_file, self._cgroup())
-        return processes.start(line, spec.environment, places)
+        paths = processes.ProcessPaths(spec.sandbox, spec.exit_file, self._cgroup())
+        return processes.start(line, spec.environment, paths)
 
     async def ended(self) -> ContainerEnd:
         """Wait for the end; nothing of the container is left then."""

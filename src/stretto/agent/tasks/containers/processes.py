@@ -34,7 +34,7 @@ _START_FIELD: Final = 21
 """Position of the start time in /proc/PID/stat."""
 
 
-class Places(NamedTuple):
+class ProcessPaths(NamedTuple):
     """Where a process runs."""
 
     #: Its directory, with its output.
@@ -64,14 +64,14 @@ def environment(command: Message, extra: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": path, **extra, **given}
 
 
-def start(arguments: list[str], env: Mapping[str, str], places: Places) -> int:
+def start(arguments: list[str], env: Mapping[str, str], paths: ProcessPaths) -> int:
     """Start a task; return the id of its first process.
 
     Raises:
         OSError: the process cannot be started.
     """
-    sandbox = places.sandbox
-    _reserve(places.exit_file)
+    sandbox = paths.sandbox
+    _reserve(paths.exit_file)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -80,9 +80,9 @@ def start(arguments: list[str], env: Mapping[str, str], places: Places) -> int:
     ]
     variables = {
         **env,
-        MARK: str(places.exit_file),
+        MARK: str(paths.exit_file),
         "STRETTO_SANDBOX": str(sandbox),
-        "STRETTO_CGROUP": "" if places.cgroup is None else str(places.cgroup),
+        "STRETTO_CGROUP": "" if paths.cgroup is None else str(paths.cgroup),
     }
     line = ["/bin/sh", "-c", _SCRIPT, "task", *arguments]
     return os.posix_spawn("/bin/sh", line, variables, file_actions=actions, setsid=True)

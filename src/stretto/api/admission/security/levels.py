@@ -14,7 +14,7 @@ NEWEST: Final = 36
 _VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
 
 
-class Level(IntEnum):
+class SecurityLevel(IntEnum):
     """How strict a policy is."""
 
     PRIVILEGED = 0
@@ -22,7 +22,7 @@ class Level(IntEnum):
     RESTRICTED = 2
 
 
-_LEVELS: Final = {each.name.lower(): each for each in Level}
+_LEVELS: Final = {each.name.lower(): each for each in SecurityLevel}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class VersionedLevel:
     """A level with the version of its rules; as text ``baseline:v1.30``."""
 
     #: The level.
-    level: Level = Level.PRIVILEGED
+    level: SecurityLevel = SecurityLevel.PRIVILEGED
     #: Minor version; ``None``: the newest.
     minor: int | None = None
 
@@ -65,7 +65,7 @@ def policy_of(labels: Mapping[str, str]) -> tuple[SecurityPolicy, Errors]:
     errors: Errors = []
     modes = {}
     for mode in ("enforce", "audit", "warn"):
-        lenient = Level.RESTRICTED if mode == "enforce" else Level.PRIVILEGED
+        lenient = SecurityLevel.RESTRICTED if mode == "enforce" else SecurityLevel.PRIVILEGED
         modes[mode] = VersionedLevel(
             _level(labels, mode, lenient, errors), _minor(labels, f"{mode}-version", errors)
         )
@@ -78,10 +78,12 @@ def policy_of(labels: Mapping[str, str]) -> tuple[SecurityPolicy, Errors]:
     return SecurityPolicy(enforce, modes["audit"], warn), errors
 
 
-def _level(labels: Mapping[str, str], mode: str, unreadable: Level, errors: Errors) -> Level:
+def _level(
+    labels: Mapping[str, str], mode: str, unreadable: SecurityLevel, errors: Errors
+) -> SecurityLevel:
     text = labels.get(PREFIX + mode)
     if text is None:
-        return Level.PRIVILEGED
+        return SecurityLevel.PRIVILEGED
     if text not in _LEVELS:
         errors.append(
             invalid(

@@ -6,7 +6,7 @@ from typing import Final
 
 from stretto.api.admission.security import baseline, restricted
 from stretto.api.admission.security.findings import Find, PodView, SecurityFinding
-from stretto.api.admission.security.levels import Level, VersionedLevel
+from stretto.api.admission.security.levels import SecurityLevel, VersionedLevel
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ _RESTRICTED: Final = (
 
 
 @cache
-def _checks(level: Level, minor: int) -> tuple[Find, ...]:
+def _checks(level: SecurityLevel, minor: int) -> tuple[Find, ...]:
     """The checks of a level, in order: those of ``baseline`` first."""
-    if level is Level.PRIVILEGED:
+    if level is SecurityLevel.PRIVILEGED:
         return ()
-    strict = _RESTRICTED if level is Level.RESTRICTED else ()
+    strict = _RESTRICTED if level is SecurityLevel.RESTRICTED else ()
     present = [each for each in strict if each.form(minor) is not None]
     replaced = {each.replaces for each in present}
     chosen = [each for each in _BASELINE if each.name not in replaced] + present

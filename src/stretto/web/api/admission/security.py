@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.admission.security.findings import PodView, SecurityFinding
-from stretto.api.admission.security.levels import Level, SecurityPolicy, VersionedLevel, policy_of
+from stretto.api.admission.security.levels import (
+    SecurityLevel,
+    SecurityPolicy,
+    VersionedLevel,
+    policy_of,
+)
 from stretto.api.admission.security.standards import described, violations
 from stretto.api.wire.kinds import NAMESPACE, POD
 from stretto.web.api import failures
@@ -107,7 +112,7 @@ def _check_labels(state: ApiState, admission: AdmittedWrite, item: Json) -> None
 
 def _is_stricter(level: VersionedLevel, before: VersionedLevel) -> bool:
     """Whether pods that a level allowed may be above another one."""
-    if level == before or level.level is Level.PRIVILEGED:
+    if level == before or level.level is SecurityLevel.PRIVILEGED:
         return False
     return level.minor != before.minor or level.level > before.level
 
