@@ -28,11 +28,14 @@ OWNER: Final = "owner"
 """Index of objects by the uid of the controller that owns them."""
 DEPLOYMENTS: Final = "deployment-controller"
 """Reporter of events about Deployments."""
+CRON_JOBS: Final = "cronjob-controller"
+"""Reporter of events about CronJobs."""
 REPORTERS: Final = {
     REPLICA_SET: "replicaset-controller",
     REPLICATION_CONTROLLER: "replication-controller",
 }
 """Reporters of events about kinds of replicas."""
+_ALL: Final = (DEPLOYMENTS, CRON_JOBS, *REPORTERS.values())
 NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
 """Controllers that write no events."""
 ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -53,7 +56,7 @@ WORKLOADS: Final = (
 
 def event_recorders(store: Store, clock: Clock) -> Mapping[str, EventRecorder]:
     """Writers of the events of all controllers that write some."""
-    return {name: EventRecorder(store, clock, name) for name in (DEPLOYMENTS, *REPORTERS.values())}
+    return {name: EventRecorder(store, clock, name) for name in _ALL}
 
 
 def owner_of(item: StoredObject) -> Fields | None:

@@ -17,7 +17,8 @@ from cronsim import CronSim, CronSimError
 from stretto.api.wire.kinds import JOB, Kind
 from stretto.base.clock import parse_timestamp, timestamp
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.workloads.cluster import LocalCluster, owned_metadata
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.workloads.cluster import CRON_JOBS, LocalCluster, owned_metadata
 
 CRON_JOB: Final = Kind("batch", "v1", "CronJob", "cronjobs")
 _NAMED: Final = {
@@ -66,28 +67,47 @@ class CronJobController:
             ended = [each for each in jobs if _ended_as(each) == word]
             kept = int(item.spec.get(field, default))
             self._cluster.delete(ended[: max(0, len(ended) - kept)])
+        self._note_missing(item, jobs)
         moment = parse_timestamp(self._cluster.now_text())
         if not item.spec.get("suspend"):
-            self._start(item, active, moment)
+            active = self._start(item, active, moment)
         self._cluster.set_status(item, {"active": [_reference(each) for each in active] or None})
         following = next_time(item.spec, moment)
         return None if following is None else max(1.0, following - moment)
 
-    def _start(self, item: StoredObject, active: list[StoredObject], moment: float) -> None:
-        """Create the Job of the latest time since the last one."""
+    def _start(
+        self, item: StoredObject, active: list[StoredObject], moment: float
+    ) -> list[StoredObject]:
+        """Create the Job of the latest time since the last one; the older Jobs that still run."""
         since = parse_timestamp(item.status.get("lastScheduleTime") or item.record.created)
         due = latest_time(item.spec, moment)
         if due is None or due <= since:
-            return
+            return active
         deadline = item.spec.get("startingDeadlineSeconds")
         policy = item.spec.get("concurrencyPolicy", "Allow")
         too_late = deadline is not None and moment - due > int(deadline)
         if too_late or (policy == "Forbid" and active):
-            return
+            return active
         if policy == "Replace":
             self._cluster.delete(active)
-        self._cluster.create(JOB, _job(item, due))
+            active = []
+        made = _job(item, due)
+        self._cluster.create(JOB, made)
+        name = made["metadata"]["name"]
+        self._note(item, EventLevel.NORMAL, "SuccessfulCreate", f"Created job {name}")
         self._cluster.set_status(item, {"lastScheduleTime": timestamp(int(due))})
+        return active
+
+    def _note_missing(self, item: StoredObject, jobs: list[StoredObject]) -> None:
+        """Write events about running Jobs that others have deleted."""
+        names = {each.record.name for each in jobs}
+        for reference in item.status.get("active") or ():
+            if reference["name"] not in names:
+                text = f"Active job went missing: {reference['name']}"
+                self._note(item, EventLevel.WARNING, "MissingJob", text)
+
+    def _note(self, item: StoredObject, level: EventLevel, reason: str, text: str) -> None:
+        self._cluster.note(CRON_JOBS, item, EventText(level, reason, text))
 
 
 def latest_time(spec: Fields, moment: float) -> float | None:

@@ -49,18 +49,18 @@ def python_with(directory: Path, *packages: str, parser: bool = False) -> Path:
     return python
 
 
-def node_with(directory: Path, package: str) -> Path:
-    """The folder of modules with a package.
+def node_with(directory: Path, *packages: str) -> Path:
+    """The folder of modules with packages.
 
     Raises:
-        ClientMissingError: Node or the package cannot be had.
+        ClientMissingError: Node or a package cannot be had.
     """
     if shutil.which("npm") is None or shutil.which("node") is None:
         raise ClientMissingError("npm or node is not installed")
 
     def make() -> None:
         directory.mkdir(parents=True)
-        _run("npm", "install", "--silent", "--no-audit", "--prefix", str(directory), package)
+        _run("npm", "install", "--silent", "--no-audit", "--prefix", str(directory), *packages)
 
     _once(directory, make)
     return directory / "node_modules"

@@ -48,6 +48,14 @@ class ApiRequest:
         """The first value of a query parameter; empty if absent."""
         return next(iter(self.query.get(name, ())), "")
 
+    def flag(self, name: str) -> bool | None:
+        """A boolean query parameter; ``None`` if absent.
+
+        As in Kubernetes, all values count as true except ``0`` and ``false`` in any case.
+        """
+        values = self.query.get(name)
+        return values[0].lower() not in ("0", "false") if values else None
+
     def header(self, name: str) -> str:
         """A header by lower-case name; empty if absent."""
         return self.headers.get(name, "")

@@ -141,7 +141,7 @@ class ApiServer:
     def _answer(self, request: ApiRequest) -> Answer:
         storage = self._state.storage
         route = parse_route(request.path)
-        watches = request.parameter("watch") in ("true", "1") and request.method == "GET"
+        watches = request.method == "GET" and bool(request.flag("watch"))
         verb = request.method.lower()
         if route is not None and route.resource:
             verb = verb_of(request.method, route, watches=watches)

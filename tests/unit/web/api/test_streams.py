@@ -83,3 +83,13 @@ def test_two_watches_share_the_encoding_of_an_event(site: Site) -> None:
     site.label("b", "web")
     first, second = (list(each.poll() or ()) for each in (one, two))
     assert first[0] is second[0]
+
+
+@pytest.mark.parametrize("value", ["True", "t", "1", "yes", ""])
+def test_a_watch_is_asked_for_by_any_value_that_is_not_false(site: Site, value: str) -> None:
+    assert isinstance(site.server.handle(ApiRequest("GET", f"{MAPS}?watch={value}")), ApiStream)
+
+
+@pytest.mark.parametrize("value", ["False", "0"])
+def test_a_list_is_no_watch(site: Site, value: str) -> None:
+    assert isinstance(site.server.handle(ApiRequest("GET", f"{MAPS}?watch={value}")), ApiResponse)

@@ -78,7 +78,6 @@ def selection_of(call: Call) -> Selection:
     if call.route.name:
         fields = (*fields, FieldTerm("metadata.name", False, call.route.name))
     watches = call.verb == "watch"
-    initial = request.parameter("sendInitialEvents")
     found = Selection(
         call.route.namespace,
         labels,
@@ -88,8 +87,8 @@ def selection_of(call: Call) -> Selection:
         request.parameter("resourceVersion"),
         request.parameter("resourceVersionMatch"),
         float(_number(request.parameter("timeoutSeconds"))),
-        request.parameter("allowWatchBookmarks") in ("true", "1"),
-        initial in ("true", "1") if initial else None,
+        bool(request.flag("allowWatchBookmarks")),
+        request.flag("sendInitialEvents"),
         parse_shards(request.parameter("shardSelector")),
     )
     _check(found, watches=watches)

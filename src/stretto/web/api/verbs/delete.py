@@ -60,8 +60,7 @@ def read_options(call: Call) -> DeleteOptions:
                 raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
             options.grace_period_seconds = int(grace)
         options.propagation_policy = request.parameter("propagationPolicy") or None
-        orphan = request.parameter("orphanDependents")
-        options.orphan_dependents = orphan in ("true", "1") if orphan else None
+        options.orphan_dependents = request.flag("orphanDependents")
     call.options = write_options(request, "delete", {"dryRun": options.dry_run or []})
     _check(options)
     return options
