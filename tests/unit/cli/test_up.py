@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from stretto.cli.commands.up import included_scheduler
 from stretto.cli.main import cli
 
 
@@ -27,3 +28,9 @@ def test_a_kubeconfig_without_a_cluster_is_refused(kubeconfig: str) -> None:
     result = CliRunner().invoke(cli, ["up", "--join", kubeconfig])
     assert result.exit_code == 2
     assert kubeconfig in result.output
+
+
+def test_the_included_scheduler_counts_use_so_that_queues_show_it() -> None:
+    dispatcher = included_scheduler("default", "numpy").dispatcher
+    assert dispatcher is not None
+    assert dispatcher.counts_usage

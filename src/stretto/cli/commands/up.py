@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -167,11 +167,13 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     from stretto.web.local.process import LocalOptions, serve_local
 
     clock = PacedClock(WallClock(), opts.speed) if opts.speed != 1.0 else WallClock()
-    rng = Rng(unique_seed())
+    rng, scheduler = Rng(unique_seed()), None
+    if opts.scheduler == INCLUDED:
+        scheduler = included_scheduler(opts.profile, tier_of(opts.tier, common.console.note))
     parts = LocalParts(
         _nodes(opts),
         controllers=opts.controllers == INCLUDED,
-        plane=_plane(common, opts) if opts.scheduler == INCLUDED else None,
+        plane=scheduler,
     )
     with DeferredInterrupt() as held, _keys_folder(opts) as folder:
         store = _store(opts.store, clock, rng)
@@ -274,10 +276,23 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
     return DashboardParts(plan=planner_on(read), defragment=defragmenter_on(read))
 
 
-def _plane(common: CommandContext, opts: UpOptions) -> "PlaneConfig":
-    """The configuration of the included scheduler."""
+def included_scheduler(profile_name: str, tier: str) -> "PlaneConfig":
+    """The configuration of the included scheduler; it counts use for the page of queues.
+
+    Args:
+        profile_name: name or path of its profile.
+        tier: kernel tier.
+
+    Raises:
+        InputError: the profile is unknown or invalid.
+    """
+    import msgspec
+
+    from stretto.control.queues.config import dispatcher_config
     from stretto.daemons.scheduler import REPORT, plane_config
     from stretto.framework.profile.profile import load_profile
 
-    tier = tier_of(opts.tier, common.console.note)
-    return plane_config(load_profile(opts.profile), NAMES, 1, tier, REPORT)
+    profile = load_profile(profile_name)
+    dispatcher = replace(dispatcher_config(profile), always_counts=True)
+    config = plane_config(profile, NAMES, 1, tier, REPORT)
+    return msgspec.structs.replace(config, dispatcher=dispatcher)
