@@ -153,6 +153,11 @@ def test_the_standby_takes_over(cluster: ControlPlane, daemons: list[Daemon], sp
     until(lambda: replicas(cluster, space) == {"west": 1}, daemons[1].part.log_tail)
 
 
+def test_the_manifest_is_accepted_by_the_server(cluster: ControlPlane) -> None:
+    done = kubectl(cluster, "apply", "--dry-run=server", "-f", str(DEPLOY / "scaler.yaml"))
+    assert "deployment.apps/stretto-scaler created (server dry run)" in done
+
+
 def test_the_account_may_do_all_that_it_tries(cluster: ControlPlane) -> None:
     calls = cluster.audit(USER)
     assert {"patch scalingpolicies/status", "patch nodes"} <= {each.what for each in calls}

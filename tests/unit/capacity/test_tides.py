@@ -231,6 +231,23 @@ def test_a_pool_that_forbids_switches_makes_none(cluster: TidalCluster) -> None:
     assert cluster.sides() == "nnn"
 
 
+@pytest.mark.parametrize(
+    ("annotations", "configs"),
+    [
+        ({}, {"reserve": {"online": "half"}}),
+        ({"tide.stretto.dev/hold-seconds": "soon"}, {}),
+        ({}, {"reserve": [1]}),
+    ],
+)
+def test_a_pool_that_the_server_should_have_refused_gets_a_warning_and_changes_no_node(
+    cluster: TidalCluster, annotations: dict[str, str], configs: dict[str, Any]
+) -> None:
+    cluster.pool(annotations, **configs)
+    cluster.run(30)
+    assert [each["reason"] for each in cluster.read(EVENT).values()] == ["InvalidPool"]
+    assert not any("tide" in key for key in cluster.read(NODE)["n0"]["metadata"]["labels"])
+
+
 def test_a_restart_continues_a_switch(cluster: TidalCluster) -> None:
     ebbed(cluster).pods(OFFLINE, "a", "b", "c")
     cluster.run(10)
@@ -251,6 +268,15 @@ def test_a_deleted_pool_leaves_no_trace_on_its_nodes(cluster: TidalCluster) -> N
     assert not any(key.startswith(PREFIX) for key in node["metadata"]["labels"])
     assert (taints(node), SWITCHED in node["metadata"].get("annotations", {})) == (set(), False)
     assert cluster.read(TIDE_NODE_POOL) == {}
+
+
+def test_a_pool_that_became_invalid_can_be_deleted(cluster: TidalCluster) -> None:
+    ebbed(cluster)
+    change = {"spec": {"nodeConfigs": {"reserve": {"online": "half"}}}}
+    cluster.store.patch(TIDE_NODE_POOL, [Patch("", "tidal", change)])
+    cluster.store.delete(TIDE_NODE_POOL, [Deletion("", "tidal")])
+    cluster.run(10)
+    assert (cluster.read(TIDE_NODE_POOL), taints(cluster.read(NODE)["n0"])) == ({}, set())
 
 
 def test_a_node_that_leaves_the_selector_leaves_the_pool(cluster: TidalCluster) -> None:

@@ -12,7 +12,7 @@ from stretto.api.wire.kinds import NODE, TIDE_NODE_POOL
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.capacity.tides.members import PoolMembers
-from stretto.capacity.tides.pool import FINALIZER, NodeRole, TidePool
+from stretto.capacity.tides.pool import FINALIZER, NodeRole, TidePool, default_pool
 from stretto.capacity.tides.rounds import PERIOD_S, TideRounds, TideTrial
 from stretto.capacity.tides.words import NodeSwitch, message_of
 from stretto.reconcile import writes
@@ -68,15 +68,14 @@ class TideController:
         item = self._pools.get("", str(key))
         if item is None:
             return None
+        if item.is_terminating:
+            self._end(item)
+            return None
         try:
             pool = TidePool(item.read(TideNodePool))
+            members = PoolMembers(self._cache.store, pool, self._nodes)
         except InputError as error:
             self._events.record(item, EventText(EventLevel.WARNING, "InvalidPool", str(error)))
-            return None
-        members = PoolMembers(self._cache.store, pool, self._nodes)
-        if item.is_terminating:
-            members.dismiss_all()
-            self._finalize(item, present=False)
             return None
         self._finalize(item, present=True)
         members.settle()
@@ -86,6 +85,17 @@ class TideController:
             self._events.record(item, EventText(EventLevel.NORMAL, reason, message_of(switch)))
             self._on_switch(switch)
         return PERIOD_S
+
+    def _end(self, item: StoredObject) -> None:
+        """Release the nodes of a deleted pool; an invalid one has the default labels and taints."""
+        try:
+            pool = TidePool(item.read(TideNodePool))
+            members = PoolMembers(self._cache.store, pool, self._nodes)
+        except InputError:
+            pool = TidePool(default_pool(item.record.name))
+            members = PoolMembers(self._cache.store, pool, self._nodes)
+        members.dismiss_all()
+        self._finalize(item, present=False)
 
     def _report(self, item: StoredObject, roles: Mapping[str, NodeRole]) -> None:
         """Write the names of the nodes if they differ."""

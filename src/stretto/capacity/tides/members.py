@@ -13,7 +13,11 @@ class PoolMembers:
     """The nodes that a pool selects, with their roles."""
 
     def __init__(self, store: Store, pool: TidePool, nodes: Iterable[StoredObject]) -> None:
-        """Of the nodes of a cluster, those of a pool."""
+        """Of the nodes of a cluster, those of a pool.
+
+        Raises:
+            InputError: the reserve of the pool is malformed.
+        """
         self._store = store
         self._pool = pool
         found = [each for each in nodes if not each.is_terminating]

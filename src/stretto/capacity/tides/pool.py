@@ -9,8 +9,15 @@ from enum import Enum
 from typing import Final
 
 from stretto.api.checks.tides import TideSettings, count_of, tide_settings
-from stretto.api.types.capacity.tides import TideLabel, TideNodePool, TideTaint
+from stretto.api.types.capacity.tides import (
+    TideLabel,
+    TideNodeConfigs,
+    TideNodePool,
+    TideNodePoolSpec,
+    TideTaint,
+)
 from stretto.api.types.core import Taint
+from stretto.api.wire.meta import ObjectMeta
 from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE
 
 POD_TYPE: Final = "tide.katalyst.kubewharf.io/pod-type"
@@ -157,6 +164,11 @@ class TidePool:
     def _evicts(self, taint: Mapping[str, str]) -> bool:
         found = (taint.get("key"), taint.get("effect"))
         return found == (self.against_offline.key, NO_EXECUTE)
+
+
+def default_pool(name: str) -> TideNodePool:
+    """A pool with the default labels and taints, and without a reserve."""
+    return TideNodePool(ObjectMeta(name=name), TideNodePoolSpec(TideNodeConfigs()))
 
 
 def assigned(pool: TidePool, roles: Mapping[str, NodeRole | None]) -> dict[str, NodeRole]:
