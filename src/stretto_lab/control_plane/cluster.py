@@ -112,6 +112,8 @@ class ControlPlaneConfig(msgspec.Struct, frozen=True):
     flags: tuple[str, ...] = ()
     #: Additional flags of kube-scheduler.
     scheduler_flags: tuple[str, ...] = ()
+    #: Controllers of kube-controller-manager, in the form of its flag.
+    controllers: str = "*"
 
 
 class ControlPlane:
@@ -323,6 +325,7 @@ class ControlPlane:
             f"--root-ca-file={self.credentials.ca.cert}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._ports[3]}",
+            f"--controllers={self._config.controllers}",
             "--leader-elect=false",
             "--kube-api-qps=500",
             "--kube-api-burst=1000",

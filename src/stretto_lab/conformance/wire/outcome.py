@@ -30,36 +30,47 @@ _SHOWN: Final = {
 _REPLICAS: Final = {"StatefulSet": "spec.replicas"}
 """Paths of replicas of kinds that are not divided."""
 _HIDDEN: Final = ("conditions",)
+_REPORTED: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "Pod"})
+"""Kinds of sources whose status an outcome contains."""
+NOWHERE: Final[frozenset[str]] = frozenset()
+"""No namespace."""
 
 
-def outcome(host: Store, members: Mapping[str, Store], known: set[str]) -> Fields:
+def outcome(
+    host: Store,
+    members: Mapping[str, Store],
+    known: set[str],
+    hidden: frozenset[str] = NOWHERE,
+) -> Fields:
     """What the controllers have written so far.
 
     Args:
         host: the host.
         members: the members by name.
         known: uids of the members' objects that were federated at some time; more are added.
+        hidden: namespaces whose objects are left out.
     """
     configs = host.list(FEDERATED_TYPE_CONFIG.kind).records
     types = [read_type(StoredObject(each)) for each in configs]
-    shown = {name: _members(types, store, known) for name, store in members.items()}
+    shown = {name: _members(types, store, known, hidden) for name, store in members.items()}
     return {
-        "federated": _federated(host),
+        "federated": _federated(host, hidden),
         "members": {name: each for name, each in shown.items() if each},
-        "source": _sources(types, host),
+        "source": _sources(types, host, hidden),
     }
 
 
-def _objects(store: Store, kind: Any) -> list[Fields]:
-    return [msgspec.json.decode(render(each)) for each in store.list(kind).records]
+def _objects(store: Store, kind: Any, hidden: frozenset[str]) -> list[Fields]:
+    records = store.list(kind).records
+    return [msgspec.json.decode(render(x)) for x in records if x.namespace not in hidden]
 
 
-def _federated(host: Store) -> Fields:
+def _federated(host: Store, hidden: frozenset[str]) -> Fields:
     kinds = (FEDERATED_OBJECT.kind, CLUSTER_FEDERATED_OBJECT.kind)
     return {
         each["metadata"]["name"]: _federated_object(each)
         for kind in kinds
-        for each in _objects(host, kind)
+        for each in _objects(host, kind, hidden)
         if each["metadata"].get("namespace") != names.SYSTEM_NAMESPACE
     }
 
@@ -109,12 +120,14 @@ def _is_federated(metadata: Fields) -> bool:
     )
 
 
-def _members(types: Sequence[FederatedType], store: Store, known: set[str]) -> Fields:
+def _members(
+    types: Sequence[FederatedType], store: Store, known: set[str], hidden: frozenset[str]
+) -> Fields:
     """Objects of one member."""
     found: Fields = {}
     for type_ in types:
         kind = type_.kind.kind
-        for each in _objects(store, type_.kind):
+        for each in _objects(store, type_.kind, hidden):
             uid = each["metadata"]["uid"]
             if _is_federated(each["metadata"]):
                 known.add(uid)
@@ -150,11 +163,13 @@ def _status(status: Fields) -> Fields:
     return shown
 
 
-def _sources(types: Sequence[FederatedType], host: Store) -> Fields:
+def _sources(types: Sequence[FederatedType], host: Store, hidden: frozenset[str]) -> Fields:
     """Status of the sources whose status is aggregated."""
     found: Fields = {}
     for type_ in types:
-        for each in _objects(host, type_.kind):
+        if type_.kind.kind not in _REPORTED:
+            continue
+        for each in _objects(host, type_.kind, hidden):
             status = _status(each.get("status") or {})
             if status and type_.aggregates:
                 found[f"{type_.kind.kind}/{each['metadata']['name']}"] = status

@@ -39,6 +39,7 @@ class RealReplay:
         self._kinds = kinds_of(common)
         self._servers = servers
         self._known: set[str] = set()
+        self._hidden = servers.namespaces() - servers.own
         self._before = self._state()
         self._epoch = servers.clock.now()
 
@@ -94,7 +95,7 @@ class RealReplay:
     def _state(self) -> Fields:
         stores = self._servers.stores
         members = {name: stores[name] for name in self._servers.members}
-        return outcome(stores[HOST], members, self._known)
+        return outcome(stores[HOST], members, self._known, self._hidden)
 
 
 def _renewed(body: Fields, present: Fields) -> Fields:

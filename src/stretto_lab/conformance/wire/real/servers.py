@@ -30,7 +30,11 @@ WITHIN: Final = 120.0
 """Seconds within which all clusters join."""
 STEP: Final = 0.1
 """Seconds between two steps of the controllers."""
-_MEMBER: Final = ControlPlaneConfig(parts=("kube-controller-manager", "kube-scheduler", "kwok"))
+_MEMBER: Final = ControlPlaneConfig(
+    parts=("kube-controller-manager", "kube-scheduler", "kwok"),
+    controllers="*,-persistentvolumeclaim-protection-controller,-node-lifecycle-controller",
+)
+"""The recorded members had no controllers that protect claims or taint nodes."""
 
 
 class RealServers:
@@ -53,6 +57,8 @@ class RealServers:
         preparation.prepare_host(planes[HOST], self.stores[HOST], common)
         for name in self.members:
             preparation.prepare_member(planes[name], name, common)
+        #: Namespaces of the host that belong to no scenario.
+        self.own = self.namespaces()
         #: The controllers.
         self.federation = Federation(
             self.stores[HOST], clock, settings_of(common), KubeConnector(Rng(1))
@@ -62,6 +68,10 @@ class RealServers:
     def members(self) -> list[str]:
         """Names of the members."""
         return [name for name in self.planes if name != HOST]
+
+    def namespaces(self) -> frozenset[str]:
+        """Namespaces of the host."""
+        return preparation.namespaces(self.stores[HOST])
 
     def join(self, clusters: Sequence[RecordedCluster]) -> None:
         """Let clusters join, and wait until they are ready.
