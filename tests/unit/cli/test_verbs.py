@@ -1,6 +1,8 @@
 """Every verb of the table exists, and shows an example that begins with its own name."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -21,10 +23,15 @@ def lines_of_verbs() -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("line", list(lines_of_verbs()), ids=" ".join)
-def test_every_verb_has_help_with_an_example(line: tuple[str, ...]) -> None:
+def test_every_verb_has_help_with_an_example_whose_files_exist(
+    line: tuple[str, ...], repo_root: Path
+) -> None:
     result = CliRunner().invoke(cli, [*line, "--help"])
     assert result.exit_code == 0, result.stderr
-    assert f"stretto {' '.join(line)}" in result.stdout.partition("Example:")[2]
+    example = result.stdout.partition("Example:")[2]
+    assert f"stretto {' '.join(line)}" in example
+    files = re.findall(r"\bexamples/[\w./-]+", example)
+    assert [each for each in files if not (repo_root / each).exists()] == []
 
 
 @pytest.mark.parametrize("name", list(known()))

@@ -40,7 +40,7 @@ class TidesOptions(StateOptions):
     "tides",
     TidesOptions,
     example="""
-        stretto tides examples/tides/pool.yaml --on examples/tides.yaml --for 1800
+        stretto tides examples/tides/morning.yaml --on examples/tides.yaml --for 1800
         stretto tides more-pods.yaml --on cluster
     """,
 )
