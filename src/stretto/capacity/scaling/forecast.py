@@ -69,9 +69,11 @@ def last(values: Sequence[float], season: int, ahead: int) -> float:
 PREDICTORS: Final = OpenRegistry(
     "predictor",
     {
-        "seasonal": Predictor(seasonal, "the median at the same time of the last three seasons"),
-        "shifted": Predictor(shifted, "seasonal, shifted by what the last hour differs from it"),
-        "last": Predictor(last, "the last value: the forecast to compare with"),
+        "seasonal": Predictor(seasonal, "The median at the same time of the last three seasons."),
+        "shifted": Predictor(
+            shifted, "seasonal, shifted by the difference of the last values from it."
+        ),
+        "last": Predictor(last, "The last value: the forecast to compare with."),
     },
     GROUP,
     Predictor,

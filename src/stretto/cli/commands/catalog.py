@@ -103,7 +103,7 @@ def profiles(common: CommandContext, opts: CatalogOptions) -> None:
 @_NAME
 @formats.OUTPUT
 def policies(common: CommandContext, opts: CatalogOptions) -> None:
-    """List the policies: of scoring (--policy), of queues, and of dispatch to shards."""
+    """List the policies: of scoring (--policy), queues, dispatch to shards, and forecasts."""
     import msgspec
 
     from stretto.explain.inventory.catalog import PolicyList, policy_rows

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.capacity.scaling.forecast import PREDICTORS
 from stretto.control.load_policies import POLICIES as LOAD_POLICIES
 from stretto.control.queues.policies import POLICIES as QUEUE_POLICIES
 from stretto.framework.contract.rule import FilterRule, Rule, ScoreRule
@@ -50,7 +51,7 @@ class PolicyRow(msgspec.Struct, frozen=True):
 
     #: Its name.
     name: str
-    #: ``score``, ``queue``, ``between queues`` or ``dispatch``.
+    #: ``score``, ``queue``, ``between queues``, ``dispatch`` or ``forecast``.
     kind: str
     #: Where it is named.
     where: str
@@ -114,7 +115,7 @@ def _profile(name: str) -> ProfileRow:
 
 
 def policy_rows() -> PolicyList:
-    """Scoring policies, queue policies and dispatch policies."""
+    """Scoring, queue and dispatch policies, and predictors."""
     scoring = [PolicyRow(name, "score", "--policy", SENTENCES[name]) for name in PROFILES]
     queue = [
         PolicyRow(str(name), "queue", "spec.policy of a Queue", policy.sentence)
@@ -129,7 +130,16 @@ def policy_rows() -> PolicyList:
         PolicyRow(name, "dispatch", "stretto.dispatch of a profile", _sentence(load))
         for name, load in LOAD_POLICIES.items()
     ]
-    return PolicyList((*scoring, *queue, *dispatch))
+    forecast = [
+        PolicyRow(
+            name,
+            "forecast",
+            "spec.forecast.predictor of a ScalingPolicy",
+            PREDICTORS.get(name).summary,
+        )
+        for name in PREDICTORS.names()
+    ]
+    return PolicyList((*scoring, *queue, *dispatch, *forecast))
 
 
 def rule_rows(rules: Iterable[type[Rule]]) -> RuleList:

@@ -81,7 +81,8 @@ def test_the_catalogs_list_everything_with_a_sentence() -> None:
         assert {each["name"] for each in found} == expected
         assert [each["name"] for each in found if not each["sentence"]] == []
     found = json.loads(CliRunner().invoke(cli, ["policies", "--json", "-", "-q"]).stdout)["items"]
-    assert {each["kind"] for each in found} == {"score", "queue", "between queues", "dispatch"}
+    kinds = {"score", "queue", "between queues", "dispatch", "forecast"}
+    assert {each["kind"] for each in found} == kinds
     assert [each["name"] for each in found if not each["sentence"]] == []
 
 
