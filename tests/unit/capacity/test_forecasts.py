@@ -1,5 +1,8 @@
 """Forecasts of ScalingPolicies: they are published first, and used where the policy says so."""
 
+import sys
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +19,13 @@ from stretto.api.types.capacity.scaling import (
 )
 from stretto.api.validation import validate
 from stretto.api.wire.meta import ObjectMeta
+from stretto.base import extensions
 from stretto.base.clock import timestamp
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.capacity.scaling import forecast
-from stretto.capacity.scaling.forecast import PREDICTORS, Predictor
+from stretto.capacity.scaling.forecast import GROUP, PREDICTORS, Predictor
 from stretto.capacity.scaling.preview import look
+from stretto.explain.inventory.catalog import policy_rows
 from tests.unit.capacity.test_scaling_controller import ScaledCluster, group
 
 NOW = 1_000_000.0
@@ -72,6 +77,34 @@ def test_a_clock_that_went_back_takes_no_sample() -> None:
 def test_samples_of_more_than_three_seasons_are_dropped() -> None:
     status, _ = look(policy(2, *[1] * 50), RULES, NOW)
     assert len(status.samples) == 3 * 3 + 1
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package with a predictor, and one that is broken."""
+    twice = Predictor(lambda values, *_: 2 * values[-1], "Twice the last value.")
+    monkeypatch.setitem(sys.modules, "twice_package", SimpleNamespace(TWICE=twice))
+    entries = [
+        EntryPoint("example.com/twice", "twice_package:TWICE", GROUP),
+        EntryPoint("example.com/gone", "no_such_module:X", GROUP),
+    ]
+    monkeypatch.setattr(extensions, "entry_points", lambda group: entries if group == GROUP else [])
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_predictor_of_a_package_is_found_by_its_name() -> None:
+    rules = ScalingForecast("example.com/twice", season_seconds=20, sample_seconds=20)
+    status, _ = look(policy(4, 1, 2), rules, NOW)
+    assert status.replicas == 8
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_package_that_cannot_be_loaded_is_named_and_hides_no_other_predictor() -> None:
+    found = {each.name: each.sentence for each in policy_rows().items if each.kind == "forecast"}
+    assert found["example.com/twice"] == "Twice the last value."
+    assert "no_such_module" in found["example.com/gone"]
+    with pytest.raises(InputError, match=r"example\.com/gone"):
+        look(policy(1), ScalingForecast("example.com/gone"), NOW)
 
 
 def test_an_unknown_predictor_is_named_with_the_nearest() -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.base.errors import InputError
 from stretto.capacity.scaling.forecast import PREDICTORS
 from stretto.control.load_policies import POLICIES as LOAD_POLICIES
 from stretto.control.queues.policies import POLICIES as QUEUE_POLICIES
@@ -130,16 +131,19 @@ def policy_rows() -> PolicyList:
         PolicyRow(name, "dispatch", "stretto.dispatch of a profile", _sentence(load))
         for name, load in LOAD_POLICIES.items()
     ]
+    where = "spec.forecast.predictor of a ScalingPolicy"
     forecast = [
-        PolicyRow(
-            name,
-            "forecast",
-            "spec.forecast.predictor of a ScalingPolicy",
-            PREDICTORS.get(name).summary,
-        )
-        for name in PREDICTORS.names()
+        PolicyRow(name, "forecast", where, _predictor_sentence(name)) for name in PREDICTORS.names()
     ]
     return PolicyList((*scoring, *queue, *dispatch, *forecast))
+
+
+def _predictor_sentence(name: str) -> str:
+    """What a predictor does, or why it cannot be used: a broken package hides no other row."""
+    try:
+        return PREDICTORS.get(name).summary
+    except InputError as error:
+        return f"Cannot be used: {error}"
 
 
 def rule_rows(rules: Iterable[type[Rule]]) -> RuleList:
