@@ -117,8 +117,13 @@ class _Api:
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
 
+        is_woken = False
+
         def wake() -> None:
-            loop.call_soon_threadsafe(news.set)
+            nonlocal is_woken
+            if not is_woken:  # a group of writes wakes each of many watches once
+                is_woken = True
+                loop.call_soon_threadsafe(news.set)
 
         left = asyncio.ensure_future(_departure(receive))
         left.add_done_callback(lambda _: news.set())
@@ -128,6 +133,7 @@ class _Api:
             await send(_start(stream.status, _listed(stream, None)))
             while not left.done():
                 news.clear()
+                is_woken = False
                 chunks = stream.poll()
                 if chunks is None or loop.time() >= until:
                     break

@@ -1,6 +1,7 @@
 """The HTTP application: bodies, hosts, streams."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.web.api.authn.users import TokenTable, User
+from stretto.web.api.message import ApiStream
 from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.application import MAX_BODY, application
 
@@ -66,3 +68,50 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
 def test_a_body_that_never_begins_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stretto.web.application._BODY_SECONDS", 0.01)
     assert send(MAPS, b"", stalls=True)[0] == 408
+
+
+class Watched:
+    """A stream whose first poll sees many changes; the next one is its end."""
+
+    def __init__(self) -> None:
+        self.wakes = 0
+        self._polls = iter([[b"first"], None])
+        self._callback: Callable[[], None] = lambda: None
+        self.stream = ApiStream(200, "text/plain", self._poll, self._subscribe, lambda: None)
+
+    def _subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        self._callback = callback
+        return lambda: None
+
+    def _poll(self) -> list[bytes] | None:
+        for _ in range(100):
+            self._callback()
+        return next(self._polls)
+
+    def count(self, wake: Callable[[], None]) -> None:
+        """Count a wake of the event loop."""
+        self.wakes += 1
+        wake()
+
+
+def test_many_changes_between_two_polls_wake_a_stream_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched = Watched()
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"type": "http.request"}
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_soon_threadsafe", watched.count)
+        app: Any = application(lambda _: watched.stream)
+        await app({"type": "http", "method": "GET", "headers": []}, receive, receive_nothing)
+
+    asyncio.run(run())
+    assert watched.wakes == 2
+
+
+async def receive_nothing(message: Any) -> None:
+    """Accept a message of a response."""
