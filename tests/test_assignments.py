@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.test_house import tree_of
+from tests.test_house import functions
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "stretto"
 
@@ -106,17 +106,21 @@ def targets_of(node: ast.AST) -> Iterator[ast.expr]:
 def foreign_assignments(path: Path) -> set[tuple[int, str]]:
     """Line and target of each assignment to an attribute of an object made elsewhere."""
     found = set()
-    for function in ast.walk(tree_of(path)):
-        if not isinstance(function, Function):
-            continue
-        made = made_in(function) | {"self", "cls"}
-        for node in ast.walk(function):
-            for target in targets_of(node):
-                if isinstance(target, ast.Attribute):
-                    base = target.value
-                    if not (isinstance(base, ast.Name) and base.id in made):
-                        found.add((node.lineno, ast.unparse(target)))
+    for function in functions(path):
+        outer = [
+            (node.lineno, target)
+            for node in ast.walk(function)
+            for target in targets_of(node)
+            if isinstance(target, ast.Attribute) and _root(target) not in ("self", "cls")
+        ]
+        made = made_in(function) if outer else set()
+        found |= {(line, ast.unparse(each)) for line, each in outer if _root(each) not in made}
     return found
+
+
+def _root(target: ast.Attribute) -> str:
+    """The variable whose attribute a target is; empty for an attribute of an attribute."""
+    return target.value.id if isinstance(target.value, ast.Name) else ""
 
 
 @cache
