@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Final, NamedTuple, Protocol
 
 from stretto.base.clock import Clock
+from stretto.base.errors import StrettoError
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest
 from stretto.offers.master.master import Master
 from stretto.offers.master.server.durable import DurableSteps, StateJournal
@@ -169,7 +170,8 @@ class MasterHost:
             began = self._clock.monotonic()
             self.master.cycle(self._slice.agents)
             self._slice.adapt(self._clock.monotonic() - began)
-            self.flush()
+            with suppress(StrettoError):  # the next request or timer fails with the same error
+                self.flush()
 
     def _send(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
