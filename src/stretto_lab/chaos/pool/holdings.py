@@ -35,7 +35,7 @@ def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -
     names = {agent.id: node_of(agent.pid) or "" for agent in master.agents}
     for offer in master.offers:
         held = exact(offer.resources)
-        contest = (offer.agent_id, tuple(held.items()))
+        contest = (offer.agent_id, tuple(sorted(held.items())))
         if offer.contested and contest in seen:
             continue
         seen.add(contest)
