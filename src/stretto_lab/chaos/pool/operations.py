@@ -9,11 +9,13 @@ PRINCIPAL: Final = "p"
 """Principal of all frameworks."""
 _AMOUNTS: Final = {"cpus": (0.5, 1.0, 1.5), "mem": (128.0,), "gpus": (1.0, 2.0), "disk": (256.0,)}
 """Amounts of a task or a reservation, by name."""
+_FITTING: Final = 0.9
+"""Odds that an amount is at most what the offer has."""
 
 
 def drawn_task(rng: Rng, name: str, offer: Body) -> Body:
     """A task of an offer; a few need more than the offer has."""
-    wanted = ["cpus", "mem"] + [each for each in ("gpus", "disk", "ports") if rng.random() < 0.3]
+    wanted = ["cpus", "mem"] + [each for each in ("gpus", "disk", "ports") if rng.random() < 0.2]
     found = [_part(rng, _named(offer, each)) for each in wanted if _named(offer, each)]
     return {
         "name": name,
@@ -62,4 +64,7 @@ def _part(rng: Rng, items: list[Body]) -> Body:
         return item | {"ranges": {"range": [{"begin": number, "end": number}]}}
     if "disk" in item:
         return item
-    return item | {"scalar": {"value": rng.choice(_AMOUNTS[item["name"]])}}
+    amount = rng.choice(_AMOUNTS[item["name"]])
+    if rng.random() < _FITTING:
+        amount = min(amount, item["scalar"]["value"])
+    return item | {"scalar": {"value": amount}}
