@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
-from stretto.state.queries.packing import PackingProblem, pack
+from stretto.state.queries.packing import PackingProblem, pack, without_spare
 from stretto.testing import Harness, make_node, make_pod
 from tests.support.references.gangs import Amounts, gang_fits
 
@@ -100,6 +100,12 @@ def test_the_search_is_complete_and_its_assignments_hold(
     found = pack(PackingProblem(free, need, eligible, counts), at_least)
     assert found.is_proven
     assert (found.nodes is not None) == gang_fits(nodes, members, at_least)
+    alike = PackingProblem(
+        *(np.repeat(free, 3, axis=0), need, np.repeat(eligible, 3, axis=1)), counts
+    )
+    assert (pack(without_spare(alike), at_least).nodes is None) == (
+        pack(alike, at_least).nodes is None
+    )
     if found.nodes is not None:
         assert sum(map(len, found.nodes)) >= at_least
         for amounts, here in zip(need, found.nodes, strict=True):

@@ -149,7 +149,8 @@ class Inquiry:
         self, rules: Sequence[FilterRule], pod: PodClass, view: View, slots: SlotArray
     ) -> None:
         """Evaluate every filter on these slots (usually all live ones)."""
-        self._rules = rules
+        #: The filters.
+        self.rules = rules
         #: The class.
         self.pod = pod
         #: State that the rules read.
@@ -223,7 +224,7 @@ class Inquiry:
 
     def message(self) -> str:
         """kube-scheduler's message: each node under the first rule that refuses it."""
-        return diagnose(self._rules, self.pod, self.view, self.slots, nearest=0).message
+        return diagnose(self.rules, self.pod, self.view, self.slots, nearest=0).message
 
     def reasons(self) -> tuple[ReasonFacts, ...]:
         """Every reason with its counts, the most frequent first; equal texts are merged."""

@@ -23,7 +23,7 @@ from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import NOT_EVICTABLE
 from stretto.state.victims.kinds import VictimKinds
-from stretto.state.victims.rules import EvictionGuard, guard_of
+from stretto.state.victims.rules import EvictionGuard, guards_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -254,17 +254,19 @@ def _count_guards(
     if between is not None:
         blocked |= left & between.refused(here[~kept])[: len(left)]
     counts, examples = protections
-    found: dict[tuple[EvictionGuard, int], list[int]] = {}
-    for row in here[kept & blocked[slots[here]]].tolist():
-        guard = guard_of(cluster, rules, row, now)
-        if guard is None and row in guaranteed:
-            guard = EvictionGuard.GUARANTEED
-        if guard is not None:
-            found.setdefault((guard, int(slots[row])), []).append(row)
-    for (guard, slot), stay in found.items():
-        if not counts[PROTECTED[guard]]:
-            examples.append(GuardedExample(PROTECTED[guard], slot, tuple(stay)))
-        counts[PROTECTED[guard]] += 1
+    staying = here[kept & blocked[slots[here]]]
+    guards = [
+        EvictionGuard.GUARANTEED if guard is None and row in guaranteed else guard
+        for row, guard in zip(
+            staying.tolist(), guards_of(cluster, rules, staying, now), strict=True
+        )
+    ]
+    for guard in (each for each in dict.fromkeys(guards) if each is not None):
+        mine = staying[[each is guard for each in guards]]
+        slot = int(slots[mine[0]])
+        stay = tuple(mine[slots[mine] == slot].tolist())
+        examples.append(GuardedExample(PROTECTED[guard], slot, stay))
+        counts[PROTECTED[guard]] = len(np.unique(slots[mine]))
     rest = left & ~blocked
     if rest.any() and rules.hard_budgets:
         budgets.sync()

@@ -54,6 +54,20 @@ def pack(problem: PackingProblem, at_least: int, steps: int = STEPS) -> Packing:
     return _PackingSearch(problem, at_least).run(steps)
 
 
+def without_spare(problem: PackingProblem) -> PackingProblem:
+    """The problem with at most as many equal nodes as members: further ones would stay empty.
+
+    The nodes of an assignment are numbered from 0.
+    """
+    rows = np.concatenate([problem.free, problem.eligible.T], axis=1)
+    packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+    _, kind = np.unique(packed.ravel(), return_inverse=True)
+    order = np.argsort(kind, kind="stable")
+    first = np.searchsorted(kind[order], kind[order])
+    keep = np.sort(order[np.arange(len(order)) - first < sum(problem.counts)])
+    return problem._replace(free=problem.free[keep], eligible=problem.eligible[:, keep])
+
+
 class _PackingSearch:
     """Depth-first search: kinds from the scarcest on, nodes from the fullest on.
 

@@ -16,7 +16,13 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.columns import EVICTABLE, NOMINEE, NOT_EVICTABLE, TERMINATING
-from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_of, protected_until
+from stretto.state.victims.rules import (
+    EvictionGuard,
+    PreemptionRules,
+    guard_by_attributes,
+    guard_of,
+    protected_until,
+)
 from stretto.state.work.evictions import EvictionState
 
 
@@ -63,10 +69,30 @@ class VictimKinds:
             kinds[running] = EVICTABLE
         kinds[pods.state[rows] == PodState.NOMINATED] = NOMINEE
         kinds[pods.eviction_state[rows] == EvictionState.EVICTING] = TERMINATING
+        self._decide_by_attributes(pods.preemption_attributes[rows], slow, kinds)
         for at in np.flatnonzero(slow).tolist():
             kind = self.of(int(rows[at]), now)
             kinds[at] = NOT_EVICTABLE if kind is None else kind
         return kinds
+
+    def _decide_by_attributes(
+        self,
+        numbers: npt.NDArray[np.int32],
+        slow: npt.NDArray[np.bool_],
+        kinds: npt.NDArray[np.uint8],
+    ) -> None:
+        """Set the kinds of running pods whose start does not matter; they are no longer slow."""
+        for number in np.unique(numbers[slow]).tolist():
+            attributes = self._cluster.preemption_attributes[number]
+            here = slow & (numbers == number)
+            guard = guard_by_attributes(attributes, self._rules)
+            if guard is not None:
+                kinds[here] = NOT_EVICTABLE
+            elif max(self._rules.protected_for, attributes.protected_for) <= 0:
+                kinds[here] = EVICTABLE
+            else:
+                continue
+            slow &= ~here
 
     def next_end(self) -> float:
         """Clock time at which the next protection ends; infinity for none."""

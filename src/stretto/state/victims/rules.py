@@ -9,7 +9,10 @@ from math import inf
 from typing import Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
+from stretto.state.classes.preemption_attributes import PreemptionAttributes
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.evictions import EvictionState
@@ -94,13 +97,47 @@ def guard_of(
     if pods.priority[row] >= rules.protected_from:
         return EvictionGuard.PROTECTED
     attributes = cluster.preemption_attributes[int(pods.preemption_attributes[row])]
+    guard = guard_by_attributes(attributes, rules)
+    if guard is not None:
+        return guard
+    return EvictionGuard.RECENT if now < protected_until(cluster, rules, row) else None
+
+
+def guard_by_attributes(
+    attributes: PreemptionAttributes, rules: PreemptionRules
+) -> EvictionGuard | None:
+    """Why pods with these attributes may not be evicted; ``None`` if they may, at some time."""
     if attributes.of_other_scheduler:
         return EvictionGuard.OTHER_SCHEDULER
     if attributes.can_be_preempted is False:
         return EvictionGuard.FORBIDDEN
     if rules.opt_in and not attributes.can_be_preempted:
         return EvictionGuard.NOT_OPTED_IN
-    return EvictionGuard.RECENT if now < protected_until(cluster, rules, row) else None
+    return None
+
+
+def guards_of(
+    cluster: Cluster, rules: PreemptionRules, rows: npt.NDArray[np.int64], now: float
+) -> list[EvictionGuard | None]:
+    """``guard_of`` of many rows; pods that differ in their start at most are evaluated once."""
+    pods, known = cluster.pods, dict[tuple[int, int, int, bool], EvictionGuard | None]()
+    columns = (
+        pods.state[rows],
+        pods.eviction_state[rows],
+        pods.preemption_attributes[rows],
+        pods.priority[rows] >= rules.protected_from,
+    )
+    found = []
+    for row, *parts in zip(rows.tolist(), *(each.tolist() for each in columns), strict=True):
+        key = (parts[0], parts[1], parts[2], parts[3])
+        if key not in known:
+            guard = guard_of(cluster, rules, row, now)
+            if protected_until(cluster, rules, row) != -inf:
+                found.append(guard)
+                continue
+            known[key] = guard
+        found.append(known[key])
+    return found
 
 
 def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float:

@@ -20,7 +20,7 @@ from stretto.state.queries.gang_attempts import (
     idle_amounts,
     kinds_of,
 )
-from stretto.state.queries.packing import PackingProblem, pack
+from stretto.state.queries.packing import PackingProblem, pack, without_spare
 
 Amounts = npt.NDArray[np.int64]
 
@@ -33,7 +33,7 @@ def fit_when_empty(scene: Scene, rows: Sequence[int], domains: Sequence[Mask]) -
     problem, slots = _empty_cluster(scene, rows), scene.cluster.nodes.live_slots()
     best = 0
     for mask in domains:
-        here = problem._replace(eligible=problem.eligible & mask[slots])
+        here = without_spare(problem._replace(eligible=problem.eligible & mask[slots]))
         best = _most(here, best, len(rows))
         if best == len(rows):
             break
@@ -42,13 +42,14 @@ def fit_when_empty(scene: Scene, rows: Sequence[int], domains: Sequence[Mask]) -
 
 def _most(problem: PackingProblem, least: int, most: int) -> int:
     """The largest number of members between two that the search does not exclude."""
+    tried = most  # usually all of them fit
     while least < most:
-        tried = (least + most + 1) // 2
         found = pack(problem, tried)
         if found.nodes is not None or not found.is_proven:
             least = tried
         else:
             most = tried - 1
+        tried = (least + most + 1) // 2
     return least
 
 

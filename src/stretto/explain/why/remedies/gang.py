@@ -109,20 +109,24 @@ def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) 
     """
     amounts: dict[tuple[str, str], int] = {}
     slots = scene.cluster.nodes.live_slots()
-    slots = slots[domain[slots]]
+    slots, pods = slots[domain[slots]], scene.cluster.pods
+    places: dict[tuple[int, int], _Places] = {}
     for row in rows:
-        pod = scene.cluster.classes[int(scene.cluster.pods.class_id[row])]
+        pod = scene.cluster.classes[int(pods.class_id[row])]
         if pod.terms.strict or pod.annotations.numa is not None:
             return None
-        inquiry = Inquiry(scene.rules(row)[0], pod, view, slots)
-        found = _cheapest(scene, inquiry, amounts)
+        key = pod.id, row if pods.volumes[row] else -1
+        if key not in places:
+            places[key] = _Places(scene, Inquiry(scene.rules(row)[0], pod, view, slots), amounts)
+        found = places[key].cheapest()
         if found is None:
             return None
-        place, missing = found
-        for each in missing:
-            key = each.resource, each.node
-            amounts[key] = amounts.get(key, 0) + each.amount
-        _charge(view, pod, int(slots[place]))
+        for each in found.missing:
+            amount = each.resource, each.node
+            amounts[amount] = amounts.get(amount, 0) + each.amount
+        _charge(view, pod, found.slot)
+        for others in places.values():
+            others.charged(found.slot)
     parts = [NodeAmount(node, resource, n) for (resource, node), n in amounts.items()]
     if not parts or any(each.resource.endswith(" milli") for each in parts):
         return None
@@ -130,25 +134,79 @@ def _capacity(scene: Scene, view: View, rows: Sequence[int], domain: BoolArray) 
     return Remedy(CureKind.CAPACITY, f"Freeing {sentence}", amounts=tuple(parts))
 
 
-def _cheapest(
-    scene: Scene, inquiry: Inquiry, before: Mapping[tuple[str, str], int]
-) -> tuple[int, tuple[NodeAmount, ...]] | None:
-    """The node that lacks least for a member, with what running pods there must free.
+class _Place(NamedTuple):
+    """A node for a member."""
 
-    ``None`` if running pods hold too little on every node, with what they freed ``before``.
+    #: What it lacks there, relative to its requests.
+    shortage: float
+    #: The slot.
+    slot: int
+    #: What running pods there must free.
+    missing: tuple[NodeAmount, ...]
+
+
+class _Places:
+    """The nodes for the members of one class, the one that lacks least first.
+
+    Nodes that got a member are evaluated again, all others once.
     """
-    usable = np.flatnonzero(only_full(inquiry) | inquiry.fits)
-    for place in usable[np.argsort(inquiry.shortage()[usable], kind="stable")].tolist():
+
+    def __init__(
+        self, scene: Scene, inquiry: Inquiry, amounts: Mapping[tuple[str, str], int]
+    ) -> None:
+        """Evaluate every node; ``amounts`` are those that running pods must free already."""
+        self._scene, self._inquiry, self._amounts = scene, inquiry, amounts
+        self._shortage = inquiry.shortage()
+        usable = np.flatnonzero(only_full(inquiry) | inquiry.fits)
+        order = usable[np.argsort(self._shortage[usable], kind="stable")]
+        self._order, self._at = order.tolist(), 0
+        self._charged: list[int] = []
+
+    def charged(self, slot: int) -> None:
+        """Evaluate a node again, because it got a member."""
+        if slot not in self._charged:
+            self._charged.append(slot)
+
+    def cheapest(self) -> _Place | None:
+        """The node that lacks least for a member, if running pods there hold what it lacks."""
+        found = [each for each in (self._unchanged(), self._changed()) if each is not None]
+        return min(found, default=None, key=lambda each: (each.shortage, each.slot))
+
+    def _unchanged(self) -> _Place | None:
+        """The best of the nodes without a new member."""
+        while self._at < len(self._order):
+            place = self._order[self._at]
+            slot = int(self._inquiry.slots[place])
+            if slot not in self._charged:
+                found = self._checked(self._inquiry, place, float(self._shortage[place]))
+                if found is not None:
+                    return found
+            self._at += 1
+        return None
+
+    def _changed(self) -> _Place | None:
+        """The best of the nodes with a new member."""
+        if not self._charged:
+            return None
+        before, slots = self._inquiry, np.array(sorted(self._charged), np.int64)
+        now = Inquiry(before.rules, before.pod, before.view, slots)
+        shortage, usable = now.shortage(), np.flatnonzero(only_full(now) | now.fits)
+        for place in usable[np.argsort(shortage[usable], kind="stable")].tolist():
+            found = self._checked(now, place, float(shortage[place]))
+            if found is not None:
+                return found
+        return None
+
+    def _checked(self, inquiry: Inquiry, place: int, shortage: float) -> _Place | None:
+        """A node; ``None`` if running pods hold too little there."""
         found = capacity_on(inquiry, place)
-        missing = found.amounts if found is not None else ()
-        slot = int(inquiry.slots[place])
-        if all(
-            before.get((each.resource, each.node), 0) + each.amount
-            <= _held(scene, slot, each.resource)
+        missing, slot = found.amounts if found is not None else (), int(inquiry.slots[place])
+        enough = all(
+            self._amounts.get((each.resource, each.node), 0) + each.amount
+            <= _held(self._scene, slot, each.resource)
             for each in missing
-        ):
-            return place, missing
-    return None
+        )
+        return _Place(shortage, slot, missing) if enough else None
 
 
 def _held(scene: Scene, slot: int, resource: str) -> int:

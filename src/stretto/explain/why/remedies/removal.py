@@ -10,10 +10,12 @@ from itertools import islice
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.explain.why.attempts import GangMembers, places_without
+from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.standing import joined
@@ -23,11 +25,17 @@ from stretto.state.queries.gang_attempts import orders_of_rows
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.claims import NO_ROWS, Plan
 
+BoolArray = npt.NDArray[np.bool_]
+
 ORDERS: Final = 2
 """Orders of the members that are tried: each costs a search per member."""
 DOMAINS: Final = 4
 """Domains that are tried."""
-MOST: Final = 64
+STEPS: Final = 8192
+"""Upper bound of members times nodes of one search: each step examines the pods of a node."""
+BLOCK: Final = 64
+"""Slots of a zone that follow each other."""
+MOST: Final = 512
 """Pods that a cure removes at most."""
 NAMED: Final = 3
 """Pods that a sentence names."""
@@ -36,8 +44,8 @@ NAMED: Final = 3
 def removal_for(scene: Scene, members: GangMembers) -> Remedy | None:
     """The pods whose removal starts a gang; ``None`` if no search finds them."""
     pods = scene.cluster.pods
-    if members.are_capped or _has_caps(scene, members.rows):
-        return None  # a cap by domain counts pods of the unit that are placed already
+    if members.needed**2 > STEPS or members.are_capped or _has_caps(scene, members.rows):
+        return None  # too long a search; a cap counts pods of the unit that are placed already
     found = _victims(scene, members)
     if not found or len(found) > MOST or not places_without(scene, members, found):
         return None
@@ -62,27 +70,44 @@ def _victims(scene: Scene, members: GangMembers) -> list[int]:
     terms, budgets = AnyPodTerms(cluster), BudgetLedger(cluster)
     finder = factory.finder(placer, terms, budgets, ManualClock())
     for order in islice(orders_of_rows(cluster, members.rows), ORDERS):
-        for domain in range(min(len(members.domains), DOMAINS)):
-            found = _victims_inside(finder, members, order, domain)
+        for domain in members.domains[:DOMAINS]:
+            near = _nearest(scene, order[0], domain, STEPS // members.needed)
+            found = _victims_inside(finder, order, members.needed, near)
             if found:
                 return found
     return []
 
 
+def _nearest(scene: Scene, row: int, domain: BoolArray, most: int) -> BoolArray:
+    """bool[slot]: the nodes of a domain that lack least for a pod, of many zones where equal."""
+    cluster = scene.cluster
+    slots = cluster.nodes.live_slots()
+    slots = slots[domain[slots]]
+    pod = cluster.classes[int(cluster.pods.class_id[row])]
+    inquiry = Inquiry(scene.rules(row)[0], pod, scene.view(), slots)
+    usable = np.flatnonzero(~inquiry.never)
+    order = np.lexsort((slots[usable] % BLOCK, inquiry.shortage()[usable]))
+    found = np.zeros_like(domain)
+    found[slots[usable[order[:most]]]] = True
+    return found
+
+
 def _victims_inside(
-    finder: Finder, members: GangMembers, order: Sequence[int], domain: int
+    finder: Finder, order: Sequence[int], needed: int, nodes: BoolArray
 ) -> list[int]:
-    """Rows of the pods to remove from one domain; empty if the search finds no way there."""
+    """Rows of the pods to remove from some nodes; empty if the search finds no way there."""
     none = np.zeros(0, np.int32)
     finder.begin(Plan(-1, NO_ROWS, NO_ROWS, none, NO_ROWS, NO_ROWS, none, [], []))
     mark, places, found = finder.mark(), 0, set[int]()
-    finder.confine(members.domains[domain], members.needed)
-    for row in order:
+    finder.confine(nodes, needed)
+    for at, row in enumerate(order):
+        if places + len(order) - at < needed:
+            break
         candidate = finder.find(row).candidate
         if candidate is not None:
             finder.take(row, candidate)
             found.update(candidate.evicted_pods)
             places += 1
-        if places == members.needed:
+        if places == needed:
             return sorted(found) if finder.stand(mark) else []
     return []
