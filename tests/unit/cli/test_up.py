@@ -34,3 +34,14 @@ def test_the_included_scheduler_counts_use_so_that_queues_show_it() -> None:
     dispatcher = included_scheduler("default", "numpy").dispatcher
     assert dispatcher is not None
     assert dispatcher.counts_usage
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [([], "--audit-policy"), (["--audit-log", "audit.log"], "audit.k8s.io/v1, Kind=Policy")],
+)
+def test_an_audit_policy_needs_a_log_and_its_kind(
+    kubeconfig: str, words: list[str], problem: str
+) -> None:
+    result = CliRunner().invoke(cli, ["up", "--audit-policy", kubeconfig, *words])
+    assert (result.exit_code, problem in result.output) == (2, True), result.output

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stretto.base.rng import Rng
     from stretto.plane.config import PlaneConfig
     from stretto.stores.store import Store
+    from stretto.web.local.api import AuditOptions
     from stretto.web.views.parts import DashboardParts
 
 SHAPE: Final = "64cpu-256gib"
@@ -66,6 +67,16 @@ class UpOptions:
     profile: str
     #: Kernel tier.
     tier: str
+    #: File of the audit log; ``None`` for none.
+    audit_log: Path | None
+    #: Its policy; ``None``: who requested what.
+    audit_policy: Path | None
+    #: Megabytes after which it is rotated; 0: never.
+    audit_log_maxsize: int
+    #: Older files that are kept; 0: all.
+    audit_log_maxbackup: int
+    #: Days for which they are kept; 0: without a limit.
+    audit_log_maxage: int
 
 
 @options.command(
@@ -140,6 +151,39 @@ class UpOptions:
 )
 @click.option("--profile", default=PROFILE, metavar="NAME|FILE", help="Scheduling profile.")
 @options.TIER
+@click.option(
+    "--audit-log",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Record requests in this file.",
+)
+@click.option(
+    "--audit-policy",
+    type=options.INPUT_FILE,
+    metavar="FILE",
+    help="Audit policy [the metadata of all requests].",
+)
+@click.option(
+    "--audit-log-maxsize",
+    default=100,
+    type=options.WholeRange(0, 1_000_000),
+    metavar="N",
+    help="Megabytes after which the audit log is rotated; 0: never [100].",
+)
+@click.option(
+    "--audit-log-maxbackup",
+    default=100,
+    type=options.WholeRange(0, 1_000_000),
+    metavar="N",
+    help="Older audit logs that are kept; 0: all [100].",
+)
+@click.option(
+    "--audit-log-maxage",
+    default=366,
+    type=options.WholeRange(0, 1_000_000),
+    metavar="DAYS",
+    help="Days for which older audit logs are kept; 0: without a limit [366].",
+)
 def up(common: CommandContext, opts: UpOptions) -> None:
     """Serve the Kubernetes API on this machine, with simulated nodes, in one process.
 
@@ -166,6 +210,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     from stretto.web.local.pages import LocalPages
     from stretto.web.local.process import LocalOptions, serve_local
 
+    audit = _audit(opts)
     clock = PacedClock(WallClock(), opts.speed) if opts.speed != 1.0 else WallClock()
     rng, scheduler = Rng(unique_seed()), None
     if opts.scheduler == INCLUDED:
@@ -186,6 +231,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
                 opts.speed,
                 LocalPages(opts.dashboard_port, _previews(opts, store)),
                 held.check,
+                audit,
             )
             serve_local(store, clock, rng, local, lambda *found: _announce(common, opts, *found))
         finally:
@@ -204,6 +250,8 @@ def _local_words(opts: UpOptions) -> list[str]:
         "--controllers": opts.controllers != INCLUDED,
         "--scheduler": opts.scheduler != INCLUDED,
         "--speed": opts.speed != 1.0,
+        "--audit-log": opts.audit_log is not None,
+        "--audit-policy": opts.audit_policy is not None,
     }
     return [name for name, differs in stated.items() if differs]
 
@@ -256,6 +304,27 @@ def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":
     if kind != "sqlite" or not path:
         raise InputError("--store", text, "memory or sqlite:PATH")
     return SqliteStore(Path(path), clock, rng, grouped=True)
+
+
+def _audit(opts: UpOptions) -> "AuditOptions | None":
+    """The audit log; ``None`` for none.
+
+    Raises:
+        InputError: a policy without a log, or one that is malformed.
+    """
+    from stretto.web.audit.files import AuditFiles
+    from stretto.web.audit.policy import METADATA_ONLY, read_policy
+    from stretto.web.local.api import AuditOptions
+
+    if opts.audit_log is None:
+        if opts.audit_policy is not None:
+            raise InputError("--audit-policy", str(opts.audit_policy), "--audit-log beside it")
+        return None
+    policy = METADATA_ONLY if opts.audit_policy is None else read_policy(opts.audit_policy)
+    files = AuditFiles(
+        opts.audit_log, opts.audit_log_maxsize, opts.audit_log_maxbackup, opts.audit_log_maxage
+    )
+    return AuditOptions(files, policy)
 
 
 def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":

@@ -125,6 +125,13 @@ class ApiServer:
             status = status_of(ApiError(500, "InternalError", "an internal error occurred"))
             return ApiResponse(500, dumped(status, "application/json"), headers=NO_CACHE)
 
+    def user_of(self, request: ApiRequest) -> User:
+        """The user of a request, before any impersonation; one without a name if it is unknown."""
+        try:
+            return self._user(request)
+        except ApiError:
+            return User("")
+
     def tick(self) -> None:
         """Do what the server does by itself as time passes."""
         move_definitions(self._state)

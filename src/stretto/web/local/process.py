@@ -9,8 +9,8 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.serving.sockets import LOOPBACK, Check, listening
 from stretto.stores.store import Store
-from stretto.web.api.server import ApiServer, ApiSettings
 from stretto.web.local.access import ServerAccess, write_kubeconfig
+from stretto.web.local.api import AuditOptions, api_server, audited
 from stretto.web.local.barrier import settling
 from stretto.web.local.cluster import LocalClusterProcess, LocalParts
 from stretto.web.local.keys import ServerKeys
@@ -37,6 +37,8 @@ class LocalOptions:
     pages: LocalPages = field(default_factory=LocalPages)
     #: Raises if a signal has arrived before the server handles signals.
     check: Check = lambda: None
+    #: The audit log; ``None`` for none.
+    audit: AuditOptions | None = None
 
 
 def serve_local(
@@ -57,31 +59,24 @@ def serve_local(
             empty without a scheduler.
 
     Raises:
-        InputError: a port is in use, or the kubeconfig cannot be written.
+        InputError: a port is in use, or the kubeconfig or the audit log cannot be written.
     """
     keys = options.keys
     with listening(LOOPBACK, options.port) as listener:
         authority = keys.authority.cert.read_bytes()
-        settings = ApiSettings(
-            clock,
-            rng.child("api"),
-            keys.administrator,
-            accounts_key=keys.accounts.read_bytes(),
-            client_authority=authority.decode(),
-        )
-        server = ApiServer(store, settings)
+        server = api_server(store, clock, rng, keys)
         webhooks = LocalWebhooks()
         parts = replace(options.parts, authority=authority, start_reviews=webhooks.start)
         address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
         settled = settling(store)
-        applications = [
-            ServedApplication(webhooks.application(server, settled), listener, keys.tls)
-        ]
         page = ""
         with (
             closing(webhooks),
+            audited(server, clock, rng.child("audit"), options.audit) as attempt,
             closing(LocalClusterProcess(server, store, clock, parts)) as cluster,
         ):
+            api = webhooks.application(attempt, settled)
+            applications = [ServedApplication(api, listener, keys.tls)]
             if cluster.plane is not None:
                 application, page = dashboard_application(cluster.plane, options.pages)
                 applications.append(application)

@@ -9,8 +9,7 @@ from starlette.types import ASGIApp
 from stretto.stores.kube.webhooks import HttpWebhookClient
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 from stretto.web.api.reviews import ReviewCall, ReviewMemory
-from stretto.web.api.server import ApiServer
-from stretto.web.application import Settled, application
+from stretto.web.application import Attempt, Settled, application
 
 
 class LocalWebhooks:
@@ -21,9 +20,9 @@ class LocalWebhooks:
         self._client: HttpWebhookClient | None = None
         self._running: set[str] = set()
 
-    def application(self, server: ApiServer, settled: Settled) -> ASGIApp:
+    def application(self, attempt: Attempt, settled: Settled) -> ASGIApp:
         """The API of a server that calls webhooks."""
-        return application(server.attempt, settled, self.review)
+        return application(attempt, settled, self.review)
 
     async def review(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
         """Call webhooks at the same time; one answer for each."""

@@ -66,7 +66,7 @@ class Site:
         clock = ManualClock(1_790_000_000.0)
         self.server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2)))
         self.webhooks = LocalWebhooks()
-        self.app: Any = self.webhooks.application(self.server, at_once)
+        self.app: Any = self.webhooks.application(self.server.attempt, at_once)
 
     async def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]

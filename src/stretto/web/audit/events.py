@@ -1,0 +1,133 @@
+"""Events of the audit log, from requests and responses."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from stretto.web.api.configured.attributes import user_info
+from stretto.web.api.failures import ApiError
+from stretto.web.api.message import ApiRequest, ApiResponse
+from stretto.web.api.objects.reading import media_type, parse_body
+from stretto.web.audit.policy import AuditLevel, AuditStage, AuditSubject
+
+Json = dict[str, Any]
+
+_SOURCE: Final = "127.0.0.1"
+"""The server listens on the loopback address only."""
+_JSON: Final = "json"
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """What all events of one request share."""
+
+    #: Level of its rule.
+    level: AuditLevel
+    #: Identity of the request.
+    identity: str
+    #: The request.
+    request: ApiRequest
+    #: Who requests what.
+    subject: AuditSubject
+    #: When it arrived: RFC 3339 with microseconds.
+    received: str
+    #: Whether managed fields are left out.
+    is_unmanaged: bool = False
+
+
+def audit_event(entry: AuditEntry, stage: AuditStage, now: str, answer: Json) -> Json:
+    """An event.
+
+    Args:
+        entry: the request.
+        stage: the stage.
+        now: its time.
+        answer: ``responseStatus`` and ``responseObject`` as far as there are any.
+    """
+    request, subject = entry.request, entry.subject
+    agent = request.header("user-agent")
+    found: Json = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": entry.level,
+        "auditID": entry.identity,
+        "stage": stage,
+        "requestURI": request.target,
+        "verb": subject.verb,
+        "user": user_info(subject.user),
+        "sourceIPs": [_SOURCE],
+        **({"userAgent": agent} if agent else {}),
+    }
+    if subject.route is not None:
+        found["objectRef"] = _reference(subject, answer)
+    if "responseStatus" in answer:
+        found["responseStatus"] = answer["responseStatus"]
+    if entry.level in (AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE) and answer:
+        sent = _request_object(request)
+        if sent is not None:
+            found["requestObject"] = _shown(sent, is_unmanaged=entry.is_unmanaged)
+    if entry.level is AuditLevel.REQUEST_RESPONSE and "responseObject" in answer:
+        found["responseObject"] = _shown(answer["responseObject"], is_unmanaged=entry.is_unmanaged)
+    return {**found, "requestReceivedTimestamp": entry.received, "stageTimestamp": now}
+
+
+def answer_parts(entry: AuditEntry, response: ApiResponse) -> Json:
+    """The status of a response, and its object where an event needs it."""
+    is_read = entry.request.method in ("GET", "HEAD") and response.status < 400
+    item: Any = None
+    if not is_read or entry.level is AuditLevel.REQUEST_RESPONSE:
+        item = _decoded(response.body, response.content_type)
+    status: Json = {"metadata": {}, "code": response.status}
+    if not isinstance(item, dict):
+        return {"responseStatus": status}
+    if item.get("kind") == "Status":
+        rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
+        status = {**status, **rest, "code": response.status}
+    return {"responseStatus": status, "responseObject": item}
+
+
+def _reference(subject: AuditSubject, answer: Json) -> Json:
+    """The object of a request; the name of a new one is that of the response."""
+    route = subject.route
+    assert route is not None
+    made = (answer.get("responseObject") or {}).get("metadata") or {}
+    name = route.name or (made.get("name", "") if subject.verb == "create" else "")
+    texts = {
+        "resource": route.resource,
+        "namespace": route.namespace,
+        "name": name,
+        "apiGroup": route.group,
+        "apiVersion": route.version,
+        "subresource": route.subresource,
+    }
+    return {key: text for key, text in texts.items() if text}
+
+
+def _request_object(request: ApiRequest) -> Any:
+    """The object of a request; ``None`` without one, or if it cannot be read."""
+    if not request.body or request.method in ("GET", "HEAD"):
+        return None
+    return _decoded(request.body, request.header("content-type"))
+
+
+def _decoded(body: bytes, content_type: str) -> Any:
+    """The value of a body in JSON, YAML or protobuf; ``None`` if it cannot be read."""
+    media = media_type(content_type)
+    try:
+        return msgspec.json.decode(body) if _JSON in media else parse_body(body, media, "")[0]
+    except (ApiError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _shown(value: Any, *, is_unmanaged: bool) -> Any:
+    """An object, without its managed fields if they are left out; also the items of a list."""
+    if not is_unmanaged or not isinstance(value, dict):
+        return value
+    found = dict(value)
+    metadata = found.get("metadata")
+    if isinstance(metadata, dict):
+        found["metadata"] = {key: each for key, each in metadata.items() if key != "managedFields"}
+    if isinstance(found.get("items"), list):
+        found["items"] = [_shown(each, is_unmanaged=True) for each in found["items"]]
+    return found

@@ -1,0 +1,199 @@
+"""Audit policies (``audit.k8s.io/v1``): at which level a request is recorded."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.api.edit.yaml_text import load_documents
+from stretto.base.errors import InputError
+from stretto.web.api.authn.users import User
+from stretto.web.api.routes import Route
+
+_VERSION: Final = "audit.k8s.io/v1"
+_KIND: Final = "Policy"
+_LARGEST: Final = 1 << 20
+"""Bytes of a policy file."""
+
+
+class AuditLevel(StrEnum):
+    """How much of a request is recorded."""
+
+    #: Nothing.
+    NONE = "None"
+    #: Who requested what, and the status of the response.
+    METADATA = "Metadata"
+    #: Also the object of the request.
+    REQUEST = "Request"
+    #: Also the object of the response.
+    REQUEST_RESPONSE = "RequestResponse"
+
+
+class AuditStage(StrEnum):
+    """When an event is recorded."""
+
+    #: Before a request is handled.
+    RECEIVED = "RequestReceived"
+    #: When the response of a watch begins.
+    STARTED = "ResponseStarted"
+    #: When the response is complete.
+    COMPLETE = "ResponseComplete"
+    #: After an error of the server itself.
+    PANIC = "Panic"
+
+
+class GroupResources(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Resources of one API group."""
+
+    #: The group; empty for core.
+    group: str = ""
+    #: Names such as ``pods``, ``pods/log``, ``pods/*``, ``*/scale``; empty for all.
+    resources: tuple[str, ...] = ()
+    #: Names of objects; empty for all.
+    resource_names: tuple[str, ...] = ()
+
+    def matches(self, route: Route) -> bool:
+        """Whether they include the resource of a request."""
+        if self.group != route.group:
+            return False
+        if not self.resources:
+            return True
+        if self.resource_names and route.name not in self.resource_names:
+            return False
+        sub = route.subresource
+        names = {"*", f"{route.resource}/*", f"{route.resource}/{sub}" if sub else route.resource}
+        return bool(names.intersection(self.resources)) or (
+            bool(sub) and f"*/{sub}" in self.resources
+        )
+
+
+class AuditRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """One rule; an empty list matches everything."""
+
+    #: Level of the requests that match.
+    level: AuditLevel
+    #: Names of users.
+    users: tuple[str, ...] = ()
+    #: Groups of users, one of which must match.
+    user_groups: tuple[str, ...] = ()
+    #: Verbs as in RBAC.
+    verbs: tuple[str, ...] = ()
+    #: Resources.
+    resources: tuple[GroupResources, ...] = ()
+    #: Namespaces; the empty name is that of objects outside namespaces.
+    namespaces: tuple[str, ...] = ()
+    #: Paths outside the API of resources; ``*`` at the end matches the rest.
+    non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
+    #: Stages without events.
+    omit_stages: frozenset[AuditStage] = frozenset()
+    #: Whether managed fields are left out; ``None``: as the policy states.
+    omit_managed_fields: bool | None = None
+
+    def matches(self, subject: "AuditSubject") -> bool:
+        """Whether a request is one of this rule."""
+        if self.users and subject.user.name not in self.users:
+            return False
+        if self.user_groups and not set(self.user_groups).intersection(subject.user.groups):
+            return False
+        if self.verbs and subject.verb not in self.verbs:
+            return False
+        if self.namespaces or self.resources:
+            return self._matches_resource(subject.route)
+        if self.non_resource_urls:
+            return subject.route is None and any(
+                _path_matches(each, subject.path) for each in self.non_resource_urls
+            )
+        return True
+
+    def _matches_resource(self, route: Route | None) -> bool:
+        if route is None or (self.namespaces and route.namespace not in self.namespaces):
+            return False
+        return not self.resources or any(each.matches(route) for each in self.resources)
+
+
+class AuditSubject(msgspec.Struct, frozen=True):
+    """What rules match of a request."""
+
+    #: The user.
+    user: User
+    #: Verb as in RBAC.
+    verb: str
+    #: Path.
+    path: str
+    #: Parts of the path; ``None`` outside the API of resources.
+    route: Route | None = None
+
+
+class AuditPolicy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The rules, of which the first that matches counts."""
+
+    #: The rules.
+    rules: tuple[AuditRule, ...] = ()
+    #: Stages without events.
+    omit_stages: frozenset[AuditStage] = frozenset()
+    #: Whether managed fields are left out.
+    omit_managed_fields: bool = False
+    #: ``audit.k8s.io/v1``.
+    api_version: str = ""
+    #: ``Policy``.
+    kind: str = ""
+    #: Name and labels, which have no effect.
+    metadata: dict[str, object] = {}
+
+    def rule_of(self, subject: AuditSubject) -> AuditRule:
+        """The rule of a request; one that records nothing if none matches."""
+        return next((each for each in self.rules if each.matches(subject)), _NO_RULE)
+
+
+_NO_RULE: Final = AuditRule(AuditLevel.NONE)
+METADATA_ONLY: Final = AuditPolicy((AuditRule(AuditLevel.METADATA),))
+"""The policy without a file: who requested what."""
+
+
+def _path_matches(pattern: str, path: str) -> bool:
+    if pattern.endswith("*"):
+        return path.startswith(pattern[:-1])
+    return pattern == path
+
+
+def read_policy(path: Path) -> AuditPolicy:
+    """The policy of a file.
+
+    Raises:
+        InputError: it cannot be read, or it is no policy.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InputError(str(path), None, f"a readable file: {error.strerror}") from error
+    if len(text) > _LARGEST:
+        raise InputError(str(path), f"{len(text)} bytes", f"at most {_LARGEST}")
+    documents = [each for _, each in load_documents(text, str(path))]
+    if len(documents) != 1:
+        raise InputError(str(path), f"{len(documents)} documents", "one audit policy")
+    try:
+        found = msgspec.convert(documents[0], AuditPolicy)
+    except msgspec.ValidationError as error:
+        raise InputError(str(path), None, f"an audit policy: {error}") from error
+    if (found.api_version, found.kind) != (_VERSION, _KIND):
+        stated = f"{found.api_version}, Kind={found.kind}"
+        raise InputError(str(path), stated, f"{_VERSION}, Kind={_KIND}")
+    for index, rule in enumerate(found.rules):
+        _check(rule, f"{path}: rules[{index}]")
+    return found
+
+
+def _check(rule: AuditRule, where: str) -> None:
+    """Refuse a rule that can match nothing.
+
+    Raises:
+        InputError: it names resources and paths.
+    """
+    if rule.non_resource_urls and (rule.resources or rule.namespaces):
+        expected = "no resources and no namespaces beside them"
+        raise InputError(f"{where}.nonResourceURLs", list(rule.non_resource_urls), expected)
+    for index, url in enumerate(rule.non_resource_urls):
+        if url != "*" and (not url.startswith("/") or "*" in url[:-1]):
+            expected = "a path from /, with * at most at its end"
+            raise InputError(f"{where}.nonResourceURLs[{index}]", url, expected)

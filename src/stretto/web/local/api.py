@@ -1,0 +1,54 @@
+"""The API of a local cluster: its server, and the audit log of its requests."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.stores.store import Store
+from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.application import Attempt
+from stretto.web.audit.files import AuditFile, AuditFiles
+from stretto.web.audit.log import AuditLog, AuditSettings
+from stretto.web.audit.policy import AuditPolicy
+from stretto.web.local.keys import ServerKeys
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What the audit log records, and where it is."""
+
+    #: The files.
+    files: AuditFiles
+    #: What is recorded.
+    policy: AuditPolicy
+
+
+def api_server(store: Store, clock: Clock, rng: Rng, keys: ServerKeys) -> ApiServer:
+    """The server of the API over a store, whose users have the keys of the cluster."""
+    settings = ApiSettings(
+        clock,
+        rng.child("api"),
+        keys.administrator,
+        accounts_key=keys.accounts.read_bytes(),
+        client_authority=keys.authority.cert.read_text(encoding="ascii"),
+    )
+    return ApiServer(store, settings)
+
+
+@contextmanager
+def audited(
+    server: ApiServer, clock: Clock, rng: Rng, options: AuditOptions | None
+) -> Iterator[Attempt]:
+    """The function that answers the requests of a server, and records them if options say so.
+
+    Raises:
+        InputError: the log cannot be written.
+    """
+    if options is None:
+        yield server.attempt
+        return
+    with closing(AuditFile(options.files, clock)) as file:
+        settings = AuditSettings(options.policy, file.write, clock, rng)
+        yield AuditLog(server.attempt, server.user_of, settings).attempt
