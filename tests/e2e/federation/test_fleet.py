@@ -151,3 +151,15 @@ def test_the_verbs_read_the_real_host(fleet: FleetSite) -> None:
     verdicts = json.loads(verb(fleet, "explain", "deployment/shop/seen", "-o", "json"))["clusters"]
     assert all(each["chosen"] for each in verdicts)
     delete(fleet.host, DEPLOYMENT, "seen")
+
+
+def test_a_pod_is_explained_by_its_own_member(fleet: FleetSite) -> None:
+    deployment(fleet, "huge", 1, "copies", pod={"nodeSelector": {"disk": "none"}})
+    east = fleet.members["east"].plane
+    fleet.until(lambda: len(pods(east, "huge")) == 1)
+    name = pods(east, "huge")[0]["metadata"]["name"]
+    found = json.loads(verb(fleet, "explain", f"pod/{SPACE}/{name}", "-o", "json"))
+    assert (found["pod_cluster"], found["object"]) == ("east", f"Deployment {SPACE}/huge")
+    assert found["pod"]["unit"]["state"] == "unschedulable"
+    assert {each["cluster"] for each in found["clusters"]} == set(fleet.members)
+    delete(fleet.host, DEPLOYMENT, "huge")

@@ -47,8 +47,11 @@ def prepare_member(plane: ControlPlane, name: str, common: Fields) -> None:
     for node in common["nodes"].get(name) or ():
         body = msgspec.json.decode(node_body(node))
         create(plane, NODE, body)
-        path = f"{object_path(NODE, '', body['metadata']['name'])}/status"
-        plane.send("PATCH", path, msgspec.json.encode({"status": body["status"]}))
+        path = object_path(NODE, "", body["metadata"]["name"])
+        plane.send("PATCH", f"{path}/status", msgspec.json.encode({"status": body["status"]}))
+        # The server taints a new node as not ready; the controller that ends this does not run.
+        taints = msgspec.json.encode({"spec": {"taints": body["spec"]["taints"]}})
+        plane.send("PATCH", path, taints)
 
 
 def join(host: ControlPlane, member: ControlPlane, cluster: RecordedCluster) -> None:
