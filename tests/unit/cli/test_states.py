@@ -70,7 +70,7 @@ def test_a_dashboard_takes_every_state(
     pages: list[str] = []
     monkeypatch.setattr(
         "stretto.serving.sockets.serve",
-        lambda app, _: pages.append(get(app, "/pods", {"cookie": cookie_of(app)}).text),
+        lambda app, *_: pages.append(get(app, "/pods", {"cookie": cookie_of(app)}).text),
     )
     result = CliRunner().invoke(cli, ["dashboard", "--port", "0", "--on", states[sort]])
     assert (result.exit_code, "http://127.0.0.1:" in result.stdout) == (0, True), result.output
