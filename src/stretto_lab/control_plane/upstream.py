@@ -46,6 +46,28 @@ API: Final = SuitePart(
 """The tests of the API that every conforming cluster passes."""
 
 
+APPS: Final = SuitePart(
+    r"\[sig-apps\]",
+    {
+        "Slow|Disruptive|OffByDefault|ContainerRestartRules": "slow, or needs a feature gate",
+        "CronJob should (schedule|replace|delete|be able|set|not emit|remove)": "takes minutes",
+        "serve a basic image|load-balancer|basic identity": "its pods serve",
+        "sometimes fail|policy to ignore|fail the job early|remain pending": "a script with if",
+        "despite some failing|FailIndex|only after they have failed": "a script with if or trap",
+        "roll backs|not deadlock|partiton1|legacy replacement": "runs commands in pods",
+    },
+)
+"""The tests of workloads that need no commands and no servers in pods."""
+CLI: Final = SuitePart(
+    r"\[sig-cli\]",
+    {
+        "Simple pod|Kubectl exec|Kubectl copy|debug custom": "runs commands in pods",
+        "Port forwarding|Kubectl logs|Guestbook|Update Demo|services for rc": "its pods serve",
+    },
+)
+"""The tests of kubectl that need neither commands, nor logs, nor servers in pods."""
+
+
 class SuiteTest(msgspec.Struct, frozen=True, rename={"name": "LeafNodeText", "state": "State"}):
     """The outcome of one test."""
 
@@ -95,6 +117,7 @@ def run_suite(kubeconfig: Path, folder: Path, part: SuitePart = SCHEDULING) -> S
     command = [
         str(path_of(SUITE)),
         f"--kubeconfig={kubeconfig}",
+        f"--kubectl-path={path_of('kubectl')}",
         "--provider=skeleton",
         "--allowed-not-ready-nodes=0",
         "--delete-namespace=true",

@@ -9,6 +9,7 @@ from stretto.workloads.kubelet.commands import NEVER, Ending, command_ending, en
 from stretto.workloads.kubelet.course import PodCourse, attempt_at
 from tests.unit.web.local.clusters import PODS, Cluster, pod
 
+JOBS = "/apis/batch/v1/namespaces/shop/jobs"
 SHELL = ["/bin/sh", "-c"]
 
 
@@ -52,6 +53,29 @@ def test_restarts_wait_longer_each_time_up_to_five_minutes() -> None:
     starts = [attempt_at(course, "Always", age).started_at for age in (0, 1, 11.9, 12, 33, 10_000)]
     assert starts[:5] == [0.0, 1.0, 1.0, 12.0, 33.0]
     assert attempt_at(course, "Always", 10_000).next_at - starts[5] == 301.0
+
+
+def fail_in_job(cluster: Cluster, policy: str, limit: int) -> None:
+    """Run a Job whose only command is ``false``."""
+    template = {"spec": pod("", "n0")["spec"] | {"restartPolicy": policy}}
+    template["spec"]["containers"][0]["command"] = ["false"]
+    body = {"metadata": {"name": "j"}, "spec": {"template": template, "backoffLimit": limit}}
+    cluster.send("POST", JOBS, body)
+
+
+def test_a_failing_job_retries_once_a_second(cluster: Cluster) -> None:
+    fail_in_job(cluster, "Never", 1000)
+    cluster.settle(10.0)
+    assert 4 <= len(cluster.send("GET", PODS)["items"]) <= 11
+
+
+def test_restarts_of_containers_count_against_the_limit_of_a_job(cluster: Cluster) -> None:
+    fail_in_job(cluster, "OnFailure", 2)
+    cluster.settle(8.0)
+    running = cluster.send("GET", f"{JOBS}/j")["status"]
+    cluster.settle(20.0)
+    ended = cluster.send("GET", f"{JOBS}/j")["status"]
+    assert (running["active"], ended["conditions"][-1]["reason"]) == (1, "BackoffLimitExceeded")
 
 
 def test_an_end_without_a_restart_is_final() -> None:

@@ -138,7 +138,7 @@ def _failure(pods: JobPods, age_s: float | None) -> JobEnd | None:
     if deadline is not None and age_s is not None and age_s >= float(deadline):
         text = "Job was active longer than specified deadline"
         return JobEnd(False, "DeadlineExceeded", text)
-    if pods.done < (pods.completions or 1) and _counted(pods) > int(spec.get("backoffLimit", 6)):
+    if pods.done < (pods.completions or 1) and _exceeds_limit(pods):
         return JobEnd(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     ended = pods.failed_indexes()
     most = spec.get("maxFailedIndexes")
@@ -148,6 +148,19 @@ def _failure(pods: JobPods, age_s: float | None) -> JobEnd | None:
     if ended and pods.done + len(ended) >= (pods.completions or 0):
         return JobEnd(False, "FailedIndexes", "Job has failed indexes")
     return None
+
+
+def _exceeds_limit(pods: JobPods) -> bool:
+    """Whether pods have failed, or containers restarted, too often for ``backoffLimit``."""
+    limit = int(pods.spec.get("backoffLimit", 6))
+    template = (pods.spec.get("template") or {}).get("spec") or {}
+    restarts = sum(
+        int(each.get("restartCount") or 0)
+        for pod in pods.active
+        for each in pod.status.get("containerStatuses") or ()
+    )
+    restarted = template.get("restartPolicy") == "OnFailure" and restarts >= max(1, limit)
+    return restarted or _counted(pods) > limit
 
 
 def _counted(pods: JobPods) -> int:

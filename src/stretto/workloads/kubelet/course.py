@@ -44,14 +44,14 @@ def default_course(pod: StoredObject) -> PodCourse:
     Its containers run for ``stretto.dev/duration`` seconds and end with ``stretto.dev/exit-code``.
     Without these annotations, containers of known commands end as these do. Containers of other
     commands never end in pods with the restart policy ``Always``, and succeed after a second
-    elsewhere.
+    elsewhere. No pod ends within its first second, so that retries take time.
     """
     containers: list[Fields] = pod.spec.get("containers") or []
     images = [str(each.get("image", "")) for each in containers]
     ending = _stated(pod) or _last(_or_default(pod, each) for each in containers)
     return PodCourse(
         ready_after=_ready_after(containers),
-        ends_after=None if math.isinf(ending.after) else ending.after,
+        ends_after=None if math.isinf(ending.after) else max(_SHORT.after, ending.after),
         exit_code=ending.code,
         absent_image=next(filter(is_absent, images), ""),
     )
