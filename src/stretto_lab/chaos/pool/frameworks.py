@@ -31,6 +31,8 @@ class FrameworkClient:
         self.offers: dict[str, Body] = {}
         #: Last reported state of each task.
         self.tasks: dict[str, str] = {}
+        #: Tasks that it has killed.
+        self.killed: set[str] = set()
         #: Updates without an acknowledgement.
         self.updates: list[Body] = []
         self._header = ""
@@ -92,7 +94,7 @@ class FrameworkClient:
             self.lose()
 
     def rest(self, world: CallSender) -> None:
-        """Want no more offers, acknowledge everything, and ask about all tasks."""
+        """Want no more offers, acknowledge everything, ask about all tasks, and repeat kills."""
         if not self.is_connected:
             return
         self._send(world, "SUPPRESS")
@@ -107,6 +109,8 @@ class FrameworkClient:
         tasks = [{"task_id": {"value": each}} for each in alive]
         if tasks:
             self._send(world, "RECONCILE", tasks=tasks)
+        for name in sorted(self.killed.intersection(alive)):
+            self._send(world, "KILL", task_id={"value": name})
 
     def act(self, world: CallSender) -> None:
         """One random call."""
@@ -133,7 +137,9 @@ class FrameworkClient:
     def _kill(self, world: CallSender) -> None:
         alive = sorted(name for name, state in self.tasks.items() if state not in ENDED)
         if alive:
-            self._send(world, "KILL", task_id={"value": self._rng.choice(alive)})
+            name = self._rng.choice(alive)
+            self.killed.add(name)
+            self._send(world, "KILL", task_id={"value": name})
 
     def _answer(self, world: CallSender) -> None:
         """Decline an offer, or launch tasks on it."""

@@ -150,6 +150,8 @@ class PoolLaws:
             for task, state in client.tasks.items():
                 if state not in ENDED and task not in alive:
                     yield f"law 3: task {task} is {state} and has no pod"
+                if state not in ENDED and task in client.killed:
+                    yield f"law 3: task {task} was killed and is {state}"
         yield from self._charged()
         yield from (
             f"law 3: pod {each.name} waits, and nothing is in its way"
