@@ -128,8 +128,10 @@ class ChaosRun:
         except Exception as error:  # noqa: BLE001  (any exception of the plane is a finding)
             return [_raised(error)]
         self._steps += 1
-        is_undecided = failpoint == HOSTS_FAILPOINT  # the next binder releases tentative claims
-        found = [] if is_undecided else self._check(step, whole=whole)
+        if failpoint == HOSTS_FAILPOINT:  # the next binder releases tentative claims
+            found = environment.laws.after_undecided_claims(environment.plane)
+        else:
+            found = self._check(step, whole=whole)
         if environment.plane.pump.synced:
             environment.store.fresh = False
         if failpoint:

@@ -129,6 +129,15 @@ class Laws:
         self._broken = []
         return found
 
+    def after_undecided_claims(self, plane: Plane) -> list[InvariantBreach]:
+        """Check the decided claims of a step in which the binder died before hosts were decided.
+
+        Their binds may be confirmed although no successor of the binder knows them.
+        """
+        return [
+            each for uid, slot in self._claimed(plane) for each in self._judge(plane, uid, slot)
+        ]
+
     # ------------------------------------------------------------ law 1: claims
 
     def _claimed(self, plane: Plane) -> list[tuple[str, int]]:
