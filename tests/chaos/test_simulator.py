@@ -188,6 +188,10 @@ def test_ctrl_c_gives_a_partial_report() -> None:
     assert (report.seeds, report.as_json()["partial"]) == (1, True)
 
 
+def test_claims_of_a_step_in_which_the_binder_dies_between_hosts_are_seen() -> None:
+    assert run_seed(36000579, 170).breaches == ()
+
+
 def test_a_fixed_failure_replays_clean(tmp_path: Path) -> None:
     save_failure(
         ChaosFailure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),)), tmp_path / "f.json"
