@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,9 @@ def play(scene: Scene) -> None:
             await asyncio.sleep(0.02)  # the last write ends
 
     with ThreadPoolExecutor(1) as writer:
-        asyncio.run(whole(Bench(writer)))
+        bench = Bench(writer)
+        with closing(bench.state):
+            asyncio.run(whole(bench))
 
 
 async def records(bench: Bench, answer: HttpAnswer, count: int) -> list[str]:

@@ -33,11 +33,7 @@ class MasterFile:
             InputError: it cannot be opened, is no such file, or another process uses it.
         """
         try:
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
-            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.executescript(SCHEMA)
+            self._connection = _opened(path)
         except sqlite3.Error as error:
             expected = "a file of a master that no other process uses"
             raise InputError("--work-dir", str(path), f"{expected}: {error}") from error
@@ -75,3 +71,17 @@ class MasterFile:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """A connection to a file with the tables of a master; closed if it cannot have them."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.executescript(SCHEMA)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
