@@ -35,10 +35,8 @@ class MatchedNodesController:
             return
         if change.kind == NODE_OVERCOMMIT_CONFIG:
             yield change.object.record.name
-        elif change.kind == NODE:
-            before, after = (set(_pool(each)) for each in (change.old, change.new))
-            if before != after or None in (change.old, change.new):
-                yield from (each.record.name for each in self._configs)
+        elif change.kind == NODE and _pool(change.old) != _pool(change.new):
+            yield from (each.record.name for each in self._configs)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """List the nodes of one configuration.

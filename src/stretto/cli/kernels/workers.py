@@ -17,7 +17,7 @@ from stretto.cli.kernels import scenes
 from stretto.framework.kernels.cache import KernelCache, KernelSet
 
 MOST: Final = 3
-"""Processes that are worthwhile: the longest scene takes a third of the time of all."""
+"""Processes that are worthwhile: the longest scene takes half of the time of all."""
 
 Part = tuple[KernelSet, str]
 """A scene: its set and its name."""

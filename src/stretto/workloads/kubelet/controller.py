@@ -8,7 +8,7 @@ from stretto.api.types.quality import quality_of_service
 from stretto.api.wire.kinds import POD
 from stretto.reconcile.cache import Change, StoredObject
 from stretto.workloads.cluster import ENDED, LocalCluster
-from stretto.workloads.kubelet.course import CourseOf, attempt_at, default_course
+from stretto.workloads.kubelet.course import CourseOf, PodCourse, attempt_at, default_course
 from stretto.workloads.kubelet.status import PodStatusWriter
 
 _TICK: Final = 1e-6
@@ -50,13 +50,12 @@ class KubeletController:
         if course.absent_image:
             self._status.wait_for_image(pod, course.absent_image)
             return None
-        again = self._move(pod, age)
+        again = self._move(pod, course, age)
         return None if again is None else max(_TICK, again)
 
-    def _move(self, pod: StoredObject, age: float) -> float | None:
+    def _move(self, pod: StoredObject, course: PodCourse, age: float) -> float | None:
         """Show the attempt of an age; seconds until the next change."""
-        course, policy = self._course(pod), pod.spec.get("restartPolicy", "Always")
-        attempt = attempt_at(course, policy, age)
+        attempt = attempt_at(course, pod.spec.get("restartPolicy", "Always"), age)
         if not attempt.is_running(age) and math.isinf(attempt.next_at):
             self._status.end(pod, course.exit_code)
             return None
