@@ -56,6 +56,11 @@ class ApiRequest:
         values = self.query.get(name)
         return values[0].lower() not in ("0", "false") if values else None
 
+    @property
+    def watches(self) -> bool:
+        """Whether it is a GET request for a watch."""
+        return self.method == "GET" and bool(self.flag("watch"))
+
     def header(self, name: str) -> str:
         """A header by lower-case name; empty if absent."""
         return self.headers.get(name, "")

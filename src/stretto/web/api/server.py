@@ -148,10 +148,9 @@ class ApiServer:
     def _answer(self, request: ApiRequest) -> Answer:
         storage = self._state.storage
         route = parse_route(request.path)
-        watches = request.method == "GET" and bool(request.flag("watch"))
         verb = request.method.lower()
         if route is not None and route.resource:
-            verb = verb_of(request.method, route, watches=watches)
+            verb = verb_of(request.method, route, watches=request.watches)
         user = self._user(request)
         user = impersonated(storage, user, request, verb)
         if route is None or not route.resource:

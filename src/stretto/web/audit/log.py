@@ -97,8 +97,7 @@ class AuditLog:
         user = self._user_of(request)
         if route is None or not route.resource:
             return AuditSubject(user, request.method.lower(), request.path)
-        watches = request.parameter("watch") in ("true", "1") and request.method == "GET"
-        verb = verb_of(request.method, route, watches=watches)
+        verb = verb_of(request.method, route, watches=request.watches)
         return AuditSubject(user, verb, request.path, route)
 
 

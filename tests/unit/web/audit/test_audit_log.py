@@ -139,6 +139,13 @@ def test_a_refusal_states_why() -> None:
     assert (status["code"], status["reason"], status["status"]) == (404, "NotFound", "Failure")
 
 
+@pytest.mark.parametrize("value", ["true", "True", "1", ""])
+def test_a_watch_is_recorded_as_a_watch_however_it_is_requested(value: str) -> None:
+    recorded = Recorded(METADATA_ONLY)
+    recorded.send("GET", f"{MAPS}?watch={value}").close()
+    assert {each["verb"] for each in recorded.lines} == {"watch"}
+
+
 def test_a_watch_has_an_event_at_its_beginning_and_at_its_end() -> None:
     recorded = Recorded(METADATA_ONLY)
     stream = recorded.send("GET", f"{MAPS}?watch=true")
