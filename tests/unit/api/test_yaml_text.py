@@ -83,6 +83,7 @@ def test_keys_become_texts_as_in_json() -> None:
         ("a: !mine x", "plain YAML without tags"),
         ("a:\n\tb", "line 2: got '\\tb', expected YAML; indent with spaces, not with tabs"),
         ("a: 'b", "expected YAML (found unexpected end of stream); check indentation"),
+        ("a: [1\n", "line 2: got 'the end of the text', expected YAML (did not find expected"),
         ("a: b: c", "line 1: got 'a: b: c', expected YAML (mapping values are not allowed in"),
         ("a\0b", "expected YAML"),
         (b"\x89PNG\r\n\x1a\n\0", "is it a binary file?"),

@@ -129,7 +129,8 @@ def load_documents(
         line = "".join(content.splitlines()[mark.line : mark.line + 1]) if mark else content[:40]
         if "\t" in line[: len(line) - len(line.lstrip())]:
             raise InputError(place, line, "YAML", "indent with spaces, not with tabs") from error
-        raise InputError(place, line, f"YAML ({problem})", hint) from error
+        got = line if line.strip() else "the end of the text"
+        raise InputError(place, got, f"YAML ({problem})", hint) from error
 
 
 def _decoded(text: str | bytes, where: str) -> str:
