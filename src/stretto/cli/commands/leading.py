@@ -1,4 +1,4 @@
-"""Runs controllers as the process of a command, until a signal stops it."""
+"""Processes that lead by a lease: their candidates, and controllers until a signal stops them."""
 
 import os
 import socket
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from stretto.base.clock import Clock
     from stretto.daemons.controllers.daemon import LeaderTools, LeadingControllers
     from stretto.daemons.logs import Log
+    from stretto.stores.kube.store import KubeStore
+    from stretto.stores.lease import LeaderElector
 
 
 @dataclass(frozen=True)
@@ -41,20 +43,48 @@ class ControllerProcess:
         from stretto.base.rng import Rng
         from stretto.cli.sources.stores import scheduler_store
         from stretto.daemons.controllers.daemon import ControllerDaemon, PageAddress
-        from stretto.stores.lease import LeaderElector, LeaseConfig
 
         opts = self.options
         pages = PageAddress(opts.bind_address, opts.certificate())
-        identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
+        identity = process_identity(socket.gethostname(), clock)
         store = scheduler_store(opts.kubeconfig, self.context, Rng(self.seed).child(identity))
         try:
-            elector = None
-            if opts.leader_elect:
-                lease = LeaseConfig.of_duration(opts.lease_duration, *self.lease, identity)
-                elector = LeaderElector(store, lease, clock)
+            duration = opts.lease_duration if opts.leader_elect else None
+            elector = candidate(store, clock, self.lease, identity, duration)
             daemon = ControllerDaemon(start, store, elector, clock, log)
             with DeferredInterrupt() as interrupt:
                 daemon.run(lambda: interrupt.pending is not None, pages)
         finally:
             store.close()
         log.info("stopped")
+
+
+def process_identity(place: str, clock: "Clock") -> str:
+    """A name that no other process of a cluster has: its place, its number and the time."""
+    return f"{place}_{os.getpid()}_{clock.now():.6f}"
+
+
+def candidate(
+    store: "KubeStore",
+    clock: "Clock",
+    lease: tuple[str, str],
+    identity: str,
+    duration: float | None,
+) -> "LeaderElector | None":
+    """The candidate of a process for a lease; ``None`` for a process that always leads.
+
+    Args:
+        store: the cluster.
+        clock: time.
+        lease: namespace and name of the lease.
+        identity: name of the process.
+        duration: seconds without renewal after which a standby takes the lease; ``None`` for none.
+
+    Raises:
+        InputError: the duration is too short.
+    """
+    from stretto.stores.lease import LeaderElector, LeaseConfig
+
+    if duration is None:
+        return None
+    return LeaderElector(store, LeaseConfig.of_duration(duration, *lease, identity), clock)

@@ -1,7 +1,6 @@
 """``stretto master --kubeconfig``: offer the nodes of a cluster."""
 
 import ipaddress
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
+from stretto.cli.commands.leading import candidate, process_identity
 from stretto.cli.daemon_options import SHORTEST_LEASE
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
@@ -154,7 +154,6 @@ def serve_cluster(
     from stretto.framework.profile.profile import load_profile
     from stretto.offers.nodes.amounts import read_ports
     from stretto.offers.nodes.pods import PodSettings
-    from stretto.stores.lease import LeaderElector, LeaseConfig
 
     clock = WallClock()
     log = Log(clock, LogFormat.TEXT)
@@ -174,15 +173,11 @@ def serve_cluster(
     )
     config = ClusterMasterConfig(plane, master, allocation, server, pods)
     address = advertised(opts.advertise, master.ip, master.port)
-    identity = f"{address}_{os.getpid()}_{clock.now():.6f}"
+    identity = process_identity(address, clock)
     store = scheduler_store(opts.kubeconfig, opts.context, Rng(common.seed).child(identity))
     try:
-        elector = None
-        if opts.leader_elect:
-            lease = LeaseConfig.of_duration(
-                opts.lease_duration, opts.namespace, config.name, identity
-            )
-            elector = LeaderElector(store, lease, clock)
+        lease, duration = (opts.namespace, config.name), opts.lease_duration
+        elector = candidate(store, clock, lease, identity, duration if opts.leader_elect else None)
         uvloop.run(MasterDaemon(config, store, elector, clock, log).run())
     finally:
         store.close()

@@ -1,6 +1,5 @@
 """``stretto scheduler``: the complete scheduler of a cluster, in one process."""
 
-import os
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
+from stretto.cli.commands.leading import candidate, process_identity
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import DeferredInterrupt, on_hangup
 from stretto.cli.kernels.tier import kernels_are_ready, tier_of
@@ -57,24 +57,20 @@ def serve(
     from stretto.base.rng import Rng
     from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon
     from stretto.plane.plane import Plane
-    from stretto.stores.lease import LeaderElector, LeaseConfig
 
     clock = WallClock()
     log = opts.log(clock)
     profiles = opts.profile_file(clock, log)
-    identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
+    identity = process_identity(socket.gethostname(), clock)
     rng = Rng(common.seed).child(identity)
     tier = tier_of(opts.tier, log.info)
     plane = opts.plane_config(profiles.good, shards, tier)
     certificate = opts.certificate()
     config = SchedulerConfig(plane, opts.bind_address, certificate, make or Plane)
-    namespace, name = opts.lease_name()
+    lease, duration = opts.lease_name(), opts.lease_duration if opts.leader_elect else None
     store = scheduler_store(opts.kubeconfig, opts.context, rng)
     try:
-        elector = None
-        if opts.leader_elect:
-            lease = LeaseConfig.of_duration(opts.lease_duration, namespace, name, identity)
-            elector = LeaderElector(store, lease, clock)
+        elector = candidate(store, clock, lease, identity, duration)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
         daemon.follow(profiles, lambda profile: opts.plane_config(profile, shards, tier))
         if opts.tier == "auto":
