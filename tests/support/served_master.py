@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import uvicorn
-
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.offers.allocator.build import make_allocator
@@ -13,6 +11,7 @@ from stretto.offers.master.core.settings import MasterSettings
 from stretto.offers.master.master import Master
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.server.serve import ServerSettings, application
+from stretto.serving.accepting import SocketServer
 from stretto.serving.configuration import server_config
 from stretto.serving.sockets import listening
 
@@ -30,7 +29,7 @@ def served(scene: Callable[[int], Awaitable[None]]) -> None:
         timers = asyncio.create_task(host.run_timers())
         with listening("127.0.0.1", 0) as listener:
             app = application(host, ServerSettings(), clock)
-            server = uvicorn.Server(server_config(app))
+            server = SocketServer(server_config(app))
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             await asyncio.wait_for(scene(listener.getsockname()[1]), MOMENT)
             server.should_exit = True

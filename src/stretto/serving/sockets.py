@@ -9,6 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from stretto.base.errors import InputError
+from stretto.serving.accepting import SocketServer
 from stretto.serving.configuration import server_config
 
 LOOPBACK: Final = "127.0.0.1"
@@ -55,7 +56,7 @@ def serve(app: ASGIApp, listener: socket.socket, check: Check) -> None:
     SignalledServer(server_config(app), check).run(sockets=[listener])
 
 
-class SignalledServer(uvicorn.Server):
+class SignalledServer(SocketServer):
     """A server that a signal ends, also one that has arrived before it handles signals."""
 
     def __init__(self, config: uvicorn.Config, check: Check) -> None:

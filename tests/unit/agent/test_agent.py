@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from stretto.agent.tasks.agent import TaskAgent
@@ -23,6 +22,7 @@ from stretto.offers.master.master import Master
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.server.serve import ServerSettings, application
 from stretto.offers.messages.records import RecordReader
+from stretto.serving.accepting import SocketServer
 from stretto.serving.configuration import server_config
 from stretto.serving.sockets import listening
 from tests.support.mesos import scalar
@@ -114,7 +114,7 @@ async def served(app: Callable[[int], ASGIApp]) -> AsyncIterator[int]:
     """An application on a free port."""
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        server = uvicorn.Server(server_config(app(port)))
+        server = SocketServer(server_config(app(port)))
         job = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
         yield port
         server.should_exit = True

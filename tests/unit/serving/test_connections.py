@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from stretto.serving import configuration
+from stretto.serving.accepting import SocketServer
 from stretto.serving.certificates import CertificateSubject, Use, write_pair
 from stretto.serving.configuration import PEER, TlsFiles, server_config
 from stretto.serving.sockets import LOOPBACK, listening
@@ -33,7 +33,7 @@ def served(client: Callable[[int], Awaitable[bytes]], tls: TlsFiles | None = Non
     """What a client gets from a server."""
 
     async def run() -> bytes:
-        server = uvicorn.Server(server_config(named, tls))
+        server = SocketServer(server_config(named, tls))
         with listening(LOOPBACK, 0) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             found = await client(listener.getsockname()[1])

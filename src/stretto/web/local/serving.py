@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-import uvicorn
 from starlette.types import ASGIApp
 
+from stretto.serving.accepting import SocketServer
 from stretto.serving.configuration import TlsFiles, server_config
 from stretto.serving.sockets import Check, SignalledServer
 from stretto.web.application import Settled, at_once
@@ -110,7 +110,7 @@ class _MainServer(SignalledServer):
         self.should_exit = True
 
 
-class _SecondaryServer(uvicorn.Server):
+class _SecondaryServer(SocketServer):
     """A server that leaves signals to another one."""
 
     @contextmanager

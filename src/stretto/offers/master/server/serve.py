@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-import uvicorn
 from starlette.types import ASGIApp
 
 from stretto.base.clock import Clock
@@ -15,6 +14,7 @@ from stretto.offers.master.server.app import MasterApp
 from stretto.offers.master.server.credentials import Authenticator, Credential
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.server.limits import RateLimiter, RequestLimits
+from stretto.serving.accepting import SocketServer
 from stretto.serving.configuration import TlsFiles, server_config
 from stretto.serving.sockets import listening
 
@@ -80,4 +80,4 @@ async def serve_application(app: ASGIApp, settings: ServerSettings) -> None:
     certificate = settings.certificate
     tls = None if certificate is None else TlsFiles(certificate, settings.key)
     with listening(settings.ip, settings.port, "choose another port") as listener:
-        await uvicorn.Server(server_config(app, tls)).serve(sockets=[listener])
+        await SocketServer(server_config(app, tls)).serve(sockets=[listener])
