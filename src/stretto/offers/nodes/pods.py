@@ -17,6 +17,7 @@ from stretto.offers.master.resources import formats
 from stretto.offers.master.state.tasks import task_message
 from stretto.offers.messages.schema import Message
 from stretto.offers.nodes.amounts import PORTS, ports_of, to_exact
+from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.classes.table import GPU
 
 FRAMEWORK: Final = "stretto.dev/framework"
@@ -99,6 +100,8 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
         FRAMEWORK_INFO: msgspec.json.encode(launch.framework).decode(),
         ROLE: launch.role,
     }
+    if any(map(_uses_reservation, launch.tasks)):
+        notes[CAN_BE_PREEMPTED] = "false"
     spec: dict[str, Any] = {
         "nodeName": launch.node,
         "schedulerName": settings.scheduler,
@@ -119,6 +122,14 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
     name = pod_name(launch.framework_id, launch.task_ids)
     meta = {"name": name, "namespace": settings.namespace, "labels": labels, "annotations": notes}
     return msgspec.json.encode({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+def _uses_reservation(task: Message) -> bool:
+    """Whether a task uses reserved resources.
+
+    They stay reserved after its end, so its eviction frees nothing of them for another pod.
+    """
+    return any(item.kind.reservations for item in formats.read(task.get("resources", ())))
 
 
 def _container(name: str, task: Message, settings: PodSettings) -> dict[str, Any]:

@@ -227,6 +227,23 @@ def refined(role: str) -> dict[str, Any]:
     return {"principal": "p", "roles": [role], "capabilities": capabilities}
 
 
+def test_a_task_that_uses_a_reservation_is_not_preempted() -> None:
+    bench = PoolBench(node("n1"))
+    framework = bench.subscribe(**refined("a"))
+    bench.settle()
+    reserve(bench, framework, 3)
+    bench.call(framework, "REVIVE")
+    bench.settle()
+    mine = {"type": "DYNAMIC", "role": "a", "principal": "p"}
+    cpus = scalar("cpus", 3) | {"reservations": [mine]}
+    bench.start(framework, "t", resources=[cpus, scalar("mem", 32)])
+    bench.create(POD, pod("new", "2", priority=100))
+    for _ in range(4):
+        bench.wait(1)
+    (task,) = [name for name in nodes_of(bench) if name != "new"]
+    assert nodes_of(bench) == {task: "n1", "new": None}
+
+
 def test_a_reservation_that_nothing_uses_counts_for_its_queue() -> None:
     bench = PoolBench(node("n1"))
     bench.create(QUEUE, queue("a", limit={"cpu": "4"}))
