@@ -202,7 +202,8 @@ class PoolLaws:
         for node in world.nodes():
             name = node["metadata"]["name"]
             used = [each.requests for each in held if each.node == name]
-            used += [each.amounts for each in reserved if each.node == name]
+            kept = [each.amounts for each in reserved if each.node == name and each.amounts]
+            used += [*kept, {"pods": 1}] if kept else []  # a slot for the first task of a claim
             if fits(pod.requests, used, node["status"]["allocatable"]):
                 return True
         return False
