@@ -51,7 +51,7 @@ class DrawnWorkload:
         """Note how many pods exist, are available, and are ordered from the members now."""
         if available >= self.replicas and ordered >= self.replicas and not self.unseen:
             self.least = self.replicas
-            if total == self.replicas:
+            if total == ordered == self.replicas:
                 self.most = self.replicas
                 self.stranded = set()
 
