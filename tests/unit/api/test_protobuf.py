@@ -6,6 +6,7 @@ import pytest
 
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.protobuf import (
+    ProtobufError,
     bytes_field,
     decode_message,
     encode_message,
@@ -50,3 +51,37 @@ def test_a_message_of_a_go_client_is_the_schema_that_it_states(
 )
 def test_a_schema_survives_the_way_there_and_back(schema: dict[str, Any]) -> None:
     assert decode_message(encode_message(schema, SCHEMA), SCHEMA) == schema
+
+
+POD = struct("core/v1.Pod")
+METADATA = 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        varint_field(METADATA, 3),
+        bytes_field(METADATA, varint_field(1, 3)),
+        bytes_field(METADATA, bytes_field(7, b"3")),
+        bytes_field(METADATA, varint_field(11, 3)),
+        bytes_field(METADATA, bytes_field(11, varint_field(1, 3))),
+        bytes_field(METADATA, bytes_field(8, bytes_field(1, b"3"))),
+        bytes_field(METADATA, bytes_field(17, bytes_field(7, bytes_field(1, b"{")))),
+        b"\x0a\xff",
+    ],
+    ids=[
+        "a number for a message", "a number for a text", "bytes for a number",
+        "a number for an entry", "a number for a key", "bytes in a time", "broken JSON", "cut off",
+    ],
+)  # fmt: skip
+def test_fields_of_another_wire_type_are_refused(body: bytes) -> None:
+    with pytest.raises(ProtobufError):
+        decode_message(body, POD)
+
+
+def test_a_message_that_is_too_deep_is_refused() -> None:
+    message = b""
+    for _ in range(2_000):
+        message = bytes_field(24, bytes_field(1, message))
+    with pytest.raises(ProtobufError):
+        decode_message(message, SCHEMA)

@@ -33,6 +33,15 @@ _FIXED32: Final = 5
 _INTEGERS: Final = frozenset((Form.INT32, Form.INT64, Form.BOOL))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_VARINT: Final = 10
+_MALFORMED: Final = (
+    IndexError,
+    UnicodeDecodeError,
+    OverflowError,
+    RecursionError,
+    packing.error,
+    msgspec.DecodeError,
+)
+"""What the content of malformed messages raises."""
 _NANOS: Final = 1_000_000_000
 
 
@@ -64,7 +73,7 @@ def open_envelope(body: bytes) -> EncodedObject:
         raise ProtobufError("no protobuf message of Kubernetes")
     try:
         return _opened(body[len(MAGIC) :])
-    except (IndexError, UnicodeDecodeError, packing.error, OverflowError) as error:
+    except _MALFORMED as error:
         raise ProtobufError("the envelope is cut off or malformed") from error
 
 
@@ -91,7 +100,7 @@ def decode_message(raw: bytes, struct: StructType) -> Json:
     """
     try:
         return _message(raw, _numbered(struct))
-    except (IndexError, UnicodeDecodeError, packing.error, OverflowError) as error:
+    except _MALFORMED as error:
         raise ProtobufError(str(error)) from error
 
 
@@ -132,8 +141,8 @@ def _store(found: Json, field: FieldType, value: Any) -> None:
         else:
             items.append(_value(value, kind.item))
     elif kind.form is Form.MAP and kind.item is not None:
-        entry = dict(_members(value))
-        key = entry.get(1, b"").decode()
+        entry = dict(_members(_bytes(value)))
+        key = _bytes(entry.get(1, b"")).decode()
         inner = entry.get(2)
         found.setdefault(field.name, {})[key] = (
             _value(inner, kind.item) if inner is not None else _empty(kind.item)
@@ -150,6 +159,8 @@ def _empty(kind: ValueType) -> Any:
 
 def _value(value: Any, kind: ValueType) -> Any:
     form = kind.form
+    if isinstance(value, int) is not (form in _INTEGERS):
+        raise ProtobufError(f"a value of another wire type than {form.name.lower()}")
     if form is Form.STRUCT:
         return _message(value, _numbered(kind.struct))
     if form is Form.STRING:
@@ -175,7 +186,7 @@ def _united(raw: bytes, kind: ValueType, union: Union) -> Any:
     other = FieldType("other", union.type)
     for number, value in _members(raw):
         if number == union.struct:
-            return _message(value, _numbered(kind.struct))
+            return _message(_bytes(value), _numbered(kind.struct))
         if number == union.other:
             _store(found, other, value)
     return found.get("other", False if union.type.form is Form.BOOL else [])
@@ -184,17 +195,40 @@ def _united(raw: bytes, kind: ValueType, union: Union) -> Any:
 def _special(parts: dict[int, Any], form: Form) -> Any:
     """Values that Go encodes as messages of their own."""
     if form in (Form.TIME, Form.MICRO_TIME):
-        return _time(_signed(parts.get(1, 0)), _signed(parts.get(2, 0)), form)
+        return _time(_number(parts, 1), _number(parts, 2), form)
     if form is Form.QUANTITY:
-        return parts.get(1, b"0").decode()
+        return _bytes(parts.get(1, b"0")).decode()
     if form is Form.DURATION:
-        return f"{_signed(parts.get(1, 0)) / _NANOS:g}s"
+        return f"{_number(parts, 1) / _NANOS:g}s"
     if form is Form.INT_OR_STRING:
         if parts.get(1):
-            return parts.get(3, b"").decode()
-        return _signed(parts.get(2, 0))
-    raw = parts.get(1, b"")
+            return _bytes(parts.get(3, b"")).decode()
+        return _number(parts, 2)
+    raw = _bytes(parts.get(1, b""))
     return msgspec.json.decode(raw) if raw else None
+
+
+def _bytes(value: Any) -> bytes:
+    """A value with a length.
+
+    Raises:
+        ProtobufError: it is a number.
+    """
+    if isinstance(value, bytes):
+        return value
+    raise ProtobufError("a number where bytes are expected")
+
+
+def _number(parts: dict[int, Any], number: int) -> int:
+    """A signed number of a message; 0 if absent.
+
+    Raises:
+        ProtobufError: it is no number.
+    """
+    value = parts.get(number, 0)
+    if isinstance(value, int):
+        return _signed(value)
+    raise ProtobufError("bytes where a number is expected")
 
 
 def _time(seconds: int, nanos: int, form: Form) -> str | None:

@@ -17,6 +17,7 @@ from stretto.web.api.server import ApiServer, ApiSettings
 
 CORE = "/api/v1/namespaces/default"
 MAPS = f"{CORE}/configmaps"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 CALLS = 1_000_000
 """Calls of functions, of Python and of C, during one request: the same number on every machine."""
 TOKENS = {
@@ -49,6 +50,15 @@ def selector(count: int) -> str:
     return ",".join(f"key{number}%20in%20(a,b)" for number in range(count))
 
 
+def policies(*expressions: str) -> bytes:
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}]
+    spec = {
+        "matchConstraints": {"resourceRules": rules},
+        "validations": [{"expression": each} for each in expressions],
+    }
+    return json.dumps({"metadata": {"name": "x"}, "spec": spec}).encode()
+
+
 HOSTILE: dict[str, tuple[str, str, str, bytes]] = {
     "a body over the limit": ("POST", MAPS, "", b'{"x":"' + b"y" * (3 << 20) + b'"}'),
     "a long string": ("POST", MAPS, "", b'{"data":{"x":"' + b"y" * (2 << 20) + b'"}}'),
@@ -64,6 +74,15 @@ HOSTILE: dict[str, tuple[str, str, str, bytes]] = {
     "deep lists": ("POST", MAPS, "", b"[" * 100_000),
     "deep YAML": ("POST", MAPS, YAML, b"[" * 20_000),
     "aliases of YAML": ("POST", MAPS, YAML, LAUGHS.encode()),
+    "YAML that is no object": ("POST", MAPS, YAML, b"(+]"),
+    "YAML without a value": ("POST", MAPS, YAML, b"# nothing"),
+    "a long expression": ("POST", POLICIES, "", policies("@" * 50_000)),
+    "many expressions": (
+        "POST",
+        POLICIES,
+        "",
+        policies(*(f"object.a == {number} && {'true && ' * 500}true" for number in range(100))),
+    ),
     "no JSON": ("POST", MAPS, "", b"\xff\xfe\x00"),
     "a number that is none": ("POST", MAPS, "", b'{"metadata":{"name":1e999}}'),
     "another media type": ("POST", MAPS, "text/html", b"<html>"),
@@ -83,6 +102,24 @@ HOSTILE: dict[str, tuple[str, str, str, bytes]] = {
         b"[1",
     ),
     "a long selector": ("GET", f"{MAPS}?labelSelector={selector(1000)}", "", b""),
+    "a long number in a selector": ("GET", f"{MAPS}?labelSelector=n%3E{'9' * 5000}", "", b""),
+    "a long version of an object": ("GET", f"{MAPS}/here?resourceVersion={'9' * 5000}", "", b""),
+    "a version in other digits": ("GET", f"{MAPS}/here?resourceVersion=%C2%B2", "", b""),
+    "a version of an update": (
+        "PUT",
+        f"{MAPS}/here",
+        "",
+        json.dumps({"metadata": {"name": "here", "resourceVersion": "9" * 5000}}).encode(),
+    ),
+    "a grace period that is none": ("DELETE", f"{MAPS}/gone?gracePeriodSeconds=--5", "", b""),
+    "a long limit": ("GET", f"{MAPS}?limit={'9' * 5000}", "", b""),
+    "lines of a log": ("GET", f"{CORE}/pods/p/log?tailLines=%C2%B2", "", b""),
+    "a long index of a patch": (
+        "PATCH",
+        f"{MAPS}/here",
+        PATCH,
+        json.dumps([{"op": "remove", "path": f"/metadata/finalizers/{'9' * 5000}"}]).encode(),
+    ),
     "a broken selector": ("GET", f"{MAPS}?labelSelector=((((", "", b""),
     "a broken token of a page": ("GET", f"{MAPS}?limit=1&continue=AAAA", "", b""),
     "a page of a negative size": ("GET", f"{MAPS}?limit=-5", "", b""),
@@ -118,7 +155,7 @@ def server() -> ApiServer:
     clock = ManualClock(1_790_000_000.0)
     tokens = TokenTable(USERS)
     server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2), tokens))
-    body = b'{"metadata":{"name":"here","labels":{"a":"b"}}}'
+    body = b'{"metadata":{"name":"here","labels":{"a":"b","n":"5"},"finalizers":["a/b"]}}'
     sent(server, "POST", MAPS, "", body)
     for page in ("/openapi/v2", "/openapi/v3"):  # made once, at the first request
         sent(server, "GET", page)
@@ -199,3 +236,15 @@ def answers(server: ApiServer, who: str) -> Iterator[tuple[str, str, Answer]]:
     for route in ROUTES:
         for method in METHODS:
             yield method, route, sent_by(who, server, ApiRequest(method, route, {}, b"{}"))
+
+
+def test_no_expression_is_compiled_that_is_too_long(server: ApiServer) -> None:
+    answer = sent(server, *HOSTILE["a long expression"])
+    assert isinstance(answer, ApiResponse)
+    assert b"exceeds limit: size: 50000, limit 10000" in answer.body
+
+
+def test_expressions_have_a_limit_together(server: ApiServer) -> None:
+    answer = sent(server, *HOSTILE["many expressions"])
+    assert isinstance(answer, ApiResponse)
+    assert b"at most 50000 characters together" in answer.body

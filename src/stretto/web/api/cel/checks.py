@@ -16,6 +16,10 @@ _RULE: Final = ("oldSelf", "self")
 """Variables of the rules of schemas."""
 _MUTATIONS: Final = {"applyConfiguration": "Object", "jsonPatch": "list(JSONPatch)"}
 """Members of mutations with an expression, and the type of its value."""
+_MOST_CHARACTERS: Final = 50_000
+"""Characters of the different expressions of one object; large definitions have 20,000."""
+_EXPRESSIONS: Final = ("expression", "messageExpression", "rule", "valueExpression")
+"""Members that contain expressions."""
 _BELOW: Final = ("properties", "additionalProperties", "items")
 
 
@@ -24,7 +28,24 @@ def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Err
     check = _CHECKS.get(key)
     if check is None or (old is not None and _content(item) == _content(old)):
         return []
+    texts = set(_texts(item))
+    if sum(map(len, texts)) > _MOST_CHARACTERS:
+        problem = f"its expressions must have at most {_MOST_CHARACTERS} characters together"
+        return [invalid("spec", f"{len(texts)} expressions", problem)]
     return [each for each in check(item) if each is not None]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The expressions in a value; the decoder has bounded its depth."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if isinstance(inner, str) and name in _EXPRESSIONS:
+                yield inner
+            else:
+                yield from _texts(inner)
 
 
 def _content(item: Json) -> Any:

@@ -33,6 +33,12 @@ _WORDS: Final = (
 """Parts of errors, and what the implementation in Go says."""
 
 
+MOST_CHARACTERS: Final = 10_000
+"""Longest expression: compiling takes about 5 µs for each character, and up to 10 for bad ones."""
+_MOST_SHOWN: Final = 2_000
+"""Characters of a problem: a compiler names up to 100 errors, each with its whole line."""
+
+
 class CelError(Exception):
     """An expression that does not compile, or whose evaluation fails."""
 
@@ -69,13 +75,21 @@ def _environment(names: tuple[str, ...], dialect: Dialect) -> Any:
 
 @lru_cache(maxsize=1024)
 def _program(text: str, names: tuple[str, ...], dialect: Dialect = Dialect.PLAIN) -> Any:
+    if len(text) > MOST_CHARACTERS:
+        size = f"size: {len(text)}, limit {MOST_CHARACTERS}"
+        raise CelError(f"ERROR: <input>:-1:0: expression code point size exceeds limit: {size}")
     source = None if dialect is Dialect.PLAIN else rewritten(text)
     try:
         return _environment(names, dialect).compile(text if source is None else source.text)
     except Exception as error:
-        found = _COMPILED.match(str(error))
-        problem = _located(found[1] if found else str(error))
+        stated = str(error)
+        found = _COMPILED.match(stated)
+        problem = _located(_shortened(found[1] if found else stated))
         raise CelError(problem if source is None else source.located(problem)) from error
+
+
+def _shortened(problem: str) -> str:
+    return problem if len(problem) <= _MOST_SHOWN else f"{problem[:_MOST_SHOWN]} …"
 
 
 def _located(text: str) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+from stretto.api.wire.selectors import integer
 from stretto.web.api.tables.columns import NAME, TableColumn, TableFormat
 from stretto.web.api.tables.values import since
 
@@ -118,8 +119,8 @@ def _below(value: Any, step: str) -> list[Any]:
         ]
     if inner == "*":
         return list(value.values() if isinstance(value, dict) else value or [])
-    if inner.lstrip("-").isdigit() and isinstance(value, list):
-        index = int(inner)
+    index = integer(inner)
+    if index is not None and isinstance(value, list):
         return [value[index]] if -len(value) <= index < len(value) else []
     name = inner.strip("'\"")
     return [value[name]] if isinstance(value, dict) and name in value else []

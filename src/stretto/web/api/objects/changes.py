@@ -7,6 +7,7 @@ import msgspec
 from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.fields.errors import repeated
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.selectors import integer
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.objects import stored_custom
@@ -65,9 +66,11 @@ def check_version(call: Call, item: Json, old: StoredItem, *, needs: bool) -> No
             cause = (error.reason, error.message, error.field)
             raise failures.invalid(kind, name, [cause])
         return
-    if not str(version).isdigit():
+    stated = str(version)
+    number = integer(stated) if stated.isdecimal() else None
+    if number is None:
         raise failures.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    if int(version) != old.record.version:
+    if number != old.record.version:
         raise failures.conflict(resource.group, resource.resource, name, failures.MODIFIED)
 
 

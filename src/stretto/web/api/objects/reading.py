@@ -69,7 +69,10 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
     if media not in ("application/json", *YAML_TYPES):
         raise ApiError(415, "UnsupportedMediaType", _UNKNOWN_FORMAT + _ACCEPTED)
     if media in YAML_TYPES:
-        return _yaml(body)
+        value, problems = _yaml(body)
+        if expected and value is not None and not isinstance(value, dict):
+            raise _no_object("couldn't get version/kind; json parse error: ", value, body)
+        return ({} if expected and value is None else value), problems
     prefix = "couldn't get version/kind; json parse error: "
     if expected:
         prefix = f"the object provided is unrecognized (must be of type {expected}): {prefix}"
@@ -79,12 +82,17 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
         shown = _excerpt(body) if expected else ""
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
-        raise bad_request(
-            f"{prefix}json: cannot unmarshal {json_type(value)} into Go value of type struct "
-            '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
-            f'Kind string "json:\\"kind,omitempty\\"" }} ({body[:_SHOWN].hex()})'
-        )
+        raise _no_object(prefix, value, body)
     return value, [f'duplicate field "{path}"' for path in repeated]
+
+
+def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
+    """The refusal of a body that is another value than an object."""
+    return bad_request(
+        f"{prefix}json: cannot unmarshal {json_type(value)} into Go value of type struct "
+        '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
+        f'Kind string "json:\\"kind,omitempty\\"" }} ({body[:_SHOWN].hex()})'
+    )
 
 
 def _excerpt(body: bytes) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.edit.patch import MAX_OPERATIONS
+from stretto.api.wire.selectors import integer
 
 Json = dict[str, Any]
 
@@ -168,10 +169,10 @@ def _index(key: str, length: int) -> int:
 
 
 def _number(key: str) -> int:
-    digits = key.removeprefix("-").removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()):
+    number = integer(key)
+    if number is None:
         raise OperationError(f"strconv.Atoi: parsing {quoted(key)}: invalid syntax")
-    return int(key)
+    return number
 
 
 def _inserted(owner: Json | list[Any], key: str, value: Any, head: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stretto.api.checks.fields.texts import label_value, qualified_name
+from stretto.api.wire.selectors import integer
 from stretto.web.api.failures import ApiError, bad_request
 
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
@@ -42,10 +43,10 @@ class LabelTerm:
         return value is not None and self._compares(value)
 
     def _compares(self, value: str) -> bool:
-        limit = int(next(iter(self.values)))
-        if not re.fullmatch(r"-?\d+", value):
+        limit, number = integer(next(iter(self.values))), integer(value)
+        if limit is None or number is None:
             return False
-        return int(value) > limit if self.operator == "gt" else int(value) < limit
+        return number > limit if self.operator == "gt" else number < limit
 
 
 class _Parser:
@@ -97,7 +98,7 @@ class _Parser:
             return LabelTerm(key, operator, _checked(key, self._values()))
         value = self._exact()
         if operator in ("gt", "lt"):
-            if not re.fullmatch(r"[+-]?\d+", value):
+            if integer(value) is None:
                 text = f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the "
                 raise _unparsed(f"{text}value must be an integer")
             return LabelTerm(key, operator, frozenset({value}))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.selectors import integer
 from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call
@@ -98,10 +99,10 @@ def selection_of(call: Call) -> Selection:
 def _number(text: str) -> int:
     if not text:
         return 0
-    try:
-        return int(text)
-    except ValueError as error:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
+    number = integer(text)
+    if number is None:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return number
 
 
 def _check(found: Selection, *, watches: bool) -> None:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid
 from stretto.api.wire.kinds import NODE, Kind
+from stretto.api.wire.selectors import integer
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, not_found
@@ -82,11 +83,12 @@ def _check_log_options(request: ApiRequest, name: str) -> None:
         text = request.parameter(field)
         if not text:
             continue
-        if not text.lstrip("-").isdigit():
+        number = integer(text)
+        if number is None:
             raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        if int(text) < least:
+        if number < least:
             bound = "greater than 0" if least else "greater than or equal to 0"
-            errors.append(invalid(field, int(text), f"must be {bound}"))
+            errors.append(invalid(field, number, f"must be {bound}"))
     if request.parameter("sinceSeconds") and request.parameter("sinceTime"):
         detail = "at most one of `sinceTime` or `sinceSeconds` may be specified"
         errors.append(forbidden("sinceSeconds", detail))

@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.selectors import integer
 from stretto.web.api import failures
 from stretto.web.api.call import Call, write_options
 from stretto.web.api.failures import bad_request
@@ -56,9 +57,10 @@ def read_options(call: Call) -> DeleteOptions:
     else:
         grace = request.parameter("gracePeriodSeconds")
         if grace:
-            if not grace.lstrip("-").isdigit():
+            seconds = integer(grace)
+            if seconds is None:
                 raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
-            options.grace_period_seconds = int(grace)
+            options.grace_period_seconds = seconds
         options.propagation_policy = request.parameter("propagationPolicy") or None
         options.orphan_dependents = request.flag("orphanDependents")
     call.options = write_options(request, "delete", {"dryRun": options.dry_run or []})

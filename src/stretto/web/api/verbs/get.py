@@ -1,5 +1,6 @@
 """GET of one object."""
 
+from stretto.api.wire.selectors import integer
 from stretto.web.api.call import Call
 from stretto.web.api.failures import internal, too_new
 from stretto.web.api.message import ApiResponse
@@ -11,11 +12,12 @@ from stretto.web.api.verbs.answers import answer, refuse_list_form
 def get(state: ApiState, call: Call) -> ApiResponse:
     """Read an object; a resource version is the least one that the client accepts."""
     version = call.request.parameter("resourceVersion")
-    if version and not version.isdigit():
+    number = integer(version) if version.isdecimal() else None
+    if version and number is None:
         parsed = f'strconv.ParseUint: parsing "{version}": invalid syntax'
         text = f'resourceVersion: Invalid value: "{version}": {parsed}'
         raise internal(text)
-    if version and int(version) > state.storage.version:
+    if number is not None and number > state.storage.version:
         raise too_new(version, state.storage.version)
     refuse_list_form(call)
     found = state.storage.get(call.resource, call.route.namespace, call.route.name)
