@@ -5,6 +5,7 @@ from typing import Final
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.selectors import integer
 from stretto.web.api.authn.users import User
 from stretto.web.api.failures import bad_request, invalid
 from stretto.web.api.message import ApiRequest
@@ -104,6 +105,19 @@ def write_options(request: ApiRequest, verb: str, body_options: dict[str, object
         raise invalid(kind, "", causes)
     force = request.parameter("force")
     return WriteOptions(bool(dry), manager, validation or "Warn", _flag(force))
+
+
+def integer_parameter(request: ApiRequest, name: str) -> int | None:
+    """A query parameter as a number of 64 bits; ``None`` without it.
+
+    Raises:
+        ApiError: it is another text.
+    """
+    text = request.parameter(name)
+    number = integer(text)
+    if text and number is None:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return number
 
 
 def _unprintable(manager: str) -> list[tuple[str, str, str]]:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stretto.api.wire.kinds import Kind
-from stretto.api.wire.selectors import integer
 from stretto.stores.store import Record
 from stretto.web.api import failures
-from stretto.web.api.call import Call
+from stretto.web.api.call import Call, integer_parameter
 from stretto.web.api.failures import bad_request, internal
 from stretto.web.api.selection.fields import FieldTerm, matches_fields, parse_fields
 from stretto.web.api.selection.labels import LabelTerm, matches_labels, parse_labels
@@ -83,26 +82,17 @@ def selection_of(call: Call) -> Selection:
         call.route.namespace,
         labels,
         fields,
-        _number(request.parameter("limit")),
+        integer_parameter(request, "limit") or 0,
         request.parameter("continue"),
         request.parameter("resourceVersion"),
         request.parameter("resourceVersionMatch"),
-        float(_number(request.parameter("timeoutSeconds"))),
+        float(integer_parameter(request, "timeoutSeconds") or 0),
         bool(request.flag("allowWatchBookmarks")),
         request.flag("sendInitialEvents"),
         parse_shards(request.parameter("shardSelector")),
     )
     _check(found, watches=watches)
     return found
-
-
-def _number(text: str) -> int:
-    if not text:
-        return 0
-    number = integer(text)
-    if number is None:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    return number
 
 
 def _check(found: Selection, *, watches: bool) -> None:

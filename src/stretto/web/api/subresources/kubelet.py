@@ -4,9 +4,8 @@ from typing import Any, Final
 
 from stretto.api.checks.fields.errors import Errors, forbidden, invalid
 from stretto.api.wire.kinds import NODE, Kind
-from stretto.api.wire.selectors import integer
 from stretto.web.api import failures
-from stretto.web.api.call import Call
+from stretto.web.api.call import Call, integer_parameter
 from stretto.web.api.failures import ApiError, bad_request, not_found
 from stretto.web.api.message import NO_CACHE, ApiRequest, ApiResponse
 from stretto.web.api.state import ApiState
@@ -80,13 +79,8 @@ def _check_log_options(request: ApiRequest, name: str) -> None:
     """Refuse numbers that are too small, and two beginnings."""
     errors: Errors = []
     for field, least in _LEAST.items():
-        text = request.parameter(field)
-        if not text:
-            continue
-        number = integer(text)
-        if number is None:
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        if number < least:
+        number = integer_parameter(request, field)
+        if number is not None and number < least:
             bound = "greater than 0" if least else "greater than or equal to 0"
             errors.append(invalid(field, number, f"must be {bound}"))
     if request.parameter("sinceSeconds") and request.parameter("sinceTime"):

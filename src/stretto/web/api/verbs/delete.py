@@ -5,9 +5,8 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.wire.kinds import Kind
-from stretto.api.wire.selectors import integer
 from stretto.web.api import failures
-from stretto.web.api.call import Call, write_options
+from stretto.web.api.call import Call, integer_parameter, write_options
 from stretto.web.api.failures import bad_request
 from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.objects.changes import shape
@@ -55,11 +54,8 @@ def read_options(call: Call) -> DeleteOptions:
         except msgspec.ValidationError as error:
             raise bad_request(str(error)) from error
     else:
-        grace = request.parameter("gracePeriodSeconds")
-        if grace:
-            seconds = integer(grace)
-            if seconds is None:
-                raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
+        seconds = integer_parameter(request, "gracePeriodSeconds")
+        if seconds is not None:
             options.grace_period_seconds = seconds
         options.propagation_policy = request.parameter("propagationPolicy") or None
         options.orphan_dependents = request.flag("orphanDependents")
