@@ -15,6 +15,7 @@ from stretto.explain.why.scene import Scene
 from stretto.framework.affinity.view_for_rules import RuleView
 from stretto.framework.contract.rule import ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
+from stretto.state.queries.fit_after import allocatable_after
 from stretto.state.rows.devices import FORMS, MAX_DEVICES, WHOLE
 from stretto.state.rows.resources import PODS
 
@@ -108,7 +109,8 @@ def view_without(scene: Scene, row: int) -> View:
         used[column] -= amount
     count = len(columns.free)
     steps = ledger.resources.step_array()
-    columns.free[:, slot] = (ledger.alloc[slot, :count] - used[:count]) // steps
+    promised = allocatable_after(cluster, slot, (), {row})
+    columns.free[:, slot] = (promised[:count] - used[:count]) // steps
     mask = int(cluster.pods.devices[row])
     for request in pod.devices:
         kind = ledger.devices.kind_number(request.kind)

@@ -1,22 +1,27 @@
-"""Place, pod by pod, units that combine NUMA nodes, domains or caps with inter-pod rules.
+"""Place, pod by pod, units that combine NUMA nodes, domains or caps with other rules.
 
-The kernels for given slots do not support affinity, anti-affinity or topology spread. A unit with
-both is placed pod by pod: the row of the runtime gives the feasible slots and their scores; the
-domain and the caps narrow them; the NUMA nodes of the best slots are checked first. The previous
-state of each slot is saved, so that slots are restored when a domain cannot hold the unit. This is
-slower than the kernels, and rare.
+The kernels for given slots do not support affinity, anti-affinity, topology spread, or exclusive
+cores on nodes that promise more than they have. A unit with both is placed pod by pod: the row of
+the runtime gives the feasible slots and their scores; the domain and the caps narrow them; the NUMA
+nodes of the best slots are checked first. The previous state of each slot is saved, so that slots
+are restored when a domain cannot hold the unit. This is slower than the kernels, and rare.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.group_tables import DomainCaps, DomainSearch
+from stretto.framework.compiled.group_tables import OWN, DomainCaps, DomainSearch
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.groups.calls import SlotSetPlacer
+
+Ids = npt.NDArray[np.int32]
+MANY: Final = 64
+"""Slots of a call that rules over the slots alone rank: the best that has NUMA nodes wins."""
 
 
 class _PlacedPod(NamedTuple):
@@ -73,12 +78,14 @@ class OneByOnePlacer:
             if class_id == failed:
                 continue
             values = self._runtime.row(class_id)[places].astype(np.int32)
+            values[(values > 0) & (search.own[first:last] > 0)] += OWN
             for q in range(len(capacity)):
                 values[(domain[q] >= 0) & (capacity[q][np.maximum(domain[q], 0)] <= 0)] = 0
             at, home = self._finish_one(part, i, places, values)
             if home is None:
                 failed = class_id
                 continue
+            self._runtime.hold(class_id, home.slot, home.mask)
             homes.append(home)
             for q in range(len(capacity)):
                 if domain[q, at] >= 0:
@@ -93,32 +100,44 @@ class OneByOnePlacer:
         self,
         part: PlacementRequest,
         i: int,
-        places: npt.NDArray[np.int32],
+        places: Ids,
         values: npt.NDArray[np.int32],
     ) -> tuple[int, _PlacedPod | None]:
         """Place one pod on the best slot that can hold it."""
-        class_id = int(part.class_ids[i])
-        bound = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
-        order = np.argsort(-values, kind="stable")
-        for at in order[: int(np.count_nonzero(values))].tolist():
-            slot = int(places[at])
-            before = [array.copy() for array in self._parts_of(slot)]
-            if bound:
-                job = self._slot_sets.try_slots(places[at : at + 1], np.array([class_id], np.int32))
-                found, mask = int(job.slot[0]), int(job.mask[0])
-            else:
-                one = part.pod(i)._replace(pins=[slot])
-                placed = self._runtime.place_by_score(one)
-                found, mask = int(placed.slots[0]), int(placed.devices[0])
+        ids = np.asarray(part.class_ids[i : i + 1], np.int32)
+        annotations = self._runtime.engine.cluster.classes[int(ids[0])].annotations
+        if annotations.numa is not None or self._slot_sets.chooses(ids):
+            many = 1 if self._runtime.has_inter_pod_terms(ids) else MANY
+            place = partial(self._by_slots, ids)
+        else:
+            many, place = 1, partial(self._by_score, part.pod(i))
+        order = np.argsort(-values, kind="stable")[: int(np.count_nonzero(values))]
+        for some in (order[k : k + many] for k in range(0, len(order), many)):
+            slots = places[some]
+            before = [[each.copy() for each in self._parts_of(s)] for s in slots.tolist()]
+            found, mask = place(slots)
             if found >= 0:
-                return at, _PlacedPod(i, class_id, slot, mask, before)
+                at = int(np.flatnonzero(slots == found)[0])
+                return int(some[at]), _PlacedPod(i, int(ids[0]), found, mask, before[at])
         return -1, None
+
+    def _by_score(self, alone: PlacementRequest, slots: Ids) -> tuple[int, int]:
+        """Place one pod on a slot; returns the slot, or -1, and its devices."""
+        placed = self._runtime.place_by_score(alone._replace(pins=slots.tolist()))
+        return int(placed.slots[0]), int(placed.devices[0])
+
+    def _by_slots(self, ids: Ids, slots: Ids) -> tuple[int, int]:
+        """Place one pod on the best of some slots that has NUMA nodes for it."""
+        job = self._slot_sets.try_slots(slots, ids)
+        return int(job.slot[0]), int(job.mask[0])
 
     def _parts_of(self, slot: int) -> list[npt.NDArray[np.generic]]:
         """The parts of the snapshot that belong to a slot, as views."""
         c = self._runtime.columns
         return [
             c.free[:, slot],
+            c.alloc[:, slot],
+            c.percent[:, slot],
             c.ports[:, slot],
             c.device_free[slot],
             c.census[slot],

@@ -14,6 +14,7 @@ from stretto.framework.groups.tasks import GroupTask
 from stretto.state.cluster.reservations import PlaceReservation
 from stretto.state.numa.choice import bits
 from stretto.state.numa.ledger import DEVICE_BITS
+from stretto.state.rows.promises import Rounding
 from stretto.state.rows.resources import PODS
 from stretto.state.work.claims import AwaitedNode
 
@@ -43,6 +44,7 @@ class ReservedPlacer:
             job = self._on_reserved(int(row), mine, used) or self._on_recommended(mine, hints)
             if job is not None:
                 slots[i], masks[i] = job.slot[0], job.mask[0]
+                self._runtime.hold(int(mine[0]), int(slots[i]), int(masks[i]))
                 continue
             wait = None if task.chooses else self._wait(hints, int(row), mine)
             if wait is not None:
@@ -51,6 +53,8 @@ class ReservedPlacer:
             alone = PlacementRequest(mine, [0, 1], [1], rows=part.rows[i : i + 1])
             placed = self._place_alone(alone)
             slots[i], masks[i] = placed.slots[0], placed.devices[0]
+            if slots[i] >= 0:
+                self._runtime.hold(int(mine[0]), int(slots[i]), int(masks[i]))
         return BatchPlacement(slots, masks, 1, waits=waits)
 
     def _on_reserved(self, row: int, ids: Ids, used: set[int]) -> PlacementJob | None:
@@ -109,4 +113,6 @@ class ReservedPlacer:
         for column, amount in hold.extra if hold is not None else ():
             scaled = ledger.resources.scaled_request(column, amount)
             columns.free[column, slot] += sign * scaled
+        if place.pod.annotations.is_exclusive:
+            columns.hold(slot, ledger.promises.lost(slot, place.pod.requests, Rounding.DOWN), -sign)
         columns.append(np.array([slot], np.int64))

@@ -1,8 +1,9 @@
-"""The stage for placements that a score row cannot decide: NUMA, domains, caps, reservations.
+"""The stage for placements that a score row cannot decide.
 
-Units without such requirements go to the stages after this one. The others are placed on the slots
-allowed for them, unit by unit in the order of the batch. Both use the same snapshot, so that
-neither reads an outdated state.
+These are NUMA nodes, domains, caps, reservations, and exclusive cores on nodes that promise more
+than they have. Units without such requirements go to the stages after this one. The others are
+placed on the slots allowed for them, unit by unit in the order of the batch. Both use the same
+snapshot, so that neither reads an outdated state.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from stretto.framework.compiled.placement import BatchPlacement, PlacementReques
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.engine.turns import Run, place_in_turn
 from stretto.framework.groups.calls import SlotSetPlacer, new_job
+from stretto.framework.groups.in_turn import InTurnPlacer
 from stretto.framework.groups.one_by_one import OneByOnePlacer
 from stretto.framework.groups.places import DomainOrder
 from stretto.framework.groups.reserved import ReservedPlacer
@@ -40,6 +42,7 @@ class GroupStage:
         self.slot_sets = SlotSetPlacer(runtime)
         self._runtime = runtime
         self._one_by_one = OneByOnePlacer(runtime, self.slot_sets)
+        self._in_turn = InTurnPlacer(runtime, self._place_alone)
         self._reserved = ReservedPlacer(runtime, self.slot_sets, self._place_alone)
         self._tasks = GroupTasks(runtime, self.slot_sets, units if units is not None else Units())
 
@@ -96,7 +99,12 @@ class GroupStage:
 
     def _place_unit(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
         """Place one unit that is not placed together with others."""
-        return self._reserved.place(part, task) if task.expected else self._directed(part, task)
+        if task.expected:
+            return self._reserved.place(part, task)
+        bound_gang = task.at_least > 1 and self._tasks.is_bound(part.class_ids)
+        if task.exclusive and not task.is_directed and not bound_gang:
+            return self._in_turn.place(part)
+        return self._directed(part, task)
 
     def _place_alone(self, alone: PlacementRequest) -> BatchPlacement:
         """Place one pod without a reservation, anywhere."""
@@ -115,7 +123,7 @@ class GroupStage:
         ids = np.asarray(part.class_ids, np.int32)
         places, least = task.places, max(1, task.at_least)
         goals = [least] if places is None or least == len(ids) else [len(ids), least]
-        if self._runtime.has_inter_pod_terms(ids):
+        if task.exclusive or self._runtime.has_inter_pod_terms(ids):
             search = self.slot_sets.everywhere() if places is None else self._search(places)
             return self._one_by_one.place(part, search, self._caps(task, search), goals)
         for goal in goals:

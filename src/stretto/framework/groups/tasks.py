@@ -43,11 +43,18 @@ class GroupTask(NamedTuple):
     expected: bool = False
     #: Whether it selects rules that depend on the state of a slot: evaluated per unit.
     chooses: bool = False
+    #: Whether its pods lower what their nodes promise: placed one after another.
+    exclusive: bool = False
 
     @property
     def simple(self) -> bool:
         """Whether it may share one call with its neighbours."""
-        return not (self.places is not None or self.caps or self.chooses or self.expected)
+        return not (self.is_directed or self.expected or self.exclusive)
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether domains, caps or chosen rules narrow its slots as a unit."""
+        return self.places is not None or bool(self.caps) or self.chooses
 
 
 _BOUND: Final = GroupTask(0, 0, 1, None, (), None)
@@ -69,7 +76,8 @@ class GroupTasks:
         """The units of a request that a score alone cannot place, by number in the request."""
         cluster = self._cluster
         ids = np.asarray(request.class_ids, np.int32)
-        staged = (cluster.classes.special[ids] & STAGED) > 0
+        exclusive = self._runtime.lowers_promises(ids)
+        staged = ((cluster.classes.special[ids] & STAGED) > 0) | exclusive
         directed = bool(cluster.directed or cluster.recommended)
         if not directed and not staged.any():
             return {}
@@ -77,7 +85,7 @@ class GroupTasks:
         alone: dict[int, bool] = {}
         for u in self._candidates(request, staged, directed=directed):
             start, stop = int(request.starts[u]), int(request.starts[u + 1])
-            if not directed and stop - start == 1:
+            if not directed and stop - start == 1 and not exclusive[start]:
                 class_id = int(ids[start])
                 if class_id not in alone:
                     alone[class_id] = _is_bound_alone(cluster.classes[class_id])
@@ -85,6 +93,8 @@ class GroupTasks:
                     tasks[u] = _BOUND
                     continue
             task = self._task(request, u, special=bool(staged[start:stop].any()))
+            if exclusive[start:stop].any():
+                task = (task or _anywhere(request, u))._replace(exclusive=True)
             if task is not None:
                 tasks[u] = task
         return tasks
@@ -185,6 +195,12 @@ class GroupTasks:
         least, pods = max(1, int(part.at_least[0])), len(part.class_ids)
         sums = {column: _least(each, pods, least) for column, each in demand.items()}
         return GangDemand([(c, n) for c, n in sums.items() if c >= 0], sums.get(GPU_MILLI, 0))
+
+
+def _anywhere(request: PlacementRequest, u: int) -> GroupTask:
+    """A unit of a request without a requirement of its own."""
+    start, stop = int(request.starts[u]), int(request.starts[u + 1])
+    return GroupTask(start, stop, int(request.at_least[u]), None, (), None)
 
 
 def _is_bound_alone(pod: PodClass) -> bool:

@@ -11,7 +11,7 @@ instead of the last measurement. Percentages are those of the real amounts, befo
 """
 
 from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,19 @@ PERCENTILES: Final[Mapping[str, float]] = {"p50": 50.0, "p90": 90.0, "p95": 95.0
 """Percentiles by their name in arguments."""
 LONGEST_S: Final = 900
 """Seconds of the longest aggregation, which is also the default."""
+
+
+class SlotAmounts(NamedTuple):
+    """What some slots promise of a measured resource, in scan steps."""
+
+    #: The resource.
+    name: str
+    #: int64[k]: the slots.
+    slots: SlotArray
+    #: int64[k]: what they promise.
+    promised: IntAmounts
+    #: int32[k]: what of it is free.
+    free: IntArray
 
 
 class LoadAwareRule(FilterRule, ScoreRule):
@@ -186,29 +199,28 @@ class LoadAwareRule(FilterRule, ScoreRule):
         return nodes.reports.fresh_on(slots, self.expiration)
 
     def spent(
-        self, nodes: NodeFacts, ledger: Ledger, of: tuple[str, SlotArray, IntArray], percent: float
+        self, nodes: NodeFacts, ledger: Ledger, of: "SlotAmounts", percent: float
     ) -> tuple[IntAmounts, IntAmounts]:
         """Expected use of some slots without a further pod, and the real amounts.
 
         Args:
             nodes: has the reports.
             ledger: has the real amounts.
-            of: resource, slots, and their free amounts in scan steps.
+            of: the slots, and what they promise.
             percent: the percentile that is the measurement; 0 for the last one.
 
         Returns:
             int64[k] in hundredths of a scan step, and int64[k] in scan steps. CPU is in cores of
             the speed 1, which is what pods request.
         """
-        name, slots, free = of
+        name, slots, promised, free = of
         column = COLUMNS[name]
-        step, promised = ledger.resources.steps[column], ledger.alloc[slots, column]
-        taken = (promised // step).clip(0, SCAN_LIMIT) - free
+        step, taken = ledger.resources.steps[column], promised - free
         gone_use, gone_requests = nodes.reports.gone_on(slots)
         there = nodes.reports.requested_on(slots) - gone_requests
         since = (taken - there[:, column] // step).clip(0)
         used = (self._used(nodes, slots, percent) - gone_use)[:, column].clip(0)
-        real = ledger.promises.real_on(column, slots, promised) // step
+        real = ledger.promises.real_on(column, slots, ledger.alloc[slots, column]) // step
         if column == CPU and self.speeds is not None:
             speed = self.speeds.on(nodes, slots)
             used, real = (used * speed).astype(np.int64), (real * speed).astype(np.int64)
@@ -218,11 +230,12 @@ class LoadAwareRule(FilterRule, ScoreRule):
     def _spent(
         self, view: View, slots: SlotArray, percent: float
     ) -> dict[str, tuple[IntAmounts, IntAmounts]]:
-        free, ledger = view.columns.free, view.columns.ledger
-        return {
-            name: self.spent(view.nodes, ledger, (name, slots, free[column, slots]), percent)
-            for name, column in COLUMNS.items()
-        }
+        columns, found = view.columns, {}
+        for name, column in COLUMNS.items():
+            promised = columns.alloc[column, slots].astype(np.int64)
+            of = SlotAmounts(name, slots, promised, columns.free[column, slots])
+            found[name] = self.spent(view.nodes, columns.ledger, of, percent)
+        return found
 
     def _refused(self, pod: PodClass, view: View, slots: SlotArray) -> dict[str, BoolArray]:
         known, found = self.known(view.nodes, slots), {}
@@ -282,12 +295,11 @@ class ExpectedUse:
         blank = np.full(len(slots), SCAN_LIMIT, np.int64)
         if rule.refuses_old:
             blank[self._nodes.reports.used_on(slots)[:, 0] >= 0] = -1
-        use = {
-            name: rule.spent(
-                self._nodes, self._ledger, (name, slots, free[column]), rule.filter_percentile
-            )
-            for name, column in COLUMNS.items()
-        }
+        use = {}
+        for name, column in COLUMNS.items():
+            promised = self._ledger.alloc[slots, column] // self._ledger.resources.steps[column]
+            of = SlotAmounts(name, slots, promised.clip(0, SCAN_LIMIT), free[column])
+            use[name] = rule.spent(self._nodes, self._ledger, of, rule.filter_percentile)
         rows, wholes = [], []
         for name, threshold in self._limits:
             spent, real = use[name]

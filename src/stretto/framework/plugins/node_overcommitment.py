@@ -1,8 +1,9 @@
 """NodeOvercommitment: pods with exclusive cores on nodes that promise more than they have.
 
 An exclusive core is promised once: it takes its ratio out of the promised amount, because the
-shared part shrinks by it. Amounts of other pods are compared by NodeResourcesFit. A profile with
-the section ``overcommit`` has this rule; the formula is Katalyst's.
+shared part shrinks by it. Amounts of other pods are compared by NodeResourcesFit. A snapshot lowers
+what a node promises with each such claim of its cycle (``Runtime.hold``). A profile with the
+section ``overcommit`` has this rule; the formula is Katalyst's.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -57,6 +58,6 @@ def _short(pod: PodClass, view: View, slots: SlotArray) -> Iterator[tuple[int, B
     columns, ledger = view.columns, view.columns.ledger
     for column, amount in pod.requests if pod.annotations.is_exclusive else ():
         if column < len(columns.free):
-            ratio = ledger.promises.ratio_on(column, slots)
+            lost = ledger.promises.lost_on(column, amount, slots)
             free = columns.free[column, slots].astype(np.int64) * ledger.resources.steps[column]
-            yield column, (ratio > 1.0) & (free < np.ceil(amount * ratio))
+            yield column, (lost > 0) & (free < amount + lost)

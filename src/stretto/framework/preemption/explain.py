@@ -19,6 +19,7 @@ from stretto.framework.preemption.affinity_reasons import PostEvictionRules, pos
 from stretto.framework.preemption.custom_rules import refusals_without_lower
 from stretto.framework.preemption.terms import NodeProtection, PriorityTerms
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.promises import Rounding
 from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import NOT_EVICTABLE
@@ -287,12 +288,16 @@ def _guaranteed_rows(protection: NodeProtection | None, left: Mask) -> frozenset
 
 
 def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """int64[slot, resource]: total requests of these pods."""
+    """int64[slot, resource]: what these pods would free."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
     requests = cluster.classes.requests_of(cluster.pods.class_id[rows])
     width = min(requests.shape[1], total.shape[1])
     np.add.at(total[:, :width], cluster.pods.slot[rows], requests[:, :width])
+    for row in cluster.charges.holding() & rows.tolist():
+        slot, held = int(cluster.pods.slot[row]), cluster.charges.held_by(row)
+        for column, amount in cluster.ledger.promises.lost(slot, held, Rounding.DOWN).items():
+            total[slot, column] += amount
     return total
 
 

@@ -17,6 +17,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import devices_after_eviction, ports_after_eviction
 from stretto.state.queries.numa_after import numa_choice_of
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.promises import Rounding
 from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
 
@@ -55,6 +56,9 @@ class NodesWithout:
         for class_id, slot, devices in claims:
             pod = classes[class_id]
             self._add(np.array([slot]), np.array([class_id], np.int32), -1)
+            if pod.annotations.is_exclusive:
+                needs = self._cluster.charges.needs(pod, slot, devices)
+                self._columns.hold(slot, ledger.promises.lost(slot, needs, Rounding.UP))
             if pod.ports:
                 ledger.learn_ports(pod.ports)
                 mask = ledger.ports.own_mask(pod.ports)[: len(self._columns.ports)]
@@ -69,6 +73,7 @@ class NodesWithout:
         rows = rows[pods.slot[rows] != NO_SLOT]
         slots, class_ids = pods.slot[rows].astype(np.int64), pods.class_id[rows]
         self._add(slots, class_ids, 1)
+        self._promise_again(rows)
         requests = classes.requests_of(class_ids)[:, [CPU, MEMORY]]
         self._measured.subtract(rows, slots, requests)
         self._gone.update(rows.tolist())
@@ -84,6 +89,7 @@ class NodesWithout:
         slots = np.unique(here[here != NO_SLOT])
         columns, used = self._columns, self._columns.ledger.used
         before = columns.free[:, slots], columns.ports[:, slots], columns.device_free[slots]
+        whole = columns.alloc[:, slots], columns.percent[:, slots]
         measured = self._measured.gone_use, self._measured.gone_requests
         amounts, gone = used[slots], [each[slots] for each in measured]
         self.remove(rows)
@@ -91,6 +97,7 @@ class NodesWithout:
             yield
         finally:
             columns.free[:, slots], columns.ports[:, slots], columns.device_free[slots] = before
+            columns.alloc[:, slots], columns.percent[:, slots] = whole
             used[slots] = amounts
             for each, kept in zip(measured, gone, strict=True):
                 each[slots] = kept
@@ -112,6 +119,14 @@ class NodesWithout:
         np.add.at(ledger.used[:, :shared], slots, -sign * requests[:, :shared])
         after = (whole - ledger.used[touched, :width]) // steps
         live.free[:, touched] += (after - before).T.astype(np.int32)
+
+    def _promise_again(self, rows: Ints) -> None:
+        """Raise what slots promise without the exclusive cores of some pods."""
+        charges, promises = self._cluster.charges, self._columns.ledger.promises
+        for row in charges.holding() & rows.tolist():
+            slot = int(self._cluster.pods.slot[row])
+            freed = promises.lost(slot, charges.held_by(row), Rounding.DOWN)
+            self._columns.hold(slot, freed, -1)
 
     def _free_devices(self, slot: int, going: set[int]) -> None:
         """Free the host ports and devices of pods that are removed from a slot."""

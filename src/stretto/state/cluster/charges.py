@@ -3,7 +3,7 @@
 Pods on an unknown node (not yet seen, or removed) are kept as strays until the node appears.
 """
 
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -141,13 +141,23 @@ class PodCharges:
         holding = self._topology.numa_holding_of(slot, numa_nodes_of(mask), pod)
         return _summed(pod.requests, holding.extra if holding is not None else ())
 
+    def held_by(self, row: int) -> tuple[tuple[int, int], ...]:
+        """Amounts of a pod with exclusive cores on an overcommitted slot; empty for others."""
+        return self._held.get(row, ())
+
+    def holding(self) -> KeysView[int]:
+        """Rows of the pods with exclusive cores on overcommitted slots."""
+        return self._held.keys()
+
     def hold_again(self, slot: int) -> None:
         """Recompute the exclusive amounts of a slot: its overcommit or its NUMA nodes changed."""
         ledger = self._ledger
         ledger.hold(slot, tuple(ledger.promises.held_on(slot).items()), -1)
         for row in self._pods.on_slot(slot).tolist():
-            self._held.pop(row, None)
+            before = self._held.pop(row, None)
             self._hold(row, slot, self._classes[int(self._pods.class_id[row])])
+            if before is not None or row in self._held:
+                self._pods.log.add(row)  # its eviction frees another amount now
         self.reservations.hold_again(slot)
 
     def _hold(self, row: int, slot: int, pod: PodClass) -> None:

@@ -5,6 +5,7 @@ search for victims with it.
 """
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,7 @@ def fits_after_eviction(
         for column, amount in holding.extra if holding is not None and holding.slot == slot else ():
             used[column] -= amount
     requested[PODS] = True
-    if (used > _allocatable(cluster, slot, pods, going))[requested].any():
+    if (used > allocatable_after(cluster, slot, wanted, going))[requested].any():
         return False
     if any(pod.ports for pod in pods) and not _ports_fit(cluster, slot, pods, going):
         return False
@@ -57,18 +58,26 @@ def fits_after_eviction(
         return numa_nodes_fit(cluster, slot, list(zip(pods, masks, strict=True)))
 
 
-def _allocatable(
-    cluster: Cluster, slot: int, pods: Sequence[PodClass], going: Collection[int]
+def allocatable_after(
+    cluster: Cluster, slot: int, wanted: Sequence[tuple[int, int]], going: Collection[int]
 ) -> npt.NDArray[np.int64]:
-    """int64[resource]: allocatable amounts with some pods and without others."""
+    """int64[resource]: what a slot promises with some pods and without others.
+
+    Args:
+        cluster: the cluster.
+        slot: the slot.
+        wanted: (class id, device mask) of further pods.
+        going: rows charged there that are removed.
+    """
     held: dict[int, int] = {}
+    charges, classes = cluster.charges, cluster.classes
     if not cluster.ledger.promises.is_overcommitted(slot):
         return cluster.ledger.alloc_with(slot, held)
-    leaving = [cluster.classes[int(cluster.pods.class_id[row])] for row in going]
-    for sign, some in ((1, pods), (-1, leaving)):
-        for pod in some:
-            for column, amount in pod.requests if pod.annotations.is_exclusive else ():
-                held[column] = held.get(column, 0) + sign * amount
+    more = [(classes[class_id], mask) for class_id, mask in wanted]
+    needs = [charges.needs(pod, slot, mask) for pod, mask in more if pod.annotations.is_exclusive]
+    for sign, some in ((1, needs), (-1, [charges.held_by(row) for row in going])):
+        for column, amount in chain.from_iterable(some):
+            held[column] = held.get(column, 0) + sign * amount
     return cluster.ledger.alloc_with(slot, held)
 
 

@@ -5,8 +5,9 @@ after Katalyst's controller of overcommitted nodes. Choosing a ratio belongs to 
 are the columns by which the ledger computes the allocatable amounts that pods compete for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from math import ceil, floor
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ import numpy.typing as npt
 
 EXCLUSIVE_LEVELS: Final = frozenset({"dedicated_cores", "system_cores"})
 """QoS levels whose amounts are promised once: exclusive cores, and agents of the node."""
+
+BINARY: Final = 1 << 20
+"""Products of amounts and of ratios that are multiples of 1 / 2**20 are exact."""
 
 
 class RatioBound(Enum):
@@ -31,6 +35,15 @@ class RatioBound(Enum):
     STALE = "missing or old metrics"
     #: The environment of the node does not allow overcommit of the resource.
     ENVIRONMENT = "its environment"
+
+
+class Rounding(Enum):
+    """How an amount is rounded where the exact one depends on what is truncated elsewhere."""
+
+    #: At least the exact amount: for claims.
+    UP = "up"
+    #: At most the exact amount: for pods that leave.
+    DOWN = "down"
 
 
 class NodeRatio(NamedTuple):
@@ -136,6 +149,18 @@ class PromisedAmounts:
             if column in more
         }
 
+    def lost(
+        self, slot: int, amounts: Iterable[tuple[int, int]], rounded: "Rounding"
+    ) -> dict[int, int]:
+        """How much less a slot promises once pods hold exclusive amounts, by column, no zeros."""
+        ratios = self.ratios.get(slot, {})
+        found = {
+            column: _lost(amount, ratios[column].ratio, rounded)
+            for column, amount in amounts
+            if column in ratios
+        }
+        return {column: amount for column, amount in found.items() if amount}
+
     def held_on(self, slot: int) -> dict[int, int]:
         """Exclusive amounts on a slot by column, without zeros."""
         return {column: n for column, n in self._exclusive.get(slot, {}).items() if n}
@@ -161,9 +186,28 @@ class PromisedAmounts:
             found[i] = self._real.get(slot, {}).get(column, found[i])
         return found
 
+    def lost_on(
+        self, column: int, amount: int, slots: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """int64[k]: ``lost`` for one exclusive amount on some slots, rounded up."""
+        ratios, back = np.unique(self.ratio_on(column, slots), return_inverse=True)
+        lost = [_lost(amount, ratio, Rounding.UP) for ratio in ratios.tolist()]
+        return np.array(lost, np.int64)[back]
+
     def _held(self, slot: int, column: int) -> int:
         return self._exclusive.get(slot, {}).get(column, 0)
 
     def _promised(self, slot: int, column: int, real: int) -> int:
         each = self.ratios.get(slot, {}).get(column)
         return real if each is None else promised(real, self._held(slot, column), each.ratio)
+
+
+def _lost(amount: int, ratio: float, rounded: Rounding) -> int:
+    """How much less is promised once an amount is exclusive.
+
+    The promise is truncated, and a ratio that is no binary fraction adds the error of its products:
+    less than one unit.
+    """
+    exact = amount * (max(ratio, 1.0) - 1.0)
+    doubt = 0 if (ratio * BINARY).is_integer() else 1
+    return ceil(exact) + doubt if rounded is Rounding.UP else max(0, floor(exact) - doubt)

@@ -6,6 +6,7 @@ real differences are written to the copy's own log, which the class cache replay
 its own placements here at once, so the echo from the ledger changes nothing.
 """
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -17,6 +18,8 @@ from stretto.state.rows.devices import FORMS, MAX_DEVICES
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import SCAN_LIMIT
 
+NEVER_COPIED: Final = -1
+"""A static version that no slot has: everything about the slot is copied again."""
 OWN_LOG: Final = 1 << 17
 """Entries of the copy's own log; the older half is dropped when it is full."""
 
@@ -113,6 +116,8 @@ class Columns:
             self,
             _ledger=copied_with(self._ledger, used=self._ledger.used.copy()),
             free=self.free.copy(),
+            alloc=self.alloc.copy(),
+            percent=self.percent.copy(),
             ports=self.ports.copy(),
             device_free=self.device_free.copy(),
         )
@@ -165,6 +170,21 @@ class Columns:
         length = int(self.log_state[1])
         self.log[length : length + len(slots)] = slots
         self.log_state[1] = length + len(slots)
+
+    def hold(self, slot: int, lost: Mapping[int, int], sign: int = 1) -> None:
+        """Lower (or with ``sign`` -1 raise) what a slot promises, until it is copied again.
+
+        Args:
+            slot: the slot.
+            lost: exact amounts by resource column.
+            sign: 1 or -1.
+        """
+        for column, amount in lost.items():
+            steps = sign * self._ledger.resources.scaled_request(column, amount)
+            self.free[column, slot] -= steps
+            at = np.array([[column]]), np.array([slot])
+            self._set_whole(*at, np.maximum(self.alloc[at] - np.int32(steps), np.int32(0)))
+        self._static[slot] = NEVER_COPIED
 
     def _fit_shape(self) -> bool:
         """Allocate arrays of the ledger's shape; True if they are new and must be filled."""

@@ -15,8 +15,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from stretto.state.classes.table import EXCLUSIVE
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.promises import Rounding
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import (
     EVICTABLE,
@@ -138,8 +140,21 @@ class Victims:
         if len(slots):
             amounts = self.requests[self._request_numbers_of(class_ids), : len(self.sums.free)]
             np.subtract.at(self.sums.free.T, slots, amounts)
+            self._lower_promises(slots, class_ids)
             self._dirty_slots.update(slots.tolist())
             self.log.extend(slots.tolist())
+
+    def _lower_promises(
+        self, slots: npt.NDArray[np.int32], class_ids: npt.NDArray[np.int32]
+    ) -> None:
+        """Lower the free amounts of slots that promise less with these pods."""
+        classes, promises = self._cluster.classes, self._cluster.ledger.promises
+        if not promises.ratios:
+            return
+        for at in np.flatnonzero(classes.special[class_ids] & EXCLUSIVE).tolist():
+            slot, pod = int(slots[at]), classes[int(class_ids[at])]
+            for column, amount in promises.lost(slot, pod.requests, Rounding.UP).items():
+                self.sums.free[column, slot] -= amount
 
     def _release_entries(self, slot: int, request: int, sign: int) -> None:
         """Add to (``sign`` -1: subtract from) a slot's free amounts until the next ``sync``."""
@@ -150,8 +165,16 @@ class Victims:
     # ------------------------------------------------------------ numbers
 
     def request_number_of(self, row: int) -> int:
-        """The number of a pod's request."""
-        return self.request_number(int(self._cluster.pods.class_id[row]))
+        """The number of what a pod's eviction frees: its request, and what it kept exclusive."""
+        cluster, class_id = self._cluster, int(self._cluster.pods.class_id[row])
+        held = cluster.charges.held_by(row)
+        if not held:
+            return self.request_number(class_id)
+        promises, slot = cluster.ledger.promises, int(cluster.pods.slot[row])
+        amounts = cluster.classes.requests_of(np.array([class_id], np.int32))[0].copy()
+        for column, amount in promises.lost(slot, held, Rounding.DOWN).items():
+            amounts[column] += amount
+        return self._number_of(amounts)
 
     def request_number(self, class_id: int) -> int:
         """The number of the request of a class; never reused."""
@@ -160,6 +183,12 @@ class Victims:
         if known is not None and known[0] == serial:
             return known[1]
         amounts = self._cluster.classes.requests_of(np.array([class_id], np.int32))[0]
+        number = self._number_of(amounts)
+        self._class_request_numbers[class_id] = serial, number
+        return number
+
+    def _number_of(self, amounts: npt.NDArray[np.int64]) -> int:
+        """The number of some amounts."""
         self._widen_requests(len(amounts))
         key = amounts.tobytes().rstrip(b"\0")
         number = self._request_numbers.setdefault(key, len(self._request_numbers))
@@ -167,7 +196,6 @@ class Victims:
             self.requests = np.vstack([self.requests, np.zeros_like(self.requests)])
         self.requests[number] = 0
         self.requests[number, : len(amounts)] = amounts
-        self._class_request_numbers[class_id] = serial, number
         return number
 
     def band_of(self, priority: int) -> int:
@@ -344,6 +372,8 @@ class Victims:
         self._at[:] = NO_SLOT
         self._at[rows] = pods.slot[rows]
         numbers = self._request_numbers_of(pods.class_id[rows])
+        for at in np.flatnonzero(np.isin(rows, list(cluster.charges.holding()))).tolist():
+            numbers[at] = self.request_number_of(int(rows[at]))
         sets = np.zeros(len(rows), np.int32)
         if self._budgets.budgets:
             evictable = kinds == EVICTABLE

@@ -1,0 +1,137 @@
+"""Exclusive cores on nodes that promise more than they have: shards agree with the binder."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.base.rng import Rng
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.placers import PlacerFactory
+from stretto.framework.profile.profile import load_profile
+from stretto.state.classes.table import PodClass
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
+from stretto.state.rows.promises import NodeRatio, RatioBound
+from stretto.state.rows.snapshot import Columns
+from stretto.testing import make_node, make_pod
+from tests.support.hand_fed_cluster import ClusterFeed, same_columns
+
+EXCLUSIVE = {"katalyst.kubewharf.io/qos_level": "dedicated_cores"}
+OVERCOMMIT = {"profiles": [{"stretto": {"overcommit": {"pools": {"o": {"caps": {"cpu": 3}}}}}}]}
+BINARY, ANY = (1.0, 1.25, 1.5, 2.0, 3.0), (1.1, 1.15, 1.35, 1.7, 2.55)
+pods = st.tuples(st.sampled_from(["500m", "1", "1500m", "2"]), st.booleans())
+units = st.lists(
+    st.tuples(st.lists(pods, min_size=1, max_size=4), st.integers(1, 4)), min_size=1, max_size=8
+)
+
+
+def ratios(of: tuple[float, ...]) -> st.SearchStrategy[list[float]]:
+    return st.lists(st.sampled_from(of), min_size=1, max_size=4)
+
+
+class World:
+    """Nodes of four cores with ratios, a shard's runtime, and units of pods."""
+
+    def __init__(self, nodes: list[float], units: list[tuple[list[tuple[str, bool]], int]]) -> None:
+        self.feed = ClusterFeed(config=ClusterConfig(overcommits=True))
+        for number, ratio in enumerate(nodes):
+            self.feed.node(make_node(f"n{number}", cpu="4"))
+            bound = NodeRatio(ratio, 3.0, RatioBound.STATIC)
+            self.cluster.ledger.set_ratios(number, {"cpu": bound} if ratio > 1 else {})
+        self.units: list[tuple[list[int], int]] = []
+        for members, least in units:
+            rows = [self.pod(cpu, exclusive=exclusive) for cpu, exclusive in members]
+            self.units.append((rows, min(least, len(members))))
+        engine = CompiledProfile(load_profile(OVERCOMMIT), self.cluster)
+        self.runtime = PlacerFactory(engine, "numpy").by_class(Rng(1))
+        self.runtime.sync()
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.feed.cluster
+
+    def pod(self, cpu: str, *, exclusive: bool) -> int:
+        name, notes = f"p{self.feed.version}", EXCLUSIVE if exclusive else {}
+        self.feed.pod(make_pod(name, cpu=cpu, annotations=notes))
+        return self.feed.row(name)
+
+    def class_of(self, row: int) -> PodClass:
+        return self.cluster.classes[int(self.cluster.pods.class_id[row])]
+
+    def fits(self, row: int, slot: int) -> bool:
+        """The exact check of the binder."""
+        pod = self.class_of(row)
+        return self.cluster.ledger.fits(slot, pod.requests, exclusive=pod.annotations.is_exclusive)
+
+    def place(self) -> Any:
+        rows = [row for members, _ in self.units for row in members]
+        starts = np.cumsum([0, *(len(members) for members, _ in self.units)]).tolist()
+        ids, least = self.cluster.pods.class_id[rows], [least for _, least in self.units]
+        return self.runtime.place(PlacementRequest(ids, starts, least)).slots.tolist()
+
+    def charged(self, rows: list[int], slots: list[int]) -> list[bool]:
+        """Charge claims in order; returns which of them fit."""
+        found = []
+        for row, slot in zip(rows, slots, strict=True):
+            if slot >= 0:
+                found.append(self.fits(row, slot))
+                self.cluster.charges.charge(row, slot)
+        return found
+
+    def most(self, rows: list[int]) -> int:
+        """Members that fit one after another, each on the first node that holds it."""
+        taken = []
+        for row in rows:
+            slot = next(
+                (s for s in range(len(self.cluster.nodes.by_name)) if self.fits(row, s)), -1
+            )
+            if slot >= 0:
+                self.cluster.charges.charge(row, slot)
+                taken.append(row)
+        for row in taken:
+            self.cluster.charges.refund(row)
+        return len(taken)
+
+
+@given(ratios(BINARY + ANY), units)
+def test_every_claim_of_a_batch_holds(nodes: list[float], wanted: Any) -> None:
+    world = World(nodes, wanted)
+    rows = [row for members, _ in world.units for row in members]
+    assert all(world.charged(rows, world.place()))
+
+
+@given(ratios(BINARY), units)
+def test_the_snapshot_shows_what_the_binder_will_charge(nodes: list[float], wanted: Any) -> None:
+    world = World(nodes, wanted)
+    rows = [row for members, _ in world.units for row in members]
+    world.charged(rows, world.place())
+    true = Columns(world.cluster.ledger)
+    true.sync()
+    assert same_columns(world.runtime.columns, true) == []
+
+
+@given(ratios(BINARY), units)
+def test_a_unit_of_equal_pods_waits_only_if_too_few_fit(nodes: list[float], wanted: Any) -> None:
+    world = World(nodes, [(members[:1] * len(members), least) for members, least in wanted])
+    slots = iter(world.place())
+    for rows, least in world.units:
+        here = [next(slots) for _ in rows]
+        possible = world.most(rows)
+        assert sum(slot >= 0 for slot in here) == (possible if possible >= least else 0)
+        world.charged(rows, here)
+
+
+@given(ratios(BINARY), units)
+def test_a_plan_that_is_dropped_leaves_no_trace_in_the_snapshot(
+    nodes: list[float], wanted: Any
+) -> None:
+    world = World(nodes, wanted)
+    slots = [slot for slot in world.place() if slot >= 0]
+    world.cluster.ledger.mark_changed(slots)
+    world.runtime.sync()
+    true = Columns(world.cluster.ledger)
+    true.sync()
+    assert same_columns(world.runtime.columns, true) == []
