@@ -1,0 +1,106 @@
+"""Exclusive cores on overcommitted nodes: gangs, NUMA nodes, reservations and preemption."""
+
+from typing import Any
+
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.framework.profile.capacity.overcommit import POOL_LABEL
+from stretto.framework.profile.profile import load_profile
+from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
+
+DEDICATED = {"katalyst.kubewharf.io/qos_level": "dedicated_cores"}
+RESERVED = {
+    "godel.bytedance.com/reservation": "true",
+    "godel.bytedance.com/reservation-ttl": "30",
+}
+ZONE = {"cpu": "8", "memory": "16Gi"}
+
+
+def harness(*names: str, cpu: str = "4") -> Harness:
+    """Nodes that promise their CPU three times."""
+    pools = {"online": {"caps": {"cpu": 3}, "measured": False}}
+    profile = load_profile({"profiles": [{"stretto": {"overcommit": {"pools": pools}}}]})
+    nodes = [make_node(n, cpu=cpu, memory="32Gi", labels={POOL_LABEL: "online"}) for n in names]
+    return Harness(nodes, profile=profile, config={"tier": "numpy"})
+
+
+def on(at: Harness, prefix: str) -> list[str]:
+    at.settle()
+    return sorted(node for name, node in at.placements().items() if name.startswith(prefix))
+
+
+def gang(at: Harness, count: int, **more: Any) -> None:
+    at.group("g", count)
+    at.submit(*(make_pod(f"g{i}", group="g", **more) for i in range(count)))
+
+
+def refused(at: Harness) -> int:
+    counts = at.plane.binder.counts
+    return sum(count for cause, count in counts.items() if cause not in ("granted", "bound"))
+
+
+def test_a_gang_goes_to_nodes_that_hold_all_of_its_members() -> None:
+    at = harness("n", "m")
+    at.submit(make_pod("on-n", cpu="7", node="n"), make_pod("on-m", cpu="8", node="m"))
+    gang(at, 2, cpu="1", annotations=DEDICATED)
+    assert (on(at, "g"), refused(at)) == (["m", "n"], 0)
+
+
+def test_a_gang_that_fits_nowhere_is_not_claimed() -> None:
+    at = harness("n")
+    at.submit(make_pod("on-n", cpu="7", node="n"))
+    gang(at, 2, cpu="1", annotations=DEDICATED)
+    assert (on(at, "g"), refused(at)) == (["", ""], 0)
+
+
+def test_a_gang_with_numa_nodes_counts_what_its_members_take_of_the_promise() -> None:
+    at = harness("n", "m", cpu="16")
+    at.create(CUSTOM_NODE_RESOURCE, *(make_report(name, [ZONE, ZONE]) for name in ("n", "m")))
+    at.submit(make_pod("on-n", cpu="10", node="n"), make_pod("on-m", cpu="11", node="m"))
+    gang(at, 2, cpu="8", annotations=numa_notes())
+    assert (on(at, "g"), refused(at)) == (["m", "n"], 0)
+
+
+def test_a_gang_in_one_zone_counts_what_its_members_take_of_the_promise() -> None:
+    at = harness("n", "m")
+    at.submit(make_pod("on-n", cpu="7", node="n"))
+    required = [{"topologyKey": "kubernetes.io/hostname"}]
+    at.group("g", 2, affinity={"podGroupAffinity": {"required": required}})
+    at.submit(*(make_pod(f"g{i}", cpu="1", group="g", annotations=DEDICATED) for i in range(2)))
+    assert (on(at, "g"), refused(at)) == (["m", "m"], 0)
+
+
+def test_pods_of_one_batch_see_what_exclusive_cores_leave() -> None:
+    at = harness("n")
+    at.submit(make_pod("d", cpu="3", annotations=DEDICATED))
+    at.submit(*(make_pod(f"p{i}", cpu="1") for i in range(9)))
+    assert on(at, "p").count("n") == 3
+    assert refused(at) == 0
+
+
+def test_a_pod_with_exclusive_cores_replaces_an_equal_one_of_lower_priority() -> None:
+    at = harness("n")
+    at.submit(make_pod("low", cpu="4", annotations=DEDICATED, priority=1))
+    at.settle()
+    at.submit(make_pod("high", cpu="4", annotations=DEDICATED, priority=9))
+    assert (on(at, "low"), on(at, "high")) == ([], ["n"])
+
+
+def test_the_eviction_of_exclusive_cores_frees_what_they_took_of_the_promise() -> None:
+    at = harness("n")
+    at.submit(make_pod("low", cpu="3", annotations=DEDICATED, priority=1))
+    at.settle()
+    at.submit(make_pod("high", cpu="9", priority=9))
+    assert (on(at, "low"), on(at, "high")) == ([], ["n"])
+
+
+def test_a_successor_returns_to_the_reserved_exclusive_cores_of_a_full_node() -> None:
+    at = harness("n")
+    owner = {"kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+    again = {"cpu": "2", "owner": owner, "annotations": {**DEDICATED, **RESERVED}}
+    at.submit(make_pod("d0", **again))
+    at.settle()
+    at.submit(make_pod("p", cpu="6"))
+    at.settle()
+    at.delete("d0")
+    at.submit(make_pod("d1", **again))
+    assert (on(at, "p"), on(at, "d1"), refused(at)) == (["n"], ["n"], 0)
