@@ -14,6 +14,7 @@ from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
+    added_objects,
     read_state,
     rules_of,
     state_options,
@@ -63,14 +64,12 @@ def scale(common: CommandContext, opts: ScaleOptions) -> None:
     """
     import msgspec
 
-    from stretto.inputs.objects.manifests import ManifestOptions, load_objects
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.fitting.scaling import SCHEMA, ScaleReport, try_scaling
 
     tier = tier_of(opts.tier, common.console.note)
     state, namespace = read_state(common, opts, SchedulingRules("", tier))
-    settings = ManifestOptions(opts.namespace or namespace or "default", expand_controllers=False)
-    objects = load_objects([opts.manifest], settings)
+    objects = added_objects([opts.manifest], opts.namespace, namespace)
     trials = try_scaling(state, objects, opts.replicas, rules_of(state, "", tier, ()))
     for each in trials:
         _show(common.console, state.title, each)

@@ -14,6 +14,7 @@ from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
+    added_objects,
     read_state,
     rules_of,
     state_options,
@@ -65,14 +66,12 @@ def tides(common: CommandContext, opts: TidesOptions) -> None:
     """
     import msgspec
 
-    from stretto.inputs.objects.manifests import ManifestOptions, load_objects
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.fitting.tides import SCHEMA, try_tides
 
     tier = tier_of(opts.tier, common.console.note)
     state, namespace = read_state(common, opts, SchedulingRules("", tier))
-    settings = ManifestOptions(opts.namespace or namespace or "default", expand_controllers=False)
-    objects = load_objects(list(opts.manifests), settings) if opts.manifests else []
+    objects = added_objects(opts.manifests, opts.namespace, namespace)
     report = try_tides(state, objects, opts.seconds, rules_of(state, "", tier, ()))
     _show(common.console, report)
     common.console.json(SCHEMA, msgspec.to_builtins(report))

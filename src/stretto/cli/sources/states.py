@@ -5,7 +5,7 @@ state has one name everywhere. A live cluster is only read, which is safe next t
 scheduler; this needs the list permissions of ``deploy/rbac-reader.yaml``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from stretto.cli import options
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
+    from stretto.inputs.objects.relations import InputObject
     from stretto.plane.copy import SchedulingRules, StoreState
     from stretto.stores.store import Store
 
@@ -236,6 +237,23 @@ def read_state(
     state = state_of(opts.named, rules)
     source = chosen_source(state.profile, profile=opts.profile, plugins=rules.plugins)
     return StateContents(state._replace(profile=source), "")
+
+
+def added_objects(manifests: Sequence[Path], *namespaces: str) -> "list[InputObject]":
+    """The objects of manifests that a trial adds to a state; workloads stay workloads.
+
+    Args:
+        manifests: files and folders.
+        namespaces: for objects that name none; the first that is not empty.
+
+    Raises:
+        InputError: a manifest is invalid.
+    """
+    from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+
+    namespace = next(filter(None, namespaces), "default")
+    settings = ManifestOptions(namespace, expand_controllers=False)
+    return load_objects(list(manifests), settings) if manifests else []
 
 
 def _cluster_state(
