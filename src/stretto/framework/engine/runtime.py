@@ -25,13 +25,10 @@ from stretto.framework.engine.choice import TieState
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.scores import ClassScores
 from stretto.framework.engine.turns import PlacingStage
-from stretto.state.classes.table import EXCLUSIVE
-from stretto.state.rows.promises import Rounding
 from stretto.state.rows.snapshot import Columns
 
 T = TypeVar("T")
 Mask = npt.NDArray[np.bool_]
-Ids = npt.NDArray[np.int32]
 
 
 class Runtime:
@@ -144,22 +141,13 @@ class Runtime:
     def hold(self, class_id: int, slot: int, mask: int, sign: int = 1) -> None:
         """Lower what a slot promises by a pod with exclusive cores that was placed there.
 
-        ``sign`` -1 reverts it. A stage that places such pods (``lowers_promises``) calls it after
-        each of them, so that the next one and the rules see what the binder will see.
+        ``sign`` -1 reverts it. A stage that places such pods (``PodCharges.lowers_promises``) calls
+        it after each of them, so that the next one and the rules see what the binder will see.
         """
-        cluster = self.engine.cluster
-        pod, promises = cluster.classes[class_id], cluster.ledger.promises
-        if pod.annotations.is_exclusive and promises.is_overcommitted(slot):
-            needs = cluster.charges.needs(pod, slot, mask)
-            self.columns.hold(slot, promises.lost(slot, needs, Rounding.UP), sign)
+        lost = self.engine.cluster.charges.lost(class_id, slot, mask)
+        if lost:
+            self.columns.hold(slot, lost, sign)
             self.columns.append(np.array([slot], np.int64))
-
-    def lowers_promises(self, class_ids: Ids) -> npt.NDArray[np.bool_]:
-        """bool[k]: classes whose claims lower what overcommitted nodes promise."""
-        cluster = self.engine.cluster
-        if not cluster.ledger.promises.ratios:
-            return np.zeros(len(class_ids), np.bool_)
-        return (cluster.classes.special[class_ids] & EXCLUSIVE) > 0
 
     # ------------------------------------------------------------ placing
 

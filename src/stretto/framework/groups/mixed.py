@@ -134,7 +134,7 @@ class MixedGangStage:
         ids = kinds.ids.astype(np.int32)
         if self._runtime.has_inter_pod_terms(ids) or self._has_volumes(part):
             return []
-        if self._runtime.lowers_promises(ids).any():
+        if self._cluster.charges.lowers_promises(ids).any():
             return []
         domains = self._domains(part)
         if domains is None:

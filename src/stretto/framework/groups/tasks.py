@@ -76,7 +76,7 @@ class GroupTasks:
         """The units of a request that a score alone cannot place, by number in the request."""
         cluster = self._cluster
         ids = np.asarray(request.class_ids, np.int32)
-        exclusive = self._runtime.lowers_promises(ids)
+        exclusive = cluster.charges.lowers_promises(ids)
         staged = ((cluster.classes.special[ids] & STAGED) > 0) | exclusive
         directed = bool(cluster.directed or cluster.recommended)
         if not directed and not staged.any():

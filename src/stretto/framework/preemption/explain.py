@@ -19,7 +19,6 @@ from stretto.framework.preemption.affinity_reasons import PostEvictionRules, pos
 from stretto.framework.preemption.custom_rules import refusals_without_lower
 from stretto.framework.preemption.terms import NodeProtection, PriorityTerms
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.rows.promises import Rounding
 from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import NOT_EVICTABLE
@@ -295,9 +294,8 @@ def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
     width = min(requests.shape[1], total.shape[1])
     np.add.at(total[:, :width], cluster.pods.slot[rows], requests[:, :width])
     for row in cluster.charges.holding() & rows.tolist():
-        slot, held = int(cluster.pods.slot[row]), cluster.charges.held_by(row)
-        for column, amount in cluster.ledger.promises.lost(slot, held, Rounding.DOWN).items():
-            total[slot, column] += amount
+        for column, amount in cluster.charges.regained(row).items():
+            total[cluster.pods.slot[row], column] += amount
     return total
 
 

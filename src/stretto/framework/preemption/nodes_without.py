@@ -17,7 +17,6 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import devices_after_eviction, ports_after_eviction
 from stretto.state.queries.numa_after import numa_choice_of
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.rows.promises import Rounding
 from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
 
@@ -56,9 +55,7 @@ class NodesWithout:
         for class_id, slot, devices in claims:
             pod = classes[class_id]
             self._add(np.array([slot]), np.array([class_id], np.int32), -1)
-            if pod.annotations.is_exclusive:
-                needs = self._cluster.charges.needs(pod, slot, devices)
-                self._columns.hold(slot, ledger.promises.lost(slot, needs, Rounding.UP))
+            self._columns.hold(slot, self._cluster.charges.lost(class_id, slot, devices))
             if pod.ports:
                 ledger.learn_ports(pod.ports)
                 mask = ledger.ports.own_mask(pod.ports)[: len(self._columns.ports)]
@@ -122,11 +119,9 @@ class NodesWithout:
 
     def _promise_again(self, rows: Ints) -> None:
         """Raise what slots promise without the exclusive cores of some pods."""
-        charges, promises = self._cluster.charges, self._columns.ledger.promises
+        charges = self._cluster.charges
         for row in charges.holding() & rows.tolist():
-            slot = int(self._cluster.pods.slot[row])
-            freed = promises.lost(slot, charges.held_by(row), Rounding.DOWN)
-            self._columns.hold(slot, freed, -1)
+            self._columns.hold(int(self._cluster.pods.slot[row]), charges.regained(row), -1)
 
     def _free_devices(self, slot: int, going: set[int]) -> None:
         """Free the host ports and devices of pods that are removed from a slot."""

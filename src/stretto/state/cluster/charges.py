@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import MICRO_TOPOLOGY
-from stretto.state.classes.table import GPU_DEVICES, PodClass
+from stretto.state.classes.table import EXCLUSIVE, GPU_DEVICES, PodClass
 from stretto.state.cluster.offers import OfferClaims
 from stretto.state.cluster.reservations import PlaceReservations
 from stretto.state.cluster.tables import NodeTables, PodTables
@@ -18,6 +18,7 @@ from stretto.state.numa.ledger import DEVICE_BITS, numa_nodes_of
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.promises import Rounding
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Cure
 
@@ -140,6 +141,25 @@ class PodCharges:
             return pod.requests
         holding = self._topology.numa_holding_of(slot, numa_nodes_of(mask), pod)
         return _summed(pod.requests, holding.extra if holding is not None else ())
+
+    def lowers_promises(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """bool[k]: classes whose claims lower what overcommitted slots promise."""
+        if not self._ledger.promises.ratios:
+            return np.zeros(len(class_ids), np.bool_)
+        found: npt.NDArray[np.bool_] = (self._classes.special[class_ids] & EXCLUSIVE) > 0
+        return found
+
+    def lost(self, class_id: int, slot: int, mask: int) -> dict[int, int]:
+        """How much less a slot promises at most with a claim of a class, by resource column."""
+        pod, promises = self._classes[class_id], self._ledger.promises
+        if not pod.annotations.is_exclusive or not promises.is_overcommitted(slot):
+            return {}
+        return promises.lost(slot, self.needs(pod, slot, mask), Rounding.UP)
+
+    def regained(self, row: int) -> dict[int, int]:
+        """How much more a slot promises at least without a pod, by resource column."""
+        held = self._held.get(row, ())
+        return self._ledger.promises.lost(int(self._pods.slot[row]), held, Rounding.DOWN)
 
     def held_by(self, row: int) -> tuple[tuple[int, int], ...]:
         """Amounts of a pod with exclusive cores on an overcommitted slot; empty for others."""

@@ -15,10 +15,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.classes.table import EXCLUSIVE
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.rows.promises import Rounding
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import (
     EVICTABLE,
@@ -148,13 +146,10 @@ class Victims:
         self, slots: npt.NDArray[np.int32], class_ids: npt.NDArray[np.int32]
     ) -> None:
         """Lower the free amounts of slots that promise less with these pods."""
-        classes, promises = self._cluster.classes, self._cluster.ledger.promises
-        if not promises.ratios:
-            return
-        for at in np.flatnonzero(classes.special[class_ids] & EXCLUSIVE).tolist():
-            slot, pod = int(slots[at]), classes[int(class_ids[at])]
-            for column, amount in promises.lost(slot, pod.requests, Rounding.UP).items():
-                self.sums.free[column, slot] -= amount
+        charges = self._cluster.charges
+        for at in np.flatnonzero(charges.lowers_promises(class_ids)).tolist():
+            for column, amount in charges.lost(int(class_ids[at]), int(slots[at]), 0).items():
+                self.sums.free[column, slots[at]] -= amount
 
     def _release_entries(self, slot: int, request: int, sign: int) -> None:
         """Add to (``sign`` -1: subtract from) a slot's free amounts until the next ``sync``."""
@@ -167,12 +162,11 @@ class Victims:
     def request_number_of(self, row: int) -> int:
         """The number of what a pod's eviction frees: its request, and what it kept exclusive."""
         cluster, class_id = self._cluster, int(self._cluster.pods.class_id[row])
-        held = cluster.charges.held_by(row)
-        if not held:
+        regained = cluster.charges.regained(row)
+        if not regained:
             return self.request_number(class_id)
-        promises, slot = cluster.ledger.promises, int(cluster.pods.slot[row])
         amounts = cluster.classes.requests_of(np.array([class_id], np.int32))[0].copy()
-        for column, amount in promises.lost(slot, held, Rounding.DOWN).items():
+        for column, amount in regained.items():
             amounts[column] += amount
         return self._number_of(amounts)
 
