@@ -14,7 +14,6 @@ from stretto.framework.groups.tasks import GroupTask
 from stretto.state.cluster.reservations import PlaceReservation
 from stretto.state.numa.choice import bits
 from stretto.state.numa.ledger import DEVICE_BITS
-from stretto.state.rows.promises import Rounding
 from stretto.state.rows.resources import PODS
 from stretto.state.work.claims import AwaitedNode
 
@@ -114,5 +113,5 @@ class ReservedPlacer:
             scaled = ledger.resources.scaled_request(column, amount)
             columns.free[column, slot] += sign * scaled
         if place.pod.annotations.is_exclusive:
-            columns.hold(slot, ledger.promises.lost(slot, place.pod.requests, Rounding.DOWN), -sign)
+            columns.hold(slot, ledger.promises.regained(slot, place.pod.requests), -sign)
         columns.append(np.array([slot], np.int64))

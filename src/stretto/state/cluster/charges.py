@@ -18,7 +18,6 @@ from stretto.state.numa.ledger import DEVICE_BITS, numa_nodes_of
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.rows.promises import Rounding
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Cure
 
@@ -154,12 +153,12 @@ class PodCharges:
         pod, promises = self._classes[class_id], self._ledger.promises
         if not pod.annotations.is_exclusive or not promises.is_overcommitted(slot):
             return {}
-        return promises.lost(slot, self.needs(pod, slot, mask), Rounding.UP)
+        return promises.lost(slot, self.needs(pod, slot, mask))
 
     def regained(self, row: int) -> dict[int, int]:
         """How much more a slot promises at least without a pod, by resource column."""
         held = self._held.get(row, ())
-        return self._ledger.promises.lost(int(self._pods.slot[row]), held, Rounding.DOWN)
+        return self._ledger.promises.regained(int(self._pods.slot[row]), held)
 
     def held_by(self, row: int) -> tuple[tuple[int, int], ...]:
         """Amounts of a pod with exclusive cores on an overcommitted slot; empty for others."""

@@ -5,7 +5,7 @@ after Katalyst's controller of overcommitted nodes. Choosing a ratio belongs to 
 are the columns by which the ledger computes the allocatable amounts that pods compete for.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from math import ceil, floor
 from typing import Final, NamedTuple
@@ -35,15 +35,6 @@ class RatioBound(Enum):
     STALE = "missing or old metrics"
     #: The environment of the node does not allow overcommit of the resource.
     ENVIRONMENT = "its environment"
-
-
-class Rounding(Enum):
-    """How an amount is rounded where the exact one depends on what is truncated elsewhere."""
-
-    #: At least the exact amount: for claims.
-    UP = "up"
-    #: At most the exact amount: for pods that leave.
-    DOWN = "down"
 
 
 class NodeRatio(NamedTuple):
@@ -149,17 +140,13 @@ class PromisedAmounts:
             if column in more
         }
 
-    def lost(
-        self, slot: int, amounts: Iterable[tuple[int, int]], rounded: "Rounding"
-    ) -> dict[int, int]:
-        """How much less a slot promises once pods hold exclusive amounts, by column, no zeros."""
-        ratios = self.ratios.get(slot, {})
-        found = {
-            column: _lost(amount, ratios[column].ratio, rounded)
-            for column, amount in amounts
-            if column in ratios
-        }
-        return {column: amount for column, amount in found.items() if amount}
+    def lost(self, slot: int, amounts: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """How much less a slot promises at most with more exclusive amounts: by column, no zeros."""
+        return self._changed(slot, amounts, _lost)
+
+    def regained(self, slot: int, amounts: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """How much more a slot promises at least without exclusive amounts: by column, no zeros."""
+        return self._changed(slot, amounts, _regained)
 
     def held_on(self, slot: int) -> dict[int, int]:
         """Exclusive amounts on a slot by column, without zeros."""
@@ -191,8 +178,15 @@ class PromisedAmounts:
     ) -> npt.NDArray[np.int64]:
         """int64[k]: ``lost`` for one exclusive amount on some slots, rounded up."""
         ratios, back = np.unique(self.ratio_on(column, slots), return_inverse=True)
-        lost = [_lost(amount, ratio, Rounding.UP) for ratio in ratios.tolist()]
+        lost = [_lost(amount, ratio) for ratio in ratios.tolist()]
         return np.array(lost, np.int64)[back]
+
+    def _changed(
+        self, slot: int, amounts: Iterable[tuple[int, int]], by: Callable[[int, float], int]
+    ) -> dict[int, int]:
+        ratios = self.ratios.get(slot, {})
+        found = {c: by(amount, ratios[c].ratio) for c, amount in amounts if c in ratios}
+        return {column: amount for column, amount in found.items() if amount}
 
     def _held(self, slot: int, column: int) -> int:
         return self._exclusive.get(slot, {}).get(column, 0)
@@ -202,12 +196,19 @@ class PromisedAmounts:
         return real if each is None else promised(real, self._held(slot, column), each.ratio)
 
 
-def _lost(amount: int, ratio: float, rounded: Rounding) -> int:
-    """How much less is promised once an amount is exclusive.
+def _lost(amount: int, ratio: float) -> int:
+    """How much less is promised at most once an amount is exclusive.
 
-    The promise is truncated, and a ratio that is no binary fraction adds the error of its products:
-    less than one unit.
+    The promise is truncated, and products of a ratio that is no binary fraction are inexact: both
+    together by less than one unit.
     """
-    exact = amount * (max(ratio, 1.0) - 1.0)
-    doubt = 0 if (ratio * BINARY).is_integer() else 1
-    return ceil(exact) + doubt if rounded is Rounding.UP else max(0, floor(exact) - doubt)
+    return ceil(amount * (max(ratio, 1.0) - 1.0)) + _doubt(ratio)
+
+
+def _regained(amount: int, ratio: float) -> int:
+    """How much more is promised at least once an exclusive amount is free; see ``_lost``."""
+    return max(0, floor(amount * (max(ratio, 1.0) - 1.0)) - _doubt(ratio))
+
+
+def _doubt(ratio: float) -> int:
+    return 0 if (ratio * BINARY).is_integer() else 1
