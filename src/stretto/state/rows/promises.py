@@ -141,11 +141,11 @@ class PromisedAmounts:
         }
 
     def lost(self, slot: int, amounts: Iterable[tuple[int, int]]) -> dict[int, int]:
-        """How much less a slot promises at most with more exclusive amounts: by column, no zeros."""
+        """How much less a slot promises at most with exclusive amounts: by column, no zeros."""
         return self._changed(slot, amounts, _lost)
 
     def regained(self, slot: int, amounts: Iterable[tuple[int, int]]) -> dict[int, int]:
-        """How much more a slot promises at least without exclusive amounts: by column, no zeros."""
+        """How much more a slot promises at least without them: by column, no zeros."""
         return self._changed(slot, amounts, _regained)
 
     def held_on(self, slot: int) -> dict[int, int]:
