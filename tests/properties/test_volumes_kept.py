@@ -10,6 +10,8 @@ from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
 from stretto.api.types.storage import (
+    BIND_COMPLETED,
+    SELECTED_NODE,
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -21,7 +23,6 @@ from stretto.framework.model.status import SUCCESS
 from stretto.framework.plugins.parity.node_volume_limits import LimitCheck
 from stretto.framework.volume_binder.pvcs import pvcs_of
 from stretto.framework.volume_binder.volumes import VolumeBinder
-from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 
 CLASSES = ("local", "made")
 SIZES = ("1Gi", "5Gi", "9Gi")

@@ -13,6 +13,8 @@ import msgspec
 
 from stretto.api.types.core import Namespace, Node, PodDisruptionBudget, Service
 from stretto.api.types.storage import (
+    BOUND_BY,
+    SELECTED_NODE,
     CsiDriver,
     CsiNode,
     CsiStorageCapacity,
@@ -20,6 +22,7 @@ from stretto.api.types.storage import (
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
+    class_name,
 )
 from stretto.api.types.workloads import ReplicaSet, ReplicationController, StatefulSet
 from stretto.api.wire.meta import NO_TEXTS, ObjectMeta, ObjectReference, Wire
@@ -27,10 +30,6 @@ from stretto.api.wire.selectors import Selector
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """Label that the API server sets on every namespace: its name."""
-CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 LOG_LIMIT: Final = 1 << 16
 """Maximum log length; a reader that is further behind reads everything."""
 
@@ -267,14 +266,3 @@ def reference_to(pvc: PersistentVolumeClaim) -> ObjectReference:
         name=meta.name,
         uid=meta.uid,
     )
-
-
-def class_name(pvc: PersistentVolumeClaim) -> str:
-    """The storage class that a PVC names; empty for none."""
-    found = pvc.metadata.annotations.get(CLASS_ANNOTATION)
-    return found if found is not None else pvc.spec.storage_class_name or ""
-
-
-def volume_class_name(volume: PersistentVolume) -> str:
-    """The storage class of a PV; empty for none."""
-    return volume.metadata.annotations.get(CLASS_ANNOTATION, volume.spec.storage_class_name)

@@ -127,13 +127,22 @@ def test_a_kubelet_ignores_extended_resources_that_its_node_does_not_have() -> N
     assert planned(state(), pod).kubelet_refused == ()
 
 
-def test_a_pod_gets_the_claims_of_its_ephemeral_volumes() -> None:
+def test_a_kubelet_counts_the_devices_of_its_running_pods() -> None:
+    on = state(make_pod("old", node="n", gpus=1), nodes=[make_node("n", gpus=2)])
+    said = planned(on, *(make_pod(name, node="n", gpus=1) for name in "ab"))
+    assert [(each.pod, each.reason) for each in said.kubelet_refused] == [
+        ("default/b", "OutOfnvidia.com/gpu")
+    ]
+
+
+@pytest.mark.parametrize("mode", ["WaitForFirstConsumer", "Immediate"])
+def test_a_pod_gets_the_claims_of_its_ephemeral_volumes(mode: str) -> None:
     local = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": "local"},
         "provisioner": "example.com/local",
-        "volumeBindingMode": "WaitForFirstConsumer",
+        "volumeBindingMode": mode,
     }
     size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     template = {"spec": {"storageClassName": "local", **size}}

@@ -3,12 +3,17 @@
 from typing import Any
 
 from stretto.api import codec
-from stretto.api.types.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from stretto.api.types.storage import (
+    SELECTED_NODE,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    VolumeAttachment,
+)
 from stretto.api.wire import kinds
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import label_selector
 from stretto.state.ingest.whole_objects import CURES
-from stretto.state.objects import LOG_LIMIT, SELECTED_NODE, ClusterObjects, identity_of
+from stretto.state.objects import LOG_LIMIT, ClusterObjects, identity_of
 from tests.support.parity_cluster import thing
 
 

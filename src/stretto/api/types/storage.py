@@ -1,10 +1,21 @@
 """Storage: fields that scheduling reads of PVCs, volumes, classes, drivers and attachments."""
 
+from typing import Final
+
 import msgspec
 
 from stretto.api.wire.meta import LabelSelector, NodeSelector, ObjectMeta, ObjectReference, Wire
 from stretto.api.wire.quantity import Quantity, check
 from stretto.api.wire.resources import NO_AMOUNTS, ResourceList, ResourceRequirements
+
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+"""Older annotation of PVCs and volumes that names their class."""
+BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
+"""Annotation of an object whose other side the volume controller or a scheduler chose."""
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+"""Annotation of a PVC: the node for which a volume is provisioned."""
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+"""Annotation of a PVC with a volume."""
 
 # ---------------------------------------------------------------- claims
 
@@ -264,3 +275,14 @@ class VolumeAttachment(Wire, frozen=True):
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
     #: Observed state.
     status: VolumeAttachmentStatus = VolumeAttachmentStatus()
+
+
+def class_name(pvc: PersistentVolumeClaim) -> str:
+    """The storage class that a PVC names; empty for none."""
+    found = pvc.metadata.annotations.get(CLASS_ANNOTATION)
+    return found if found is not None else pvc.spec.storage_class_name or ""
+
+
+def volume_class_name(volume: PersistentVolume) -> str:
+    """The storage class of a PV; empty for none."""
+    return volume.metadata.annotations.get(CLASS_ANNOTATION, volume.spec.storage_class_name)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from stretto.api.types.storage import PersistentVolumeClaim
+from stretto.api.types.storage import BIND_COMPLETED, BOUND_BY, SELECTED_NODE, PersistentVolumeClaim
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import Wire
@@ -21,15 +21,7 @@ from stretto.base.errors import InputError
 from stretto.state.classes.table import decode_spec
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.whole_objects import read_object
-from stretto.state.objects import (
-    BIND_COMPLETED,
-    BOUND_BY,
-    SELECTED_NODE,
-    ClusterObjects,
-    identity_of,
-    meta_of,
-    reference_to,
-)
+from stretto.state.objects import ClusterObjects, identity_of, meta_of, reference_to
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause, VolumeChoice
 from stretto.stores.store import Patch, Reply, Store, WriteOutcome

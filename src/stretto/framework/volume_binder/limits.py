@@ -16,12 +16,13 @@ from stretto.api.types.storage import (
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
+    class_name,
 )
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
-from stretto.state.objects import Identity, class_name
+from stretto.state.objects import Identity
 
 _NO_LIMIT: Final = np.iinfo(np.int64).max
 

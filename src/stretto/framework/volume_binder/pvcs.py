@@ -2,11 +2,11 @@
 
 from typing import Final, NamedTuple
 
-from stretto.api.types.storage import PersistentVolumeClaim, StorageClass
+from stretto.api.types.storage import BIND_COMPLETED, PersistentVolumeClaim, StorageClass
 from stretto.api.wire import quantity
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.volume_binder.supply import STORAGE
-from stretto.state.objects import BIND_COMPLETED, ClusterObjects
+from stretto.state.objects import ClusterObjects
 
 WAIT: Final = "WaitForFirstConsumer"
 

@@ -20,6 +20,8 @@ from stretto.api.types.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    class_name,
+    volume_class_name,
 )
 from stretto.api.wire import quantity, selectors
 from stretto.api.wire.selectors import Selector
@@ -27,7 +29,7 @@ from stretto.framework.model.eligible import meets_any
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.state.objects import ClusterObjects, class_name, volume_class_name
+from stretto.state.objects import ClusterObjects
 
 STORAGE: Final = "storage"
 FILESYSTEM: Final = "Filesystem"

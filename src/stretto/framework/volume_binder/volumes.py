@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.types.storage import (
+    SELECTED_NODE,
     CsiStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     TopologyTerm,
+    class_name,
 )
 from stretto.api.wire import quantity, selectors
 from stretto.framework.model.eligible import meets_any
@@ -27,7 +29,6 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
 from stretto.framework.volume_binder.pvcs import PvcsByState, pvc_key, pvc_size, pvcs_of
 from stretto.framework.volume_binder.supply import STORAGE, VolumeSupply, supplies_of
-from stretto.state.objects import SELECTED_NODE, class_name
 from stretto.state.work.claims import VolumeChoice
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"

@@ -15,13 +15,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.types.storage import PersistentVolumeClaim
+from stretto.api.types.storage import SELECTED_NODE, PersistentVolumeClaim, class_name
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.volume_binder.pvcs import pvc_key, waits_for_consumer
 from stretto.framework.volume_binder.supply import STORAGE, supplies_of
 from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
-from stretto.state.objects import SELECTED_NODE, class_name
 
 
 class UnboundPvcs(NamedTuple):

@@ -26,6 +26,7 @@ from stretto.inputs.objects.relations import (
     check_names,
     check_owners,
 )
+from stretto.inputs.objects.volume_bindings import with_volumes
 from stretto.inputs.workloads.expand import expand_workloads
 from stretto.inputs.workloads.gangs import translate_groups
 
@@ -96,6 +97,7 @@ def load_objects(
     if options.expand_controllers:
         admission = InputAdmission(((each.kind, each.body) for each in found), context)
         found = held_objects(expand_workloads(found, left_out, checks), nodes, admission)
+        found = with_volumes(found, context.objects)
         with checking(checks, ""):
             found = [_adopted(each) for each in translate_groups(found)]
             check_names(found)

@@ -5,7 +5,7 @@ kubelet rejects a pod that its node does not match, does not tolerate or has no 
 reasons and messages are those of the kubelet's admission (Kubernetes 1.36).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,10 +15,12 @@ from stretto.api.types.core import Node
 from stretto.api.types.effective_requests import HostPort, host_ports, requests
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.types.pod import Pod, PodSpec
+from stretto.api.wire import quantity
 from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.selectors import node_terms
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy
+from stretto.state.ingest.templates import FINISHED
 from stretto.state.nodes.taints import NO_EXECUTE, untolerated
 
 NO_NODE: Final = "NoSuchNode"
@@ -119,16 +121,36 @@ def _use_of(copy: PlaneCopy, node: Node, submitted: Sequence[_Named]) -> _NodeUs
     offered = dict(zip(ledger.resources.names, ledger.alloc[slot].tolist(), strict=False))
     used = dict(zip(ledger.resources.names, ledger.used[slot].tolist(), strict=False))
     for each in submitted:
-        for name, amount in each.requested.items():
-            used[name] = used.get(name, 0) - amount
+        for name in used.keys() & each.requested.keys():
+            used[name] -= each.requested[name]
     ports: list[HostPort] = []
-    if any(host_ports(each.pod.spec) for each in submitted):
+    devices = _devices(node, offered, submitted)
+    offered |= devices
+    used |= dict.fromkeys(devices, 0)
+    if devices or any(host_ports(each.pod.spec) for each in submitted):
         keys = {each.key for each in submitted}
-        for record in copy.store.list(POD).records:
-            own = record.node == node.metadata.name and b"ontainerPort" in record.body
-            if own and f"{record.namespace}/{record.name}" not in keys:
-                ports.extend(host_ports(decode_as(Pod, record.body).spec))
+        for spec in _running(copy, node.metadata.name, keys):
+            ports.extend(host_ports(spec))
+            for name, amount in requests(spec).items():
+                if name in devices:
+                    used[name] = used.get(name, 0) + amount
     return _NodeUse(node, offered, used, ports)
+
+
+def _devices(node: Node, counted: Amounts, submitted: Sequence[_Named]) -> Amounts:
+    """Allocatable devices that submitted pods request; the columns of amounts have none of them."""
+    wanted = {name for each in submitted for name in each.requested if not counted.get(name)}
+    offered = node.status.allocatable
+    return {name: quantity.amount(name, offered[name], name) for name in wanted if name in offered}
+
+
+def _running(copy: PlaneCopy, node: str, without: Collection[str]) -> Iterator[PodSpec]:
+    """The specs of the pods of a node, except some."""
+    for record in copy.store.list(POD).records:
+        if record.node == node and f"{record.namespace}/{record.name}" not in without:
+            pod = decode_as(Pod, record.body)
+            if pod.status.phase not in FINISHED:
+                yield pod.spec
 
 
 def _rejection(named: _Named, use: _NodeUse) -> tuple[str, str]:

@@ -9,9 +9,10 @@ import msgspec
 from stretto.api.admission.pvcs import ephemeral_pvcs
 from stretto.api.admission.request import ForbiddenError, JsonObject
 from stretto.api.codec import parse_object
-from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM
-from stretto.sim.submission.admission import StoreAdmission
-from stretto.stores.store import Record, Replies, Store, WriteOutcome
+from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
+from stretto.inputs.objects.volume_bindings import volume_binding
+from stretto.sim.submission.admission import StoreAdmission, StoredObjects
+from stretto.stores.store import Patch, Record, Replies, Store, WriteOutcome
 
 _MARK: Final = b'"ephemeral"'
 
@@ -32,8 +33,23 @@ def create_ephemeral_pvcs(store: Store, replies: Replies) -> None:
         if store.get(PERSISTENT_VOLUME_CLAIM, meta["namespace"], meta["name"]) is None:
             with suppress(ForbiddenError):
                 body = msgspec.json.encode(pvc)
-                held = admission.admitted(PERSISTENT_VOLUME_CLAIM, [body])
-                store.create(PERSISTENT_VOLUME_CLAIM, held)
+                (held,) = admission.admitted(PERSISTENT_VOLUME_CLAIM, [body])
+                _create(store, parse_object(held, meta["name"]))
+
+
+def _create(store: Store, pvc: JsonObject) -> None:
+    """Create a PVC, bound to its volume if it does not wait for a pod."""
+    found = volume_binding(pvc, StoredObjects(store))
+    if found is not None:
+        pvc, name = found.pvc, found.volume["metadata"]["name"]
+        if store.get(PERSISTENT_VOLUME, "", name) is None:
+            store.create(PERSISTENT_VOLUME, [msgspec.json.encode(found.volume)])
+        else:
+            volume = found.volume
+            change = {"metadata": volume["metadata"], "spec": volume["spec"]}
+            store.patch(PERSISTENT_VOLUME, [Patch("", name, change)])
+            store.patch_status(PERSISTENT_VOLUME, [Patch("", name, {"status": volume["status"]})])
+    store.create(PERSISTENT_VOLUME_CLAIM, [msgspec.json.encode(pvc)])
 
 
 def _pvcs(records: Iterable[Record]) -> Iterator[JsonObject]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from stretto.api.types.storage import BIND_COMPLETED, SELECTED_NODE
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from stretto.base.clock import ManualClock
@@ -12,7 +13,6 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
 from stretto.control.binder.volumes import LONGEST_WAIT
 from stretto.framework.profile.profile import load_profile
-from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.embedded.memory import MemoryStore

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from stretto.api.types.storage import PersistentVolumeClaim
+from stretto.api.types.storage import PersistentVolumeClaim, class_name
 from stretto.api.types.volumes import Volume
 from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck, NodeDryRun, Scope
 from stretto.framework.model.pod_facts import SchedulingFacts
@@ -35,7 +35,6 @@ from stretto.framework.volume_binder.limits import (
     usage_of,
 )
 from stretto.framework.volume_binder.ownership import ownership_refusal
-from stretto.state.objects import class_name
 
 TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
 EBS: Final = "ebs.csi.aws.com"

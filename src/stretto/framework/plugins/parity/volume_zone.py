@@ -8,14 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from stretto.api.types.storage import PersistentVolume
+from stretto.api.types.storage import PersistentVolume, class_name
 from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SKIP, BoolArray, PluginStatus, refuse, unresolvable
 from stretto.framework.plugins.volumes import VolumeZoneRule
-from stretto.state.objects import class_name
 
 REFUSED: Final = unresolvable("node(s) had no available volume zone")
 NO_NAME: Final = unresolvable("PersistentVolume had no name")

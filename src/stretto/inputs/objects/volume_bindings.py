@@ -1,0 +1,230 @@
+"""Volumes of PVCs that do not wait for a pod, as the volume controller of Kubernetes binds them.
+
+A PVC gets the volume that names it, else the smallest free volume that suits it, else a volume that
+its class provisions. A PVC of ``WaitForFirstConsumer`` gets a volume only if the volume names it:
+the scheduler decides on the others. A PVC with a uid is the state of a cluster and stays as it is.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.api import codec
+from stretto.api.admission.request import JsonObject, ObjectSet, ObjectView
+from stretto.api.admission.workloads import stable_uid
+from stretto.api.types.storage import (
+    BIND_COMPLETED,
+    BOUND_BY,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    class_name,
+    volume_class_name,
+)
+from stretto.api.wire import quantity
+from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
+from stretto.api.wire.meta import ObjectReference
+from stretto.api.wire.selectors import label_selector
+from stretto.inputs.objects.relations import InputObject
+
+_READ: Final = (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS)
+_STORAGE: Final = "storage"
+_FILESYSTEM: Final = "Filesystem"
+_WAIT: Final = "WaitForFirstConsumer"
+_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
+
+class VolumeBinding(NamedTuple):
+    """A PVC and its volume after the binding."""
+
+    #: The PVC.
+    pvc: JsonObject
+    #: The volume.
+    volume: JsonObject
+
+
+def with_volumes(
+    found: Sequence[InputObject], context: Iterable[tuple[Kind, bytes]]
+) -> list[InputObject]:
+    """The objects of an input with their PVCs bound, followed by the volumes that are provisioned.
+
+    Args:
+        found: the objects of the input after admission.
+        context: the objects of the state to which the input is added; its PVCs stay as they are.
+    """
+    if not any(each.kind in _READ for each in found):
+        return list(found)
+    earlier = [(kind, _parsed(body)) for kind, body in context if kind in _READ]
+    known, view = ObjectSet(earlier), ObjectSet(earlier)
+    ready = {each.key: _available(each) for each in found if each.kind in _READ}
+    for each in ready.values():
+        view.add(each.kind, _parsed(each.body))
+    for each in [one for one in ready.values() if one.kind == PERSISTENT_VOLUME_CLAIM]:
+        if known.get(each.kind, each.namespace, each.name) is not None:
+            continue
+        bound = volume_binding(_parsed(each.body), view)
+        if bound is None:
+            continue
+        view.add(PERSISTENT_VOLUME, bound.volume)
+        ready[each.key] = _with_body(each, bound.pvc)
+        volume = InputObject(
+            PERSISTENT_VOLUME, "", bound.volume["metadata"]["name"], b"", each.where
+        )
+        ready[volume.key] = _with_body(ready.get(volume.key, volume), bound.volume)
+    kept = [ready.pop(each.key, each) for each in found]
+    return [*kept, *ready.values()]
+
+
+def volume_binding(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
+    """What the volume controller makes of a new PVC; ``None`` if it stays unbound.
+
+    Args:
+        pvc: the PVC after admission.
+        view: all volumes and classes.
+    """
+    item = msgspec.convert(pvc, PersistentVolumeClaim)
+    if item.metadata.uid or BIND_COMPLETED in item.metadata.annotations:
+        return None
+    named = view.get(STORAGE_CLASS, "", class_name(item))
+    storage_class = None if named is None else msgspec.convert(named, StorageClass)
+    waits = storage_class is not None and storage_class.volume_binding_mode == _WAIT
+    volume = _existing(item, view, waits=waits)
+    if volume is None and storage_class is not None and not waits and not item.spec.volume_name:
+        volume = _provisioned(pvc, storage_class)
+    return None if volume is None else _bound(pvc, volume)
+
+
+def _existing(item: PersistentVolumeClaim, view: ObjectView, *, waits: bool) -> JsonObject | None:
+    """The volume that names a PVC, or that it names, or the smallest free one that suits it."""
+    free: list[tuple[int, str, JsonObject]] = []
+    for body in view.list(PERSISTENT_VOLUME):
+        volume = msgspec.convert(body, PersistentVolume)
+        name = volume.metadata.name
+        if item.spec.volume_name not in ("", name) or not _suits(volume, item):
+            continue
+        reference = volume.spec.claim_ref
+        if reference is not None:
+            if _is_reserved(reference, item):
+                return body
+        elif item.spec.volume_name:
+            return body
+        elif not waits and volume.status.phase == "Available" and _is_selected(volume, item):
+            free.append((_size(volume), name, body))
+    return min(free, key=lambda each: each[:2])[2] if free else None
+
+
+def _is_reserved(reference: ObjectReference, item: PersistentVolumeClaim) -> bool:
+    """Whether a volume names a PVC."""
+    meta = item.metadata
+    same = (reference.namespace, reference.name) == (meta.namespace, meta.name)
+    return same and reference.uid in ("", meta.uid)
+
+
+def _suits(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
+    """Whether class, size and modes of a volume meet the requirements of a PVC."""
+    spec, wanted = volume.spec, item.spec
+    requested = wanted.resources.requests.get(_STORAGE)
+    size = 0 if requested is None else quantity.nano(requested, _STORAGE)
+    attributes = wanted.volume_attributes_class_name or ""
+    return (
+        volume.metadata.deletion_timestamp is None
+        and volume_class_name(volume) == class_name(item)
+        and (spec.volume_mode or _FILESYSTEM) == (wanted.volume_mode or _FILESYSTEM)
+        and (spec.volume_attributes_class_name or "") == attributes
+        and set(wanted.access_modes) <= set(spec.access_modes)
+        and _size(volume) >= size
+    )
+
+
+def _is_selected(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
+    """Whether a PVC selects the labels of a volume; without a selector it selects all."""
+    if item.spec.selector is None:
+        return True
+    return label_selector(item.spec.selector, "selector").matches(volume.metadata.labels)
+
+
+def _provisioned(pvc: JsonObject, storage_class: StorageClass) -> JsonObject | None:
+    """The volume that the driver of a class provisions; ``None`` if the class has no driver."""
+    if storage_class.provisioner in ("", _NO_PROVISIONER):
+        return None
+    wanted, name = pvc["spec"], storage_class.metadata.name
+    uid = stable_uid(PERSISTENT_VOLUME_CLAIM, pvc["metadata"])
+    spec: JsonObject = {
+        "capacity": {_STORAGE: wanted["resources"]["requests"][_STORAGE]},
+        "accessModes": wanted["accessModes"],
+        "storageClassName": name,
+        "volumeMode": wanted.get("volumeMode") or _FILESYSTEM,
+        "persistentVolumeReclaimPolicy": storage_class.reclaim_policy or "Delete",
+        "csi": {"driver": storage_class.provisioner, "volumeHandle": uid},
+    }
+    terms = [
+        {
+            "matchExpressions": [
+                {"key": rule.key, "operator": "In", "values": list(rule.values)}
+                for rule in term.match_label_expressions
+            ]
+        }
+        for term in storage_class.allowed_topologies
+    ]
+    if terms:
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
+    kind = PERSISTENT_VOLUME
+    head = {"apiVersion": kind.api_version, "kind": kind.kind}
+    return {**head, "metadata": {"name": f"pvc-{uid}"}, "spec": spec}
+
+
+def _bound(pvc: JsonObject, volume: JsonObject) -> VolumeBinding:
+    """A PVC and a volume that name each other."""
+    meta, own = pvc["metadata"], volume["metadata"]
+    reference = {
+        **(volume["spec"].get("claimRef") or {}),
+        "kind": PERSISTENT_VOLUME_CLAIM.kind,
+        "apiVersion": PERSISTENT_VOLUME_CLAIM.api_version,
+        "namespace": meta["namespace"],
+        "name": meta["name"],
+    }
+    chosen = {BOUND_BY: "yes"}
+    notes = {BIND_COMPLETED: "yes", **({} if pvc["spec"].get("volumeName") else chosen)}
+    marks = {} if volume["spec"].get("claimRef") else chosen
+    status = {"phase": "Bound", "capacity": volume["spec"].get("capacity") or {}}
+    return VolumeBinding(
+        {
+            **pvc,
+            "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), **notes}},
+            "spec": {**pvc["spec"], "volumeName": own["name"]},
+            "status": status,
+        },
+        {
+            **volume,
+            "metadata": {**own, "annotations": {**(own.get("annotations") or {}), **marks}},
+            "spec": {**volume["spec"], "claimRef": reference},
+            "status": {"phase": "Bound"},
+        },
+    )
+
+
+def _available(item: InputObject) -> InputObject:
+    """A volume without a phase as the volume controller marks it: available."""
+    if item.kind != PERSISTENT_VOLUME:
+        return item
+    body = _parsed(item.body)
+    if (body.get("status") or {}).get("phase"):
+        return item
+    return _with_body(item, {**body, "status": {"phase": "Available"}})
+
+
+def _parsed(body: bytes) -> JsonObject:
+    """An object without null members."""
+    found: JsonObject = codec.without_nulls(codec.parse_object(body, "object"))
+    return found
+
+
+def _with_body(item: InputObject, body: JsonObject) -> InputObject:
+    return msgspec.structs.replace(item, body=msgspec.json.encode(body))
+
+
+def _size(volume: PersistentVolume) -> int:
+    """Bytes of a volume, in billionths."""
+    found = volume.spec.capacity.get(_STORAGE)
+    return 0 if found is None else quantity.nano(found, _STORAGE)
