@@ -1,7 +1,7 @@
 """The rules of fields that the API server checks, for objects of manifests and scenarios.
 
-Only the image of a container may be missing: no decision reads it, and inputs for planning often
-leave it out.
+The image of a container may be missing: no decision reads it, and inputs for planning often leave
+it out. Privileged containers are allowed, as the usual installers of clusters set it.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import Final
 from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.admission.request import AdmissionRequest, JsonObject
 from stretto.api.checks.fields.errors import FieldError
+from stretto.api.checks.kinds.pods.security import allowing_privileged
 from stretto.api.checks.kinds.table import RULES, check_kind
 from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.kubernetes import struct_of_kind
@@ -56,7 +57,8 @@ def check_field_rules(request: AdmissionRequest, body: JsonObject) -> None:
     except DecodeError:
         return  # the fields and the codec are checked too, and name the place of such a value
     set_defaults(item, struct)
-    errors = [each for each in check_kind(key, item, None) if not _is_left_out(each)]
+    refused = allowing_privileged(check_kind(key, item, None))
+    errors = [each for each in refused if not _is_left_out(each)]
     if errors:
         raise RefusedFieldsError(f'{word} "{name}"', errors)
 

@@ -1,12 +1,11 @@
 """The rules of the kind of an object: fields, schemas, expressions."""
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
 from stretto.api.checks.fields.errors import Errors, FieldError
-from stretto.api.checks.kinds.pods.security import PRIVILEGED
+from stretto.api.checks.kinds.pods.security import allowing_privileged
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
 from stretto.web.api.call import Call
@@ -28,7 +27,7 @@ def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Er
         return _new_pod_errors(state, call, item)
     errors = check_kind(call.resource.key, item, old, call.route.subresource)
     if state.allows_privileged:
-        errors = _unprivileged(errors)
+        errors = allowing_privileged(errors)
     if not call.route.subresource:
         errors += expression_errors(call.resource.key, item, old)
     if not errors and not call.route.subresource:
@@ -40,7 +39,7 @@ def _new_pod_errors(state: ApiState, call: Call, item: Json) -> Errors:
     """The refused fields of a new pod: those of its annotations and its spec."""
     parts = {"notes": item["metadata"].get("annotations"), "spec": item.get("spec")}
     found, warnings = _judged(msgspec.json.encode(parts))
-    errors = _unprivileged(found) if state.allows_privileged else list(found)
+    errors = allowing_privileged(found) if state.allows_privileged else list(found)
     if not errors:
         call.warnings += warnings
     return errors
@@ -52,8 +51,3 @@ def _judged(text: bytes) -> tuple[tuple[FieldError, ...], tuple[str, ...]]:
     parts = msgspec.json.decode(text)
     item = {"metadata": {"annotations": parts["notes"]}, "spec": parts["spec"]}
     return tuple(check_kind(_POD, item, None)), tuple(warnings_of(_POD, item))
-
-
-def _unprivileged(errors: Iterable[FieldError]) -> Errors:
-    """Errors without those about privileged containers."""
-    return [each for each in errors if not each.message.endswith(PRIVILEGED)]
