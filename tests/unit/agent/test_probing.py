@@ -1,6 +1,7 @@
 """Probes of tasks: commands, HTTP and TCP, with and without a result."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from stretto.agent.tasks.probing import checks, health
-from stretto.agent.tasks.probing.probes import ProbeSite
+from stretto.agent.tasks.probing.probes import ProbeSite, run_command
 
 Check = dict[str, Any]
 ANSWER = b"HTTP/1.1 503 Busy\r\n\r\n"
@@ -47,6 +48,23 @@ def with_server(answer: bytes, play: Callable[[int], Awaitable[Any]]) -> Any:
 def test_a_check_has_a_result_or_none(tmp_path: Path, check: Check, found: Check) -> None:
     status = asyncio.run(checks.check_once(check, site(tmp_path), 0.3))
     assert status == {"type": check["type"], check["type"].lower(): found}
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_command_whose_probe_is_cancelled_again_leaves_nothing_open(tmp_path: Path) -> None:
+    async def main() -> None:
+        command = {"value": "touch started; sleep 60"}
+        probe = asyncio.create_task(run_command(command, site(tmp_path), 60.0))
+        for _ in range(1000):
+            await asyncio.sleep(0 if (tmp_path / "started").exists() else 0.01)
+        for _ in range(3):
+            probe.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await probe
+
+    asyncio.run(main())
+    gc.collect()
 
 
 def test_a_check_over_http_has_the_status_of_the_answer(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -72,9 +73,21 @@ async def connect_tcp(tcp: Message, seconds: float) -> ProbeResult:
         return ProbeResult(succeeded=False)
 
 
+class _Exit(asyncio.SubprocessProtocol):
+    """Waits for the end of a process."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """Wake the probe that waits."""
+        self.ended.set()
+
+
 async def _exit_code(command: Message, site: ProbeSite) -> int:
     user = command_user(site.user)
-    process = await asyncio.create_subprocess_exec(
+    transport, process = await asyncio.get_running_loop().subprocess_exec(
+        _Exit,
         *(user.prefix if user is not None else ()),
         *processes.command_line(command),
         cwd=site.directory,
@@ -85,11 +98,15 @@ async def _exit_code(command: Message, site: ProbeSite) -> int:
         start_new_session=True,
     )
     try:
-        return await process.wait()
+        await process.ended.wait()
+        return transport.get_returncode() or 0
     finally:
-        if process.returncode is None:
-            processes.send(process.pid, signal.SIGKILL)
-            await process.wait()
+        if not process.ended.is_set():
+            processes.send(transport.get_pid(), signal.SIGKILL)
+        while not process.ended.is_set():  # also if the probe is cancelled again
+            with suppress(asyncio.CancelledError):
+                await process.ended.wait()
+        transport.close()
 
 
 async def _status_code(http: Message) -> int:
