@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -220,12 +220,14 @@ def test_the_chart_with_everything_on_is_accepted_by_the_server(
 ) -> None:
     more = "--set tls.secretName=ours"
     some = "--set replicas=3,shards=4,dashboard.enabled=true,'schedulerNames={batch,nightly}'"
+    more += ",scaler.enabled=true"
     text = f"helm template stretto {CHART} -n kube-system {more} {some} > {kinds / 'all.yaml'}"
     done = shell(
         cluster, f"{text} && kubectl apply --dry-run=server -f {kinds / 'all.yaml'}", kinds
     )
     assert done.returncode == 0, done.stderr
     assert "configmap/stretto-board created (server dry run)" in done.stdout
+    assert "deployment.apps/stretto-scaler created (server dry run)" in done.stdout
 
 
 @pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
@@ -272,6 +274,38 @@ def test_the_chart_makes_the_master_of_the_manifest(cluster: ControlPlane, tmp_p
 
 
 @pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
+def test_the_chart_makes_the_scaler_of_the_manifest(cluster: ControlPlane, tmp_path: Path) -> None:
+    text = f"helm template stretto {CHART} -n kube-system --set scaler.enabled=true"
+    made = [*yaml.safe_load_all(shell(cluster, text, tmp_path).stdout)]
+    chosen = {"app.kubernetes.io/name": "stretto-scaler"}
+    ours = [each for each in made if chosen.items() <= each["metadata"]["labels"].items()]
+    shipped = (ROOT / "deploy" / "scaler.yaml").read_text(encoding="utf-8")
+    theirs, pod = pod_of(yaml.safe_dump_all(ours)), pod_of(shipped)
+    for each in (*theirs["initContainers"], *theirs["containers"]):
+        assert each.pop("imagePullPolicy") == "IfNotPresent"
+    assert theirs.pop("affinity").keys() == pod.pop("affinity").keys()
+    assert theirs == pod
+    assert rules_of(ours) == rules_of(yaml.safe_load_all(granted_to_scaler()))
+
+
+@pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
+def test_no_service_or_budget_of_the_scheduler_selects_the_scaler(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    text = f"helm template stretto {CHART} -n kube-system --set scaler.enabled=true"
+    made = [*yaml.safe_load_all(shell(cluster, text, tmp_path).stdout)]
+    named = {each["metadata"]["name"]: each for each in made if each["kind"] == "Deployment"}
+    labels = named["stretto-scaler"]["spec"]["template"]["metadata"]["labels"].items()
+    selected = set()
+    for each in made:
+        if each["kind"] in ("Service", "PodDisruptionBudget", "Deployment"):
+            selector = each["spec"]["selector"]
+            if selector.get("matchLabels", selector).items() <= labels:
+                selected.add(each["metadata"]["name"])
+    assert selected == {"stretto-scaler"}
+
+
+@pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
 def test_the_master_of_the_chart_and_of_the_manifest_are_accepted_by_the_server(
     cluster: ControlPlane, kinds: Path
 ) -> None:
@@ -311,6 +345,11 @@ def test_the_master_of_the_chart_and_of_the_manifest_are_accepted_by_the_server(
         ),
         ("--set master.taskPorts=all", "/master/taskPorts"),
         ("--set roles.enabled=true,serviceAccount.create=false", "/serviceAccount/name"),
+        (
+            "--set scaler.enabled=true,serviceAccount.create=false",
+            "serviceAccount.name: got nothing, expected a name with scaler.enabled",
+        ),
+        ("--set scaler.replicas=0", "/scaler/replicas"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(
@@ -331,6 +370,20 @@ def granted() -> set[str]:
         for resource in rule["resources"]
         for verb in rule["verbs"]
         if "watch" not in rule["verbs"]
+    }
+
+
+def granted_to_scaler() -> str:
+    """The shipped permissions of the scaler."""
+    return (ROOT / "deploy" / "rbac-scaler.yaml").read_text(encoding="utf-8")
+
+
+def rules_of(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Any]:
+    """The rules of each role, by kind and name."""
+    return {
+        (each["kind"], each["metadata"]["name"]): each["rules"]
+        for each in objects
+        if each["kind"] in ("ClusterRole", "Role")
     }
 
 

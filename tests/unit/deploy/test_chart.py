@@ -69,6 +69,11 @@ def test_the_rights_are_those_of_the_manifest() -> None:
     assert rules == shipped["rules"]
 
 
+def test_the_rights_of_the_scaler_are_the_shipped_file() -> None:
+    assert (CHART / "rbac-scaler.yaml").resolve() == DEPLOY / "rbac-scaler.yaml"
+    assert values()["scaler"]["enabled"] is False
+
+
 def test_the_profile_schedules_for_stretto(tmp_path: Path) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text(yaml.safe_dump(values()["profile"]), encoding="utf-8")

@@ -35,6 +35,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- toYaml (mergeOverwrite $own (default dict .root.Values.podLabels)) -}}
 {{- end }}
 
+{{- /* The scaler has another name than the scheduler, whose selector would match its pods. */ -}}
+{{- define "stretto.scalerSelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}-scaler
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "stretto.scalerLabels" -}}
+{{- $own := fromYaml (include "stretto.labels" .) -}}
+{{- toYaml (mergeOverwrite $own (default dict .Values.podLabels) (fromYaml (include "stretto.scalerSelector" .))) -}}
+{{- end }}
+
 {{- define "stretto.image" -}}
 {{- $tag := default .Chart.AppVersion .Values.image.tag -}}
 {{- if eq $tag "latest" -}}
