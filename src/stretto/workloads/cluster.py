@@ -28,6 +28,8 @@ OWNER: Final = "owner"
 """Index of objects by the uid of the controller that owns them."""
 DEPLOYMENTS: Final = "deployment-controller"
 """Reporter of events about Deployments."""
+DAEMON_SETS: Final = "daemonset-controller"
+"""Reporter of events about DaemonSets."""
 CRON_JOBS: Final = "cronjob-controller"
 """Reporter of events about CronJobs."""
 REPORTERS: Final = {
@@ -35,7 +37,7 @@ REPORTERS: Final = {
     REPLICATION_CONTROLLER: "replication-controller",
 }
 """Reporters of events about kinds of replicas."""
-_ALL: Final = (DEPLOYMENTS, CRON_JOBS, *REPORTERS.values())
+_ALL: Final = (DEPLOYMENTS, DAEMON_SETS, CRON_JOBS, *REPORTERS.values())
 NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
 """Controllers that write no events."""
 ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -126,8 +128,8 @@ class LocalCluster:
 
     # ---------------------------------------------------------------- writes
 
-    def create(self, kind: Kind, fields: Fields) -> None:
-        """Create an object.
+    def create(self, kind: Kind, fields: Fields) -> str:
+        """Create an object; returns its name, which the store may have made.
 
         Raises:
             RetryError: the store refused it.
@@ -135,6 +137,8 @@ class LocalCluster:
         reply = self._cache.store.create(kind, [msgspec.json.encode(fields)])[0]
         if reply.code.value != "AlreadyExists":
             accepted(reply, f"create {kind.kind}")
+        given = reply.record.name if reply.record is not None else fields["metadata"].get("name")
+        return str(given)
 
     def patch(self, item: StoredObject, change: Mapping[str, Any]) -> None:
         """Merge a patch into an object.

@@ -21,6 +21,7 @@ from stretto.base.errors import InputError
 from stretto.inputs.objects.relations import HeadedObject, InputObject
 from stretto.sim.submission.differences import FieldChange, field_changes
 from stretto.sim.submission.ephemeral import create_ephemeral_pvcs
+from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from stretto.stores.store import Deletion, Patch, Record, Store, WriteOutcome
 
 REVISION: Final = "pod-template-hash"
@@ -178,9 +179,25 @@ class _Applying:
             made = self._create(wanted)
             return PlannedChange(title, ChangeKind.REPLACE, *counts, made, gone, fields)
         old_pods, new_pods = _scaled(owner, current, wanted)
+        if owner.kind == DAEMON_SET.kind:
+            old_pods = [each for each in old_pods if not self._is_kept(each)]
+            counts = (len(current), len(current) - len(old_pods) + len(new_pods))
         gone, made = self._delete(old_pods), self._create(new_pods)
         kind = ChangeKind.SCALE if old_pods or new_pods else ChangeKind.UNCHANGED
         return PlannedChange(title, kind, *counts, made, gone)
+
+    def _is_kept(self, record: Record) -> bool:
+        """Whether a DaemonSet's pod stays on a node whose taints only forbid new pods."""
+        found = self._store.get(NODE, "", record.node or "")
+        if found is None:
+            return False
+        node, pod = decode_as(Node, found.body), decode_as(Pod, record.body)
+        taints, tolerations = node.spec.taints, pod.spec.tolerations
+        return (
+            pod.spec.node_selector.items() <= node.metadata.labels.items()
+            and untolerated(taints, tolerations, (NO_SCHEDULE,)) > 0
+            and not untolerated(taints, tolerations, (NO_EXECUTE,))
+        )
 
     # ------------------------------------------------------------ writes
 

@@ -1,22 +1,31 @@
 """DaemonSets: one pod for each eligible node."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final
 
-from stretto.api.admission.tolerations import daemon_tolerations
 from stretto.api.wire.kinds import DAEMON_SET, NODE, POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.reconcile.events import EventLevel, EventText
+from stretto.reconcile.reconciler import RetryError
 from stretto.workloads.adoption import Claims
 from stretto.workloads.cluster import (
     CONTROLLER_REVISION,
+    DAEMON_SETS,
     LocalCluster,
     available,
-    is_active,
     ready_since,
 )
-from stretto.workloads.daemons.eligible import eligible, target_of
-from stretto.workloads.daemons.updates import DaemonPlace, daemon_window, next_step
+from stretto.workloads.daemons.eligible import NO_FIT, daemon_spec, fit_of, target_of
+from stretto.workloads.daemons.failures import FailureDelays
+from stretto.workloads.daemons.places import DaemonPlace, DaemonStep, has_ended, repaired
+from stretto.workloads.daemons.updates import daemon_window, next_step
 from stretto.workloads.pods import pod_of
 from stretto.workloads.revisions import POD_REVISION, RevisionKeeper
+
+GENERATION: Final = "pod-template-generation"
+"""Label of a pod with the generation of its template."""
+_GENERATION: Final = "deprecated.daemonset.template.generation"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class DaemonSetController:
@@ -29,6 +38,7 @@ class DaemonSetController:
         self._cluster = cluster
         self._claims = Claims(cluster)
         self._revisions = RevisionKeeper(cluster, POD_REVISION)
+        self._failures = FailureDelays()
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The DaemonSet, also that of a pod; all of them after a change of a node."""
@@ -49,63 +59,124 @@ class DaemonSetController:
             return 0.0
         revision = self._revisions.hash_of(history.current)
         wait = float(item.spec.get("minReadySeconds") or 0)
-        spec = {**item.spec["template"]["spec"]}
-        spec["tolerations"] = daemon_tolerations(spec)
-        nodes = {each.record.name for each in eligible(self._cluster.objects(NODE), spec)}
-        pods = self._claims.claimed(item, lambda pod: not pod.is_terminating)
-        places = [self._place(node, pods, revision, wait) for node in sorted(nodes)]
-        step = next_step(places, daemon_window(item.spec, len(nodes)))
-        kept = {pod.record.uid for place in places for pod in place.pods}
-        unwanted = [pod for pod in pods if pod.record.uid not in kept]
-        self._cluster.delete([*unwanted, *step.deleted])
-        for node in step.created:
-            self._create(item, spec, node, revision)
-        self._count(item, places, unwanted)
+        pods = self._claims.claimed(item, lambda pod: not (pod.is_terminating and has_ended(pod)))
+        spec = daemon_spec(item.spec["template"]["spec"])
+        places = self._places(spec, pods, revision, wait)
+        retry = self._end_failed(item, places, now)
+        window = daemon_window(item.spec, sum(place.fit.runs for place in places))
+        step = repaired(places, surges=window.surge > 0)
+        if step.is_empty:
+            step = next_step([place for place in places if place.pods], window)
+        self._count(item, places)
+        self._apply(item, spec, revision, step)
         hashes = {pod.labels.get(POD_REVISION) for pod in pods}
         used = [each for each in history.old if self._revisions.hash_of(each) in hashes]
         self._revisions.clean(item, history, used)
         is_waiting = any(
             ready_since(pod) and not available(self._cluster, pod, wait) for pod in pods
         )
-        return (wait or None) if is_waiting else None
+        delays = [each for each in (wait if is_waiting else 0.0, retry) if each]
+        return min(delays, default=None)
 
-    def _place(
-        self, node: str, pods: list[StoredObject], revision: str, wait: float
-    ) -> DaemonPlace:
-        """The pods of one node: at most one of each revision, and none that has ended."""
-        running = [pod for pod in pods if target_of(pod) == node and is_active(pod)]
-        new = [pod for pod in running if pod.labels.get(POD_REVISION) == revision]
-        old = [pod for pod in running if pod.labels.get(POD_REVISION) != revision]
-        usable = {pod.record.uid for pod in running if available(self._cluster, pod, wait)}
-        return DaemonPlace(node, next(iter(new), None), next(iter(old), None), frozenset(usable))
+    def _places(
+        self, spec: Fields, pods: Iterable[StoredObject], revision: str, wait: float
+    ) -> list[DaemonPlace]:
+        """The nodes that get a pod or have one, by name; also nodes that do not exist any more."""
+        fit = fit_of(spec)
+        fits = {each.record.name: fit(each) for each in self._cluster.objects(NODE)}
+        by_node: dict[str, list[StoredObject]] = {}
+        for pod in pods:
+            by_node.setdefault(target_of(pod), []).append(pod)
+        found: list[DaemonPlace] = []
+        for node in sorted({*(name for name, each in fits.items() if each.runs), *by_node}):
+            mine = sorted(by_node.get(node, ()), key=_oldest_first)
+            new = {pod.record.uid for pod in mine if pod.labels.get(POD_REVISION) == revision}
+            usable = {pod.record.uid for pod in mine if available(self._cluster, pod, wait)}
+            place = (node, fits.get(node, NO_FIT), mine, frozenset(new), frozenset(usable))
+            found.append(DaemonPlace(*place))
+        return found
 
-    def _create(self, item: StoredObject, spec: Fields, node: str, revision: str) -> None:
-        """Create the pod of one node, with an affinity that names it."""
+    def _end_failed(
+        self, item: StoredObject, places: Iterable[DaemonPlace], now: float
+    ) -> float | None:
+        """Delete pods that have ended on nodes that keep theirs; seconds until the next attempt."""
+        due: list[float] = []
+        for place in places:
+            for pod in place.ended if place.fit.keeps else ():
+                key, where = (item.record.uid, place.node), f"{'/'.join(pod.name)} on node"
+                if pod.status.get("phase") == "Succeeded":
+                    text = f"Found succeeded daemon pod {where} {place.node}, will try to delete it"
+                    self._note(item, EventLevel.NORMAL, "SucceededDaemonPod", text)
+                elif rest := self._failures.remaining(key, now):
+                    due.append(rest)
+                    continue
+                else:
+                    self._failures.note(key, now)
+                    text = f"Found failed daemon pod {where} {place.node}, will try to kill it"
+                    self._note(item, EventLevel.WARNING, "FailedDaemonPod", text)
+                self._delete(item, [pod])
+        return min(due, default=None)
+
+    def _apply(self, item: StoredObject, spec: Fields, revision: str, step: DaemonStep) -> None:
+        """Delete and create pods, with an event about each.
+
+        Raises:
+            RetryError: the store refused a pod.
+        """
+        self._delete(item, step.deleted)
+        for node in step.created:
+            try:
+                name = self._create(item, spec, node, revision)
+            except RetryError as error:
+                self._note(
+                    item, EventLevel.WARNING, "FailedCreate", f"Error creating: {error.cause}"
+                )
+                raise
+            self._note(item, EventLevel.NORMAL, "SuccessfulCreate", f"Created pod: {name}")
+
+    def _delete(self, item: StoredObject, pods: Sequence[StoredObject]) -> None:
+        self._cluster.delete(pods)
+        for pod in pods:
+            text = f"Deleted pod: {pod.record.name}"
+            self._note(item, EventLevel.NORMAL, "SuccessfulDelete", text)
+
+    def _create(self, item: StoredObject, spec: Fields, node: str, revision: str) -> str:
+        """Create the pod of one node, with an affinity that names it; returns its name."""
         affinity = dict(spec.get("affinity") or {})
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-        required = {"nodeSelectorTerms": [term]}
-        affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+        required = {_REQUIRED: {"nodeSelectorTerms": [term]}}
+        affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {}), **required}
         template = {**item.spec["template"], "spec": {**spec, "affinity": affinity}}
         labels = {POD_REVISION: revision}
+        if generation := item.annotations.get(_GENERATION):
+            labels[GENERATION] = generation
         made = pod_of(item, template, generateName=f"{item.record.name}-", labels=labels)
-        self._cluster.create(POD, made)
+        return self._cluster.create(POD, made)
 
-    def _count(
-        self, item: StoredObject, places: list[DaemonPlace], unwanted: list[StoredObject]
-    ) -> None:
+    def _note(self, item: StoredObject, level: EventLevel, reason: str, text: str) -> None:
+        self._cluster.note(DAEMON_SETS, item, EventText(level, reason, text))
+
+    def _count(self, item: StoredObject, places: Iterable[DaemonPlace]) -> None:
         """Write the status; a node counts by its oldest pod."""
-        shown = [(place, place.old or place.new) for place in places]
-        there = [(place, pod) for place, pod in shown if pod is not None]
-        ready = sum(ready_since(pod) is not None for _, pod in there)
-        usable = sum(pod.record.uid in place.available for place, pod in there)
+        wanted = [place for place in places if place.fit.runs]
+        there = [(place, place.pods[0]) for place in wanted if place.pods]
+        usable = sum(place.is_available(pod) for place, pod in there)
         status: Fields = {
             "observedGeneration": item.metadata.get("generation", 1),
             "currentNumberScheduled": len(there),
-            "desiredNumberScheduled": len(places),
-            "numberMisscheduled": sum(is_active(pod) for pod in unwanted),
-            "numberReady": ready,
+            "desiredNumberScheduled": len(wanted),
+            "numberMisscheduled": sum(
+                bool(place.pods) for place in places if not place.fit.runs and place.fit != NO_FIT
+            ),
+            "numberReady": sum(ready_since(pod) is not None for _, pod in there),
             "numberAvailable": usable or None,
-            "numberUnavailable": (len(places) - usable) or None,
-            "updatedNumberScheduled": sum(pod is place.new for place, pod in there) or None,
+            "numberUnavailable": (len(wanted) - usable) or None,
+            "updatedNumberScheduled": sum(pod.record.uid in place.current for place, pod in there)
+            or None,
         }
         self._cluster.set_status(item, status)
+
+
+def _oldest_first(pod: StoredObject) -> tuple[bool, str, str]:
+    """Pods with a node before others, then by age."""
+    return not pod.record.node, str(pod.record.created), pod.record.name

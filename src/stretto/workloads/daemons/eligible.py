@@ -1,9 +1,11 @@
 """The nodes of a DaemonSet, and the node of each of its pods."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
+from stretto.api.admission.tolerations import daemon_tolerations
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.types.pod import PodSpec
@@ -12,21 +14,43 @@ from stretto.reconcile.cache import Fields, StoredObject
 from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 
-def eligible(nodes: Iterable[StoredObject], spec: Fields) -> Iterable[StoredObject]:
-    """Nodes that the pods of a spec may run on: by taints, node selector and affinity."""
+@dataclass(frozen=True, slots=True)
+class NodeFit:
+    """How a node suits a DaemonSet."""
+
+    #: Whether it gets a pod.
+    runs: bool
+    #: Whether it keeps the pod that it has: a taint that only forbids scheduling evicts none.
+    keeps: bool
+
+
+NO_FIT = NodeFit(False, False)
+"""A node that does not match, or does not exist."""
+
+
+def daemon_spec(spec: Fields) -> Fields:
+    """The spec of a template with the tolerations of every pod of a DaemonSet."""
+    return {**spec, "tolerations": daemon_tolerations(spec)}
+
+
+def fit_of(spec: Fields) -> Callable[[StoredObject], NodeFit]:
+    """How nodes suit the pods of a spec: by node selector, affinity and taints."""
     pod = decode_as(PodSpec, msgspec.json.encode(spec), "template")
     affinity = pod.affinity.node_affinity if pod.affinity is not None else None
     terms = affinity.required if affinity is not None else None
     selected = node_terms(terms, "affinity")
-    for item in nodes:
+
+    def fit(item: StoredObject) -> NodeFit:
         node = item.read(Node)
-        if untolerated(node.spec.taints, pod.tolerations, (NO_SCHEDULE, NO_EXECUTE)):
-            continue
-        if not pod.node_selector.items() <= node.metadata.labels.items():
-            continue
-        labels = node.metadata.labels
-        if terms is None or any(each.matches(node.metadata.name, labels) for each in selected):
-            yield item
+        name, labels, taints = node.metadata.name, node.metadata.labels, node.spec.taints
+        if not pod.node_selector.items() <= labels.items():
+            return NO_FIT
+        if terms is not None and not any(each.matches(name, labels) for each in selected):
+            return NO_FIT
+        is_tolerated = not untolerated(taints, pod.tolerations, (NO_SCHEDULE, NO_EXECUTE))
+        return NodeFit(is_tolerated, not untolerated(taints, pod.tolerations, (NO_EXECUTE,)))
+
+    return fit
 
 
 def target_of(pod: StoredObject) -> str:

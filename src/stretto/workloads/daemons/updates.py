@@ -1,7 +1,7 @@
 """Updates of DaemonSets: which pods go and which nodes get one, within the bounds of the update.
 
 As in the DaemonSet controller of Kubernetes: an outdated pod that is not available is replaced at
-once; others wait for their turn.
+once; others wait for their turn. A node without a running pod counts as unavailable.
 """
 
 import math
@@ -11,6 +11,7 @@ from typing import Any
 
 from stretto.reconcile.cache import StoredObject
 from stretto.workloads.bounds import resolved
+from stretto.workloads.daemons.places import DaemonPlace, DaemonStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,45 +26,6 @@ class DaemonWindow:
     unavailable: int
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonPlace:
-    """The pods of one node."""
-
-    #: Name of the node.
-    node: str
-    #: The pod of the current revision.
-    new: StoredObject | None
-    #: The pod of an earlier revision.
-    old: StoredObject | None
-    #: Uids of those that are available.
-    available: frozenset[str]
-
-    @property
-    def pods(self) -> list[StoredObject]:
-        """Both pods, as far as they exist."""
-        return [pod for pod in (self.new, self.old) if pod is not None]
-
-    @property
-    def is_new_available(self) -> bool:
-        """Whether the pod of the current revision is available."""
-        return self.new is not None and self.new.record.uid in self.available
-
-    @property
-    def is_old_available(self) -> bool:
-        """Whether the pod of an earlier revision is available."""
-        return self.old is not None and self.old.record.uid in self.available
-
-
-@dataclass(frozen=True, slots=True)
-class DaemonStep:
-    """What changes now."""
-
-    #: Pods to delete.
-    deleted: list[StoredObject]
-    #: Nodes that get a pod.
-    created: list[str]
-
-
 def daemon_window(spec: dict[str, Any], nodes: int) -> DaemonWindow:
     """The bounds of the update of a DaemonSet with a number of nodes."""
     strategy = spec.get("updateStrategy") or {}
@@ -75,32 +37,36 @@ def daemon_window(spec: dict[str, Any], nodes: int) -> DaemonWindow:
 
 
 def next_step(places: Sequence[DaemonPlace], window: DaemonWindow) -> DaemonStep:
-    """The next step of an update, and the nodes without any pod."""
-    empty = [place.node for place in places if not place.pods]
+    """The next step of an update.
+
+    Args:
+        places: the nodes that have pods.
+        window: the bounds.
+    """
     if not window.replaces:
-        return DaemonStep([], empty)
+        return DaemonStep([], [])
     if window.surge:
-        return _surge(places, window.surge, empty)
-    return DaemonStep(_replaced(places, window.unavailable), empty)
+        return _surge(places, window.surge)
+    return DaemonStep(_replaced(places, window.unavailable), [])
 
 
 def _replaced(places: Sequence[DaemonPlace], most: int) -> list[StoredObject]:
     """Outdated pods to delete: those that are not available, and others while few nodes are."""
     outdated = [place for place in places if place.new is None and place.old is not None]
-    broken = [place.old for place in outdated if not place.is_old_available]
-    waiting = [place for place in places if place.old is None and not place.is_new_available]
-    both = [place.old for place in places if place.new is not None and place.old is not None]
-    free = max(0, most - len(broken) - len(waiting) - len(both))
-    turn = [place.old for place in outdated if place.is_old_available][:free]
-    return [pod for pod in (*both, *broken, *turn) if pod is not None]
+    broken = [place.old for place in outdated if not place.is_available(place.old)]
+    others = [place for place in places if place.old is None or place.new is not None]
+    waiting = [place for place in others if place.old or not place.is_available(place.new)]
+    turn = [place.old for place in outdated if place.is_available(place.old)]
+    free = max(0, most - len(broken) - len(waiting))
+    return [pod for pod in (*broken, *turn[:free]) if pod is not None]
 
 
-def _surge(places: Sequence[DaemonPlace], most: int, empty: list[str]) -> DaemonStep:
+def _surge(places: Sequence[DaemonPlace], most: int) -> DaemonStep:
     """Add new pods beside old ones, and delete old ones whose successor is available."""
     pairs = [place for place in places if place.new is not None and place.old is not None]
-    done = [place.old for place in pairs if place.is_new_available]
+    done = [place.old for place in pairs if place.is_available(place.new)]
     outdated = [place for place in places if place.new is None and place.old is not None]
-    broken = [place.node for place in outdated if not place.is_old_available]
-    turn = [place.node for place in outdated if place.is_old_available]
+    broken = [place.node for place in outdated if not place.is_available(place.old)]
+    turn = [place.node for place in outdated if place.is_available(place.old)]
     free = max(0, most - (len(pairs) - len(done)))
-    return DaemonStep([pod for pod in done if pod is not None], [*empty, *broken, *turn[:free]])
+    return DaemonStep([pod for pod in done if pod is not None], [*broken, *turn[:free]])

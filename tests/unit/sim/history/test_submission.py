@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from stretto.api.wire.kinds import POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
@@ -16,7 +16,7 @@ from stretto.inputs.objects.relations import InputObject
 from stretto.sim.submission.applied import ChangeKind, apply_objects
 from stretto.sim.submission.differences import field_changes
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.testing import make_pod
+from stretto.testing import make_node, make_pod
 
 NODES = "\n---\n".join(
     f"""apiVersion: v1
@@ -236,6 +236,17 @@ def test_a_daemon_set_is_compared_node_by_node() -> None:
     (change,) = apply_objects(store, wanted).changes
     assert (change.change, change.fields) == (ChangeKind.SCALE, ())
     assert (change.created, change.deleted) == (("default/a", "default/c"), ("default/old-d",))
+
+
+def test_a_daemon_set_keeps_its_pod_on_a_node_that_takes_no_new_ones() -> None:
+    store = MemoryStore(ManualClock(), Rng(0))
+    for name, effect in (("b", "NoSchedule"), ("c", "NoExecute")):
+        store.create(NODE, [make_node(name, taints=[{"key": "repair", "effect": effect}])])
+        store.create(POD, [daemon(f"old-{name}", name, node=name)])
+    wanted = [InputObject(POD, "default", "a", daemon("a", "a"), "test")]
+    (change,) = apply_objects(store, wanted).changes
+    assert (change.created, change.deleted) == (("default/a",), ("default/old-c",))
+    assert (change.pods_before, change.pods_after) == (2, 2)
 
 
 def test_a_daemon_set_with_a_changed_template_replaces_its_pods() -> None:

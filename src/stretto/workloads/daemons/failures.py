@@ -1,0 +1,46 @@
+"""Back-off of the pods of a DaemonSet that fail: a kubelet that rejects a pod would cause a loop.
+
+The delay of a node starts at a second, doubles with each failed pod and is forgotten after twice
+the longest delay, as in the DaemonSet controller of Kubernetes.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+FIRST: Final = 1.0
+"""Seconds after the first failure."""
+LONGEST: Final = 900.0
+"""Longest delay in seconds."""
+
+Place = tuple[str, str]
+"""Uid of a DaemonSet and name of a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The last failed pod of a node."""
+
+    #: Clock time at which it was deleted.
+    at: float
+    #: Seconds until the next one is deleted.
+    delay: float
+
+
+class FailureDelays:
+    """Delays of the nodes whose pods failed."""
+
+    def __init__(self) -> None:
+        """Start without failures."""
+        self._last: dict[Place, _Failure] = {}
+
+    def remaining(self, place: Place, now: float) -> float:
+        """Seconds until a failed pod of a node may be deleted; 0 for now."""
+        last = self._last.get(place)
+        return 0.0 if last is None else max(0.0, last.at + last.delay - now)
+
+    def note(self, place: Place, now: float) -> None:
+        """Note that a failed pod of a node is deleted; forgets failures of long ago."""
+        self._last = {key: each for key, each in self._last.items() if now - each.at <= 2 * LONGEST}
+        last = self._last.get(place)
+        delay = FIRST if last is None else min(2 * last.delay, LONGEST)
+        self._last[place] = _Failure(now, delay)
