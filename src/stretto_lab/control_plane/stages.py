@@ -4,6 +4,9 @@ Nodes become Ready at once, and extended resources in their capacity become allo
 run at once, and pods of a Job finish after a second. Containers of deleted pods stop at once, or
 after the grace period if they have a ``preStop`` hook. A stopped pod is removed when it has no
 finalizer left. kwok ignores nodes with the label ``lost``, so that tests can set their conditions.
+
+The label ``sim`` of a pod changes its course: ``hang`` never gets ready, ``fail`` fails after two
+seconds, and neither these nor ``stay`` finish as pods of a Job.
 """
 
 from collections.abc import Sequence
@@ -24,25 +27,27 @@ allocatable:
 """
 _UNALLOCATABLE: Final = "((.status.capacity | keys) - (.status.allocatable | keys) | length)"
 """The number of resources that are in a node's capacity only."""
-_RUNNING: Final = """
+_STARTED: Final = """
 {{ $now := Now }}
 phase: Running
 startTime: {{ $now | Quote }}
 conditions:
 - {type: PodScheduled, status: "True", lastTransitionTime: {{ $now | Quote }}}
 - {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
-- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
-- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "READY", lastTransitionTime: {{ $now | Quote }}}
+- {type: Ready, status: "READY", lastTransitionTime: {{ $now | Quote }}}
 containerStatuses:
 {{ range .spec.containers }}
 - name: {{ .name | Quote }}
   image: {{ .image | Quote }}
   imageID: ""
-  ready: true
+  ready: IS_READY
   restartCount: 0
   state: {running: {startedAt: {{ $now | Quote }}}}
 {{ end }}
 """
+_RUNNING: Final = _STARTED.replace("IS_READY", "true").replace("READY", "True")
+_UNREADY: Final = _STARTED.replace("IS_READY", "false").replace("READY", "False")
 _DONE: Final = """
 {{ $now := Now }}
 phase: Succeeded
@@ -59,6 +64,9 @@ containerStatuses:
 _STOPPED: Final = _DONE.replace("phase: Succeeded", "phase: Failed").replace(
     "exitCode: 0, reason: Completed", "exitCode: 143, reason: Error"
 )
+_FAILED: Final = _STOPPED.replace("exitCode: 143", "exitCode: 1")
+_SIM: Final = ".metadata.labels.sim"
+_FAILS_AFTER: Final = {"durationMilliseconds": 2000}
 _JOB_SECONDS: Final = 1
 """Run time of Job pods in seconds."""
 
@@ -69,6 +77,9 @@ def stages() -> bytes:
     pending = _where(".status.phase", "In", "Pending")
     running = _where(".status.phase", "In", "Running")
     of_job = _where(".metadata.ownerReferences.[].kind", "In", "Job")
+    usual = _where(_SIM, "NotIn", "hang", "fail", "stay")
+    hangs, fails = _where(_SIM, "In", "hang"), _where(_SIM, "In", "fail")
+    others = _where(_SIM, "NotIn", "hang")
     ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
     present = _where(".metadata.labels.lost", "DoesNotExist")
     unready = _where(ready, "NotIn", "True")
@@ -86,8 +97,18 @@ def stages() -> bytes:
     all_of = (
         _stage("node-ready", "Node", [unready, present], {"statusTemplate": _READY}),
         _stage("node-grown", "Node", [grown, present], {"statusTemplate": _ALLOCATABLE}),
-        _stage("pod-running", "Pod", [existing, pending], {"statusTemplate": _RUNNING}),
-        _stage("pod-done", "Pod", [existing, running, of_job], {"statusTemplate": _DONE}, after),
+        _stage("pod-running", "Pod", [existing, pending, others], {"statusTemplate": _RUNNING}),
+        _stage("pod-unready", "Pod", [existing, pending, hangs], {"statusTemplate": _UNREADY}),
+        _stage(
+            "pod-done", "Pod", [existing, running, of_job, usual], {"statusTemplate": _DONE}, after
+        ),
+        _stage(
+            "pod-failed",
+            "Pod",
+            [existing, running, fails],
+            {"statusTemplate": _FAILED},
+            _FAILS_AFTER,
+        ),
         _stage("pod-stopped", "Pod", [deleted, held, running, quick], {"statusTemplate": _STOPPED}),
         _stage(
             "pod-stopped-late",

@@ -30,6 +30,6 @@ def servers() -> Iterator[RealServers]:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_scenario_has_the_recorded_outcomes(name: str, servers: RealServers) -> None:
-    cases = list(read(RECORDED / f"{name}.jsonl.gz", servers))
+    cases = list(read([RECORDED / f"{name}.jsonl.gz"], servers))
     assert cases
     assert [each for case in cases for each in compare(case)[0]] == []

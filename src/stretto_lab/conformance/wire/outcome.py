@@ -1,7 +1,7 @@
 """The state of a replay in the short form of the recorded outcomes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -10,6 +10,7 @@ from stretto.api.kinds.federation import (
     FEDERATED_OBJECT,
     FEDERATED_TYPE_CONFIG,
 )
+from stretto.api.wire.kinds import Kind
 from stretto.federation import names
 from stretto.federation.objects import pending
 from stretto.federation.objects.paths import field_at
@@ -17,7 +18,8 @@ from stretto.federation.problems import PROPAGATED
 from stretto.federation.types import FederatedType, read_type
 from stretto.reconcile.cache import StoredObject
 from stretto.stores.render import render
-from stretto.stores.store import Store
+from stretto.stores.store import Listing
+from stretto_lab.conformance.wire.scope import EVERYTHING, ScenarioScope
 
 Fields = dict[str, Any]
 
@@ -32,15 +34,21 @@ _REPLICAS: Final = {"StatefulSet": "spec.replicas"}
 _HIDDEN: Final = ("conditions",)
 _REPORTED: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "Pod"})
 """Kinds of sources whose status an outcome contains."""
-NOWHERE: Final[frozenset[str]] = frozenset()
-"""No namespace."""
+
+
+class Lists(Protocol):
+    """Lists the objects of a server; every store does."""
+
+    def list(self, kind: Kind) -> Listing:
+        """The objects of a kind."""
+        ...
 
 
 def outcome(
-    host: Store,
-    members: Mapping[str, Store],
+    host: Lists,
+    members: Mapping[str, Lists],
     known: set[str],
-    hidden: frozenset[str] = NOWHERE,
+    scope: ScenarioScope = EVERYTHING,
 ) -> Fields:
     """What the controllers have written so far.
 
@@ -48,31 +56,37 @@ def outcome(
         host: the host.
         members: the members by name.
         known: uids of the members' objects that were federated at some time; more are added.
-        hidden: namespaces whose objects are left out.
+        scope: the objects that belong to the scenario.
     """
     configs = host.list(FEDERATED_TYPE_CONFIG.kind).records
     types = [read_type(StoredObject(each)) for each in configs]
-    shown = {name: _members(types, store, known, hidden) for name, store in members.items()}
+    shown = {name: _members(types, lists, known, scope) for name, lists in members.items()}
     return {
-        "federated": _federated(host, hidden),
+        "federated": _federated(host, scope),
         "members": {name: each for name, each in shown.items() if each},
-        "source": _sources(types, host, hidden),
+        "source": _sources(types, host, scope),
     }
 
 
-def _objects(store: Store, kind: Any, hidden: frozenset[str]) -> list[Fields]:
-    records = store.list(kind).records
-    return [msgspec.json.decode(render(x)) for x in records if x.namespace not in hidden]
+def _objects(lists: Lists, kind: Kind, scope: ScenarioScope) -> list[Fields]:
+    records = lists.list(kind).records
+    return [msgspec.json.decode(render(x)) for x in records if scope.shows(x.namespace, x.name)]
 
 
-def _federated(host: Store, hidden: frozenset[str]) -> Fields:
+def _federated(host: Lists, scope: ScenarioScope) -> Fields:
     kinds = (FEDERATED_OBJECT.kind, CLUSTER_FEDERATED_OBJECT.kind)
     return {
         each["metadata"]["name"]: _federated_object(each)
         for kind in kinds
-        for each in _objects(host, kind, hidden)
-        if each["metadata"].get("namespace") != names.SYSTEM_NAMESPACE
+        for each in _objects(host, kind, EVERYTHING)
+        if each["metadata"].get("namespace") != names.SYSTEM_NAMESPACE and _in_scope(each, scope)
     }
+
+
+def _in_scope(federated: Fields, scope: ScenarioScope) -> bool:
+    """Whether the source of a federated object belongs to a scenario."""
+    source = (federated["spec"].get("template") or {}).get("metadata") or {}
+    return scope.shows(federated["metadata"].get("namespace", ""), source.get("name", ""))
 
 
 def _federated_object(each: Fields) -> Fields:
@@ -121,13 +135,13 @@ def _is_federated(metadata: Fields) -> bool:
 
 
 def _members(
-    types: Sequence[FederatedType], store: Store, known: set[str], hidden: frozenset[str]
+    types: Sequence[FederatedType], lists: Lists, known: set[str], scope: ScenarioScope
 ) -> Fields:
     """Objects of one member."""
     found: Fields = {}
     for type_ in types:
         kind = type_.kind.kind
-        for each in _objects(store, type_.kind, hidden):
+        for each in _objects(lists, type_.kind, scope):
             uid = each["metadata"]["uid"]
             if _is_federated(each["metadata"]):
                 known.add(uid)
@@ -163,13 +177,13 @@ def _status(status: Fields) -> Fields:
     return shown
 
 
-def _sources(types: Sequence[FederatedType], host: Store, hidden: frozenset[str]) -> Fields:
+def _sources(types: Sequence[FederatedType], host: Lists, scope: ScenarioScope) -> Fields:
     """Status of the sources whose status is aggregated."""
     found: Fields = {}
     for type_ in types:
         if type_.kind.kind not in _REPORTED:
             continue
-        for each in _objects(host, type_.kind, hidden):
+        for each in _objects(host, type_.kind, scope):
             status = _status(each.get("status") or {})
             if status and type_.aggregates:
                 found[f"{type_.kind.kind}/{each['metadata']['name']}"] = status

@@ -33,12 +33,19 @@ class RecordedWebhooks:
         """The recorded answers."""
         return [self._answer(each) for each in calls]
 
+    def knows(self, call: WebhookCall) -> bool:
+        """Whether a call about the same subject was recorded."""
+        return bool(self._alike(call))
+
+    def _alike(self, call: WebhookCall) -> list[RecordedCall]:
+        """The recorded calls about the subject of a call."""
+        path, subject = urlsplit(call.url).path, _subject(msgspec.json.decode(call.body))
+        return [x for x in self._calls if x.path == path and _subject(x.request) == subject]
+
     def _answer(self, call: WebhookCall) -> WebhookAnswer:
-        path, request = urlsplit(call.url).path, msgspec.json.decode(call.body)
-        alike = [
-            x for x in self._calls if x.path == path and _subject(x.request) == _subject(request)
-        ]
+        alike, request = self._alike(call), msgspec.json.decode(call.body)
         if not alike:
+            path = urlsplit(call.url).path
             return WebhookAnswer(problem=f"HTTP status 404: no recorded call of {path}")
         now = self._clock.now() - self._start
         wanted = _replicas(request)
@@ -48,6 +55,30 @@ class RecordedWebhooks:
         if found.code != 200:
             return WebhookAnswer(problem=f"HTTP status {found.code}: {found.answer}")
         return WebhookAnswer(_text(found.answer))
+
+
+class ScenarioWebhooks:
+    """The webhook servers of scenarios that run at the same time."""
+
+    def __init__(self, clock: Clock) -> None:
+        """No scenario.
+
+        Args:
+            clock: time of the replays.
+        """
+        self._clock = clock
+        self._servers = [RecordedWebhooks((), clock, 0.0)]
+
+    def add(self, calls: Sequence[RecordedCall], start: float) -> None:
+        """Answer the calls of a scenario that starts at ``start``, too."""
+        self._servers.append(RecordedWebhooks(calls, self._clock, start))
+
+    def send(self, calls: Sequence[WebhookCall]) -> Sequence[WebhookAnswer]:
+        """The recorded answers; one server says what no server knows."""
+        return [self._server(each).send([each])[0] for each in calls]
+
+    def _server(self, call: WebhookCall) -> RecordedWebhooks:
+        return next((x for x in self._servers if x.knows(call)), self._servers[0])
 
 
 def _subject(request: Any) -> tuple[Any, ...]:

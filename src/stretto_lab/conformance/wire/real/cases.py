@@ -1,13 +1,13 @@
 """Cases of recorded scenarios that are replayed on real API servers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from stretto.base.clock import Clock
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, StrettoError
 from stretto_lab.conformance.wire import scenario
 from stretto_lab.conformance.wire.capacity import by_capacity
 from stretto_lab.conformance.wire.cases import (
@@ -21,18 +21,20 @@ from stretto_lab.conformance.wire.cases import (
 )
 from stretto_lab.conformance.wire.real.replay import RealReplay
 from stretto_lab.conformance.wire.real.servers import RealServers, real_servers
-from stretto_lab.conformance.wire.scenario import RecordedOutcome
+from stretto_lab.conformance.wire.scenario import RecordedOutcome, WireScenario
 
 ALONE: Final = ("bootstrap", "cluster", "restart", "automigration")
 """Families that were recorded alone: they stop servers, or let clusters join and leave."""
+AT_ONCE: Final = 6
+"""Scenarios that run at the same time on the same servers; they were recorded likewise."""
+_REFUSED: Final = "the scenario ends: {}"
 
 
 def read_all(paths: Iterable[Path], clock: Clock) -> Iterator[OutcomeCase]:
-    """Replay scenarios of one recording one after the other on the same servers.
+    """Replay scenarios of one recording on the same servers, several at the same time.
 
     Raises:
         InputError: a file is no scenario that can share servers with others.
-        StrettoError: a server refuses a request that the recorded one accepted.
     """
     listed = list(paths)
     for path in listed:
@@ -44,17 +46,32 @@ def read_all(paths: Iterable[Path], clock: Clock) -> Iterator[OutcomeCase]:
     first = scenario.read(listed[0])
     with real_servers(common_of(listed[0], first.recording), clock) as servers:
         servers.join(first.clusters)
-        for path in listed:
-            yield from read(path, servers)
+        yield from read(listed, servers)
 
 
-def read(path: Path, servers: RealServers) -> Iterator[OutcomeCase]:
-    """Replay a scenario on running servers; yields each of its outcomes.
+def read(paths: Sequence[Path], servers: RealServers) -> Iterator[OutcomeCase]:
+    """Replay scenarios on running servers; yields each of their outcomes.
 
     Raises:
-        InputError: the file, or what its scenarios share, cannot be read.
-        StrettoError: a server refuses a request that the recorded one accepted.
+        InputError: a file, or what its scenarios share, cannot be read.
     """
+    waiting, running = list(reversed(paths)), list[Iterator[OutcomeCase | None]]()
+    while waiting or running:
+        while waiting and len(running) < AT_ONCE:
+            running.append(_replayed(waiting.pop(), servers))
+        servers.step()
+        for each in list(running):
+            try:
+                case = next(each)
+            except StopIteration:
+                running.remove(each)
+                continue
+            if case is not None:
+                yield case
+
+
+def _replayed(path: Path, servers: RealServers) -> Iterator[OutcomeCase | None]:
+    """The outcomes of one scenario; ``None`` while nothing is due."""
     recorded = scenario.read(path)
     common = common_of(path, recorded.recording)
     replay = RealReplay(recorded, common, servers)
@@ -68,5 +85,18 @@ def read(path: Path, servers: RealServers) -> Iterator[OutcomeCase]:
     def agrees(want: RecordedOutcome, got: Fields) -> bool:
         return not compare(case(want, got))[0]
 
-    for number, (want, got) in enumerate(replay.outcomes(agrees), 1):
-        yield msgspec.structs.replace(case(want, got), id=f"{recorded.id}-{number}")
+    number = 0
+    try:
+        for found in replay.outcomes(agrees):
+            number += found is not None
+            yield found and msgspec.structs.replace(case(*found), id=f"{recorded.id}-{number}")
+    except StrettoError as error:
+        yield _ended(recorded, number + 1, common, str(error))
+    replay.close()
+
+
+def _ended(recorded: WireScenario, number: int, common: Fields, problem: str) -> OutcomeCase:
+    """The case of an outcome that the scenario does not reach: nothing agrees with its problem."""
+    want: Fields = {part: {} for part in PARTS}
+    got: Fields = {**want, "source": {"problem": _REFUSED.format(problem)}}
+    return case_of((f"{recorded.id}-{number}", recorded.family), want, got, common, frozenset())

@@ -73,11 +73,6 @@ def join(host: ControlPlane, member: ControlPlane, cluster: RecordedCluster) -> 
     create(host, FEDERATED_CLUSTER.kind, {"metadata": named, "spec": spec})
 
 
-def namespaces(store: Store) -> frozenset[str]:
-    """Names of the namespaces of a server."""
-    return frozenset(each.name for each in store.list(NAMESPACE).records)
-
-
 def create(plane: ControlPlane, kind: Kind, body: Fields) -> None:
     """Create an object unless it exists.
 

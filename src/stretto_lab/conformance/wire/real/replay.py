@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.kinds import NAMESPACE
 from stretto.base.errors import StrettoError
 from stretto.stores.kube.paths import object_path
 from stretto_lab.conformance.wire.outcome import outcome
@@ -13,10 +14,13 @@ from stretto_lab.conformance.wire.real.servers import HOST, RealServers
 from stretto_lab.conformance.wire.replay import Fields, without
 from stretto_lab.conformance.wire.requests import place
 from stretto_lab.conformance.wire.scenario import RecordedOutcome, UserStep, WireScenario
+from stretto_lab.conformance.wire.scope import scope_of
 from stretto_lab.conformance.wire.shared import kinds_of
 
-LATE: Final = 30.0
+LATE: Final = 60.0
 """Seconds after the recorded time within which an outcome may still come about."""
+AGAIN: Final = 1.0
+"""Seconds after which an outcome that has not come about is compared again."""
 Agrees = Callable[[RecordedOutcome, Fields], bool]
 """Whether a state is the recorded one."""
 
@@ -24,7 +28,8 @@ Agrees = Callable[[RecordedOutcome, Fields], bool]
 class RealReplay:
     """The steps of one scenario on running servers.
 
-    The servers may have run other scenarios: what is there before the first step does not count.
+    The servers may have run other scenarios and may be running some: only objects of the scenario
+    count, and of those what was there before the first step does not.
     """
 
     def __init__(self, scenario: WireScenario, common: Fields, servers: RealServers) -> None:
@@ -38,42 +43,47 @@ class RealReplay:
         self._scenario = scenario
         self._kinds = kinds_of(common)
         self._servers = servers
+        self._scope = scope_of(scenario)
         self._known: set[str] = set()
-        self._hidden = servers.namespaces() - servers.own
         self._before = self._state()
         self._epoch = servers.clock.now()
+        servers.webhooks.add(scenario.calls, self._epoch)
 
-    def outcomes(self, agrees: Agrees) -> Iterator[tuple[RecordedOutcome, Fields]]:
+    def outcomes(self, agrees: Agrees) -> Iterator[tuple[RecordedOutcome, Fields] | None]:
         """Each recorded outcome with what is there by then: once it agrees, else a while later.
+
+        ``None`` means that nothing is due: the caller lets the controllers run and asks again.
 
         Raises:
             StrettoError: a server refuses a request that the recorded one accepted.
         """
         clock, start = self._servers.clock, self._servers.clock.monotonic()
         for step in self._scenario.steps:
-            rest = start + step.t - clock.monotonic()
-            self._servers.run_until(lambda: False, max(0.0, rest))
+            while clock.monotonic() < start + step.t:
+                yield None
             if isinstance(step, UserStep):
                 self._request(step)
             elif isinstance(step, RecordedOutcome):
-                yield step, self._settled(step, agrees)
+                found, until = self._shown(step), clock.monotonic() + LATE
+                while not agrees(step, found) and clock.monotonic() < until:
+                    again = clock.monotonic() + AGAIN
+                    while clock.monotonic() < again:
+                        yield None
+                    found = self._shown(step)
+                yield step, found
                 start = max(start, clock.monotonic() - step.t)  # what is late delays what follows
 
     def filled(self, value: Any) -> Any:
         """A recorded value with its placeholders filled in."""
         return filled(value, self._epoch)
 
+    def close(self) -> None:
+        """Delete the namespaces of the scenario, so that its pods leave the nodes to others."""
+        for plane in self._servers.planes.values():
+            for name in self._scope.own or ():
+                plane.send("DELETE", object_path(NAMESPACE, "", name))
+
     # ---------------------------------------------------------------- inside
-
-    def _settled(self, step: RecordedOutcome, agrees: Agrees) -> Fields:
-        found = [self._shown(step)]
-
-        def is_there() -> bool:
-            found[0] = self._shown(step)
-            return agrees(step, found[0])
-
-        self._servers.run_until(is_there, LATE)
-        return found[0]
 
     def _request(self, step: UserStep) -> None:
         kind, namespace, name, subresource = place(step.path, step.body, self._kinds)
@@ -93,9 +103,9 @@ class RealReplay:
         return without(self._state(), self._before, step)
 
     def _state(self) -> Fields:
-        stores = self._servers.stores
-        members = {name: stores[name] for name in self._servers.members}
-        return outcome(stores[HOST], members, self._known, self._hidden)
+        lists = self._servers.lists
+        members = {name: lists[name] for name in self._servers.members}
+        return outcome(lists[HOST], members, self._known, self._scope)
 
 
 def _renewed(body: Fields, present: Fields) -> Fields:

@@ -12,14 +12,16 @@ from typing import Any, Final
 from stretto.base.clock import Clock
 from stretto.base.errors import TimeoutExpiredError
 from stretto.base.rng import Rng
-from stretto.federation.assembly import Federation
+from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.connection.kube import KubeConnector
 from stretto.federation.fleet import is_ready
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto_lab.conformance.wire.real import preparation
+from stretto_lab.conformance.wire.real.lists import RecentLists
 from stretto_lab.conformance.wire.scenario import RecordedCluster
 from stretto_lab.conformance.wire.setup import settings_of
+from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 
 Fields = dict[str, Any]
@@ -30,6 +32,8 @@ WITHIN: Final = 120.0
 """Seconds within which all clusters join."""
 STEP: Final = 0.1
 """Seconds between two steps of the controllers."""
+AGE: Final = 0.5
+"""Seconds after which comparisons list objects again."""
 _MEMBER: Final = ControlPlaneConfig(
     parts=("kube-controller-manager", "kube-scheduler", "kwok"),
     controllers="*,-persistentvolumeclaim-protection-controller,-node-lifecycle-controller",
@@ -52,26 +56,28 @@ class RealServers:
         self.planes = planes
         #: Stores of the servers by name.
         self.stores = {name: _store(each) for name, each in planes.items()}
+        #: Their objects by name of the server, for comparisons.
+        self.lists = {name: RecentLists(x, clock, AGE) for name, x in self.stores.items()}
+        #: The webhook servers of the scenarios.
+        self.webhooks = ScenarioWebhooks(clock)
         #: Real time.
         self.clock = clock
         preparation.prepare_host(planes[HOST], self.stores[HOST], common)
         for name in self.members:
             preparation.prepare_member(planes[name], name, common)
-        #: Namespaces of the host that belong to no scenario.
-        self.own = self.namespaces()
         #: The controllers.
         self.federation = Federation(
-            self.stores[HOST], clock, settings_of(common), KubeConnector(Rng(1))
+            self.stores[HOST],
+            clock,
+            settings_of(common),
+            KubeConnector(Rng(1)),
+            FederationParts(self.webhooks),
         )
 
     @property
     def members(self) -> list[str]:
         """Names of the members."""
         return [name for name in self.planes if name != HOST]
-
-    def namespaces(self) -> frozenset[str]:
-        """Namespaces of the host."""
-        return preparation.namespaces(self.stores[HOST])
 
     def join(self, clusters: Sequence[RecordedCluster]) -> None:
         """Let clusters join, and wait until they are ready.
@@ -95,12 +101,16 @@ class RealServers:
         """Run the controllers until something holds, or for some seconds; whether it holds."""
         end = self.clock.monotonic() + within
         while True:
-            self.federation.loop.step()
+            self.step()
             if holds():
                 return True
             if self.clock.monotonic() >= end:
                 return False
-            self.clock.sleep(STEP)
+
+    def step(self) -> None:
+        """Let the controllers do what they have to do, and wait a moment."""
+        self.federation.loop.step()
+        self.clock.sleep(STEP)
 
     def close(self) -> None:
         """Stop the controllers and close all connections."""

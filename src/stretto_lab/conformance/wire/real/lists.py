@@ -1,0 +1,34 @@
+"""Lists of a server that several replays share."""
+
+from stretto.api.wire.kinds import Kind
+from stretto.base.clock import Clock
+from stretto.stores.store import Listing, Store
+
+
+class RecentLists:
+    """Lists of a server that are at most some seconds old.
+
+    An outcome is compared again and again until it comes about, and several replays do so at the
+    same time: each kind is listed once for all of them.
+    """
+
+    def __init__(self, store: Store, clock: Clock, age: float) -> None:
+        """Nothing has been listed.
+
+        Args:
+            store: the server.
+            clock: time.
+            age: seconds after which a list is made again.
+        """
+        self._store = store
+        self._clock = clock
+        self._age = age
+        self._lists: dict[Kind, tuple[float, Listing]] = {}
+
+    def list(self, kind: Kind) -> Listing:
+        """The objects of a kind."""
+        now = self._clock.monotonic()
+        found = self._lists.get(kind)
+        if found is None or now - found[0] > self._age:
+            found = self._lists[kind] = now, self._store.list(kind)
+        return found[1]

@@ -1,0 +1,34 @@
+"""The objects that belong to a scenario: no others are part of its outcomes."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from stretto_lab.conformance.wire.requests import place
+from stretto_lab.conformance.wire.scenario import UserStep, WireScenario
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioScope:
+    """Namespaces and names that belong to a scenario."""
+
+    #: Namespaces, and names of objects without one; ``None`` for everything.
+    own: frozenset[str] | None
+
+    def shows(self, namespace: str, name: str) -> bool:
+        """Whether an object belongs to the scenario; ``namespace`` is empty for cluster scope."""
+        return self.own is None or (namespace or name) in self.own
+
+
+EVERYTHING: Final = ScenarioScope(None)
+"""Every object: the scenario has the servers to itself."""
+
+
+def scope_of(scenario: WireScenario) -> ScenarioScope:
+    """The namespaces that the user of a scenario writes to, and what else the user creates."""
+    own = set()
+    for step in scenario.steps:
+        if isinstance(step, UserStep):
+            _, namespace, name, _ = place(step.path, step.body)
+            created = ((step.body or {}).get("metadata") or {}).get("name", "")
+            own.add(namespace or name or created)
+    return ScenarioScope(frozenset(own))

@@ -1,0 +1,80 @@
+"""Scenarios that share real servers: what belongs to each, its webhooks, and shared lists."""
+
+import msgspec
+
+from stretto.api.wire.kinds import CONFIG_MAP, NAMESPACE
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.webhooks import WebhookCall
+from stretto_lab.conformance.wire.outcome import outcome
+from stretto_lab.conformance.wire.real.lists import RecentLists
+from stretto_lab.conformance.wire.scenario import RecordedCall, UserStep, WireScenario
+from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
+from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
+from stretto_lab.control_plane.stages import stages
+
+
+def step(path: str, name: str = "") -> UserStep:
+    return UserStep(1.0, "host", "POST", path, body={"metadata": {"name": name}})
+
+
+def test_a_scenario_shows_what_its_user_has_created() -> None:
+    steps = (
+        step("/api/v1/namespaces", "own"),
+        step("/api/v1/namespaces/used/configmaps", "conf"),
+        step("/apis/rbac.authorization.k8s.io/v1/clusterroles", "reader"),
+    )
+    scope = scope_of(WireScenario("one", "scheduling", (), steps))
+    shown = [("", "own"), ("used", "conf"), ("", "reader"), ("", "other"), ("other", "conf")]
+    assert [scope.shows(*each) for each in shown] == [True, True, True, False, False]
+    assert EVERYTHING.shows("other", "conf")
+
+
+def test_an_outcome_leaves_out_the_objects_of_other_scenarios() -> None:
+    host = MemoryStore(ManualClock(0.0), Rng(0))
+    for name in ("own", "other"):
+        host.create(NAMESPACE, [msgspec.json.encode({"metadata": {"name": name}})])
+    steps = (step("/api/v1/namespaces", "own"),)
+    found = outcome(host, {}, set(), scope_of(WireScenario("one", "scheduling", (), steps)))
+    assert found == {"federated": {}, "members": {}, "source": {}}
+
+
+def test_a_list_is_shared_until_it_is_old() -> None:
+    clock = ManualClock(0.0)
+    store = MemoryStore(clock, Rng(0))
+    lists = RecentLists(store, clock, age=1.0)
+    assert not lists.list(CONFIG_MAP).records
+    store.create(CONFIG_MAP, [b'{"metadata":{"name":"conf","namespace":"own"}}'])
+    assert not lists.list(CONFIG_MAP).records
+    clock.advance(1.5)
+    assert len(lists.list(CONFIG_MAP).records) == 1
+
+
+def asked(namespace: str) -> dict[str, object]:
+    return {"schedulingUnit": {"kind": "Deployment", "namespace": namespace, "name": "web"}}
+
+
+def test_each_scenario_has_the_answers_of_its_own_webhook() -> None:
+    webhooks = ScenarioWebhooks(ManualClock(0.0))
+    for name in ("one", "two"):
+        webhooks.add([RecordedCall(1.0, "/filter", asked(name), 200, {"from": name})], 0.0)
+    calls = [
+        WebhookCall("https://hook/filter", msgspec.json.encode(asked(name)), 5.0)
+        for name in ("two", "three")
+    ]
+    two, three = webhooks.send(calls)
+    assert (two.body, "no recorded call" in three.problem) == (b'{"from":"two"}', True)
+
+
+def test_pods_that_hang_never_get_ready() -> None:
+    read = [msgspec.json.decode(each) for each in stages().split(b"\n---\n")]
+    named = {each["metadata"]["name"]: each["spec"] for each in read}
+    keys = {
+        name: [x["key"] for x in named[name]["selector"]["matchExpressions"]]
+        for name in ("pod-running", "pod-unready", "pod-failed", "pod-done")
+    }
+    assert all(".metadata.labels.sim" in each for each in keys.values())
+    status = named["pod-unready"]["next"]["statusTemplate"]
+    assert 'type: Ready, status: "False"' in status
+    assert "ready: false" in status
