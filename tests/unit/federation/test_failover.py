@@ -8,8 +8,11 @@ import pytest
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, PROPAGATION_POLICY
 from stretto.api.wire.kinds import DEPLOYMENT
+from stretto.cli.views.fleet_run import placement
 from stretto.federation import names
+from stretto.federation.answers.clusters import unready_clusters
 from stretto.federation.answers.placements import placed_object
+from stretto.federation.answers.records import PlacedObject
 from stretto.federation.controllers.keys import everything
 from stretto.federation.settings import FailoverRule
 from stretto.sim.fleet.building import built, settings_of
@@ -38,8 +41,14 @@ def run(fleet: EmbeddedFleet, seconds: float) -> None:
 
 
 def placed(fleet: EmbeddedFleet, name: str = "default/web") -> dict[str, int | None]:
-    found = {each.name: each for each in map(placed_object, everything(fleet.federation.fleet))}
-    return found[name].placement
+    return shown(fleet, name).placement
+
+
+def shown(fleet: EmbeddedFleet, name: str = "default/web") -> PlacedObject:
+    found = fleet.federation.fleet
+    unready = unready_clusters(found)
+    placed = [placed_object(each, unready) for each in everything(found)]
+    return next(each for each in placed if each.name == name)
 
 
 def test_objects_leave_a_lost_cluster_and_return_to_it(repo_root: Path) -> None:
@@ -58,6 +67,15 @@ def test_nothing_moves_without_a_rule(repo_root: Path) -> None:
     fleet.members["east"].served.set_mood(MemberMood.SILENT)
     run(fleet, 90)
     assert placed(fleet) == {"east": 6, "west": 3}
+
+
+def test_replicas_of_a_silent_cluster_are_last_known(repo_root: Path) -> None:
+    fleet = fleet_of(None, repo_root)
+    assert shown(fleet).unknown == ()
+    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    run(fleet, 90)
+    assert shown(fleet).unknown == ("east",)
+    assert placement(shown(fleet)) == "east=6? west=3"
 
 
 def test_nothing_moves_if_most_clusters_are_lost(repo_root: Path) -> None:

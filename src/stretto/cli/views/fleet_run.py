@@ -1,10 +1,15 @@
 """``stretto run`` of a fleet file: its clusters and objects at the end."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stretto.base.errors import DoesNotFitError
 from stretto.cli.console import Console
 from stretto.explain.words.amounts import format_count
+
+if TYPE_CHECKING:
+    from stretto.federation.answers.records import PlacedObject
 
 
 def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
@@ -16,7 +21,7 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     """
     import msgspec
 
-    from stretto.federation.answers.clusters import cluster_facts
+    from stretto.federation.answers.clusters import cluster_facts, unready_clusters
     from stretto.federation.answers.placements import placed_object
     from stretto.federation.answers.subjects import FleetReader
     from stretto.sim.fleet.building import built
@@ -30,7 +35,8 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     reader = FleetReader(fleet.federation.fleet, fleet.clock)
     fleet.federation.fleet.host.poll(fleet.clock.monotonic())
     clusters = cluster_facts(reader)
-    placed = [placed_object(each) for each in reader.items()]
+    unready = unready_clusters(fleet.federation.fleet)
+    placed = [placed_object(each, unready) for each in reader.items()]
     objects = [each for each in placed if each.kind != "Namespace"]
     number = format_count(len(clusters), "cluster")
     console.data(f"{scenario.name}: {number} after {scenario.federation.seconds:g} s")
@@ -46,13 +52,14 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
         [
             (
                 f"{x.kind} {x.name}",
-                counts(x.placement),
+                placement(x),
                 x.held,
                 x.problem,
             )
             for x in objects
         ],
     )
+    note_unknown(console, objects)
     document = {
         "name": scenario.name,
         "clusters": msgspec.to_builtins(clusters),
@@ -67,6 +74,28 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     return True
 
 
-def counts(found: dict[str, int | None]) -> str:
+def placement(found: "PlacedObject") -> str:
+    """Replicas by cluster in one cell; a question mark follows what is only last known."""
+    return counts(found.placement, found.unknown)
+
+
+def note_unknown(console: Console, found: "Iterable[PlacedObject]") -> None:
+    """Note the clusters about whose replicas only their last state is known."""
+    clusters = sorted({name for each in found for name in each.unknown})
+    if clusters:
+        listed = ", ".join(clusters)
+        console.note(
+            f"not ready: {listed}; replicas marked ? are as last known, and stay there until"
+            " the cluster answers or the failover moves them"
+        )
+
+
+def counts(found: dict[str, int | None], unknown: tuple[str, ...] = ()) -> str:
     """Replicas by cluster in one cell."""
-    return " ".join(f"{name}={'all' if n is None else n}" for name, n in found.items()) or "-"
+    return (
+        " ".join(
+            f"{name}={'all' if count is None else count}{'?' * (name in unknown)}"
+            for name, count in found.items()
+        )
+        or "-"
+    )

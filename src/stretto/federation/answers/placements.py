@@ -1,5 +1,7 @@
 """Where objects are placed, from what their federated objects say."""
 
+from collections.abc import Set
+
 from stretto.federation import names
 from stretto.federation.answers.records import PlacedObject
 from stretto.federation.answers.subjects import kind_of, title
@@ -12,12 +14,17 @@ from stretto.federation.problems import PROPAGATED, SCHEDULED, ObjectCondition
 
 
 def placed_object(
-    item: FederatedItem, error: str = "", *, has_members: bool = True
+    item: FederatedItem,
+    unready: Set[str],
+    error: str = "",
+    *,
+    has_members: bool = True,
 ) -> PlacedObject:
     """Where an object is placed.
 
     Args:
         item: the object.
+        unready: names of the clusters that are not ready.
         error: what its last reconciliation raised; empty for nothing.
         has_members: whether there are members that could hold it.
     """
@@ -36,6 +43,7 @@ def placed_object(
         found.clusters,
         found.unplaced,
         problem,
+        tuple(name for name in placed or everywhere if name in unready),
     )
 
 

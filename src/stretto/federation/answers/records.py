@@ -59,6 +59,9 @@ class PlacedObject(msgspec.Struct, frozen=True):
     #: Why it goes nowhere, why a queue or a gang holds replicas back, or what of its policies has
     #: no effect; else empty.
     problem: str = ""
+    #: Clusters of the placement that are not ready: what is placed there stays, and whether it runs
+    #: is not known.
+    unknown: tuple[str, ...] = ()
 
     @property
     def held(self) -> int:

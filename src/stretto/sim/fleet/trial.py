@@ -8,6 +8,7 @@ import msgspec
 from stretto.api.kinds.federation import FEDERATION
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
+from stretto.federation.answers.clusters import unready_clusters
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.answers.records import PlacedObject
 from stretto.federation.controllers.keys import FederatedItem, everything
@@ -64,8 +65,9 @@ def trial(
     if missing:
         kind_name, namespace, name = min(missing)
         raise InputError(f"{kind_name} {namespace}/{name}", None, "an object that federates")
+    unready = unready_clusters(fleet)
     return [
-        placed_object(found[key], errors.get(found[key].key, ""), has_members=False)
+        placed_object(found[key], unready, errors.get(found[key].key, ""), has_members=False)
         for key in sorted(wanted)
     ]
 

@@ -10,7 +10,7 @@ from stretto.cli import options
 from stretto.cli.commands.federation.source import FleetOptions, fleet_options, opened_fleet
 from stretto.cli.options import CommandContext, ExistingPath
 from stretto.cli.output.formats import ListColumn, ListedRows, check_format, write_list
-from stretto.cli.views.fleet_run import counts
+from stretto.cli.views.fleet_run import note_unknown, placement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,8 @@ def plan(common: CommandContext, opts: FleetPlanOptions) -> None:
     """Show where native objects and their policies would go; exit 3 if something would not fit.
 
     MANIFESTS are files or folders of YAML. They are added to a copy of the host; nothing is
-    written.
+    written. Replicas in a cluster that is not ready are marked with a question mark: they stay
+    there, and whether they run is not known.
     """
     import msgspec
 
@@ -51,7 +52,7 @@ def plan(common: CommandContext, opts: FleetPlanOptions) -> None:
         found = trial(fleet.fleet, fleet.clock.now(), bodies, FleetParts(webhooks=fleet.webhooks))
     columns = [
         ListColumn("object", [f"{each.kind} {each.name}" for each in found]),
-        ListColumn("clusters", [counts(each.placement) for each in found]),
+        ListColumn("clusters", [placement(each) for each in found]),
         ListColumn("waiting", [sum(each.waiting.values()) + each.unplaced for each in found]),
         ListColumn("problem", [each.problem for each in found]),
     ]
@@ -59,6 +60,7 @@ def plan(common: CommandContext, opts: FleetPlanOptions) -> None:
     fields = {"objects": msgspec.to_builtins(found)}
     rows = ListedRows(columns, names, "stretto.federation.plan/v1", fields)
     write_list(common.console, opts.output, rows)
+    note_unknown(common.console, found)
     missing = [each for each in found if not each.fits]
     if missing:
         first = missing[0]
