@@ -8,7 +8,7 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.webhooks import WebhookCall
 from stretto_lab.conformance.wire.outcome import outcome
-from stretto_lab.conformance.wire.real.lists import RecentLists
+from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import RecordedCall, UserStep, WireScenario
 from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
 from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
@@ -51,16 +51,16 @@ def test_a_list_is_shared_until_it_is_old() -> None:
     assert len(lists.list(CONFIG_MAP).records) == 1
 
 
-def asked(namespace: str) -> dict[str, object]:
+def request(namespace: str) -> dict[str, object]:
     return {"schedulingUnit": {"kind": "Deployment", "namespace": namespace, "name": "web"}}
 
 
 def test_each_scenario_has_the_answers_of_its_own_webhook() -> None:
     webhooks = ScenarioWebhooks(ManualClock(0.0))
     for name in ("one", "two"):
-        webhooks.add([RecordedCall(1.0, "/filter", asked(name), 200, {"from": name})], 0.0)
+        webhooks.add([RecordedCall(1.0, "/filter", request(name), 200, {"from": name})], 0.0)
     calls = [
-        WebhookCall("https://hook/filter", msgspec.json.encode(asked(name)), 5.0)
+        WebhookCall("https://hook/filter", msgspec.json.encode(request(name)), 5.0)
         for name in ("two", "three")
     ]
     two, three = webhooks.send(calls)

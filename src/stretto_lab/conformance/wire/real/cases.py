@@ -82,12 +82,13 @@ def _replayed(path: Path, servers: RealServers) -> Iterator[OutcomeCase | None]:
         parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
         return case_of((recorded.id, recorded.family), parts, got, common, frozenset(free))
 
-    def agrees(want: RecordedOutcome, got: Fields) -> bool:
-        return not compare(case(want, got))[0]
+    def differs(want: RecordedOutcome, got: Fields) -> tuple[bool, bool]:
+        wrong, rules = compare(case(want, got))
+        return bool(wrong or rules), bool(wrong)
 
     number = 0
     try:
-        for found in replay.outcomes(agrees):
+        for found in replay.outcomes(differs):
             number += found is not None
             yield found and msgspec.structs.replace(case(*found), id=f"{recorded.id}-{number}")
     except StrettoError as error:

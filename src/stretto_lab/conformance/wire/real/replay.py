@@ -17,12 +17,14 @@ from stretto_lab.conformance.wire.scenario import RecordedOutcome, UserStep, Wir
 from stretto_lab.conformance.wire.scope import scope_of
 from stretto_lab.conformance.wire.shared import kinds_of
 
-LATE: Final = 60.0
-"""Seconds after the recorded time within which an outcome may still come about."""
+LATE: Final = 240.0
+"""Seconds after the recorded time in which an outcome may come about on a busy machine."""
 AGAIN: Final = 1.0
 """Seconds after which an outcome that has not come about is compared again."""
-Agrees = Callable[[RecordedOutcome, Fields], bool]
-"""Whether a state is the recorded one."""
+CALM: Final = 30.0
+"""Seconds after the recorded time within which a state that deviates on purpose may still agree."""
+Differs = Callable[[RecordedOutcome, Fields], tuple[bool, bool]]
+"""Whether a state differs from the recorded one at all, and whether without a reason."""
 
 
 class RealReplay:
@@ -49,7 +51,7 @@ class RealReplay:
         self._epoch = servers.clock.now()
         servers.webhooks.add(scenario.calls, self._epoch)
 
-    def outcomes(self, agrees: Agrees) -> Iterator[tuple[RecordedOutcome, Fields] | None]:
+    def outcomes(self, differs: Differs) -> Iterator[tuple[RecordedOutcome, Fields] | None]:
         """Each recorded outcome with what is there by then: once it agrees, else a while later.
 
         ``None`` means that nothing is due: the caller lets the controllers run and asks again.
@@ -64,8 +66,8 @@ class RealReplay:
             if isinstance(step, UserStep):
                 self._request(step)
             elif isinstance(step, RecordedOutcome):
-                found, until = self._shown(step), clock.monotonic() + LATE
-                while not agrees(step, found) and clock.monotonic() < until:
+                found, due = self._shown(step), clock.monotonic()
+                while self._waits(differs(step, found), clock.monotonic() - due):
                     again = clock.monotonic() + AGAIN
                     while clock.monotonic() < again:
                         yield None
@@ -84,6 +86,12 @@ class RealReplay:
                 plane.send("DELETE", object_path(NAMESPACE, "", name))
 
     # ---------------------------------------------------------------- inside
+
+    @staticmethod
+    def _waits(differences: tuple[bool, bool], late: float) -> bool:
+        """Whether an outcome may still come about some seconds after its time."""
+        differs, wrongly = differences
+        return differs and late < (LATE if wrongly else CALM)
 
     def _request(self, step: UserStep) -> None:
         kind, namespace, name, subresource = place(step.path, step.body, self._kinds)

@@ -15,10 +15,8 @@ from stretto.base.rng import Rng
 from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.connection.kube import KubeConnector
 from stretto.federation.fleet import is_ready
-from stretto.stores.kube.login.access import KubeconfigAccess
-from stretto.stores.kube.store import KubeStore
 from stretto_lab.conformance.wire.real import preparation
-from stretto_lab.conformance.wire.real.lists import RecentLists
+from stretto_lab.conformance.wire.real.stores import RecentLists, store_of
 from stretto_lab.conformance.wire.scenario import RecordedCluster
 from stretto_lab.conformance.wire.setup import settings_of
 from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
@@ -28,8 +26,8 @@ Fields = dict[str, Any]
 
 HOST: Final = "host"
 """Name of the host among the servers."""
-WITHIN: Final = 120.0
-"""Seconds within which all clusters join."""
+WITHIN: Final = 600.0
+"""Seconds within which all clusters join, also on a busy machine."""
 STEP: Final = 0.1
 """Seconds between two steps of the controllers."""
 AGE: Final = 0.5
@@ -55,7 +53,7 @@ class RealServers:
         #: The servers by name.
         self.planes = planes
         #: Stores of the servers by name.
-        self.stores = {name: _store(each) for name, each in planes.items()}
+        self.stores = {name: store_of(each) for name, each in planes.items()}
         #: Their objects by name of the server, for comparisons.
         self.lists = {name: RecentLists(x, clock, AGE) for name, x in self.stores.items()}
         #: The webhook servers of the scenarios.
@@ -129,7 +127,3 @@ def real_servers(common: Fields, clock: Clock) -> Iterator[RealServers]:
         servers = RealServers(planes, common, clock)
         stack.callback(servers.close)
         yield servers
-
-
-def _store(plane: ControlPlane) -> KubeStore:
-    return KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(5))

@@ -1,8 +1,17 @@
-"""Lists of a server that several replays share."""
+"""Objects of a real server, and lists of them that several replays share."""
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.stores.kube.login.access import KubeconfigAccess
+from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Listing, Store
+from stretto_lab.control_plane.cluster import ControlPlane
+
+
+def store_of(plane: ControlPlane) -> KubeStore:
+    """The objects of a server."""
+    return KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(5))
 
 
 class RecentLists:
