@@ -1,7 +1,9 @@
 """Federated objects as keys of controllers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
+
+import msgspec
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
 from stretto.federation import names
@@ -66,21 +68,30 @@ def key_of_member(fleet: ClusterFleet, change: Change) -> Iterator[FederatedKey]
 
 
 def is_status_only(change: Change) -> bool:
-    """Whether nothing but the status of an object has changed."""
+    """Whether nothing but the status of an object has changed.
+
+    The spec is compared as it is stored, because decoding two versions of every changed object
+    costs more than a decision now and then about a spec whose fields are in another order.
+    """
     old, new = change.old, change.new
-    if old is None or new is None:
-        return False
-    if (old.record.uid, old.record.deleting) != (new.record.uid, new.record.deleting):
+    if old is None or new is None or _record_facts(old) != _record_facts(new):
         return False
     before, after = old.raw, new.raw
-    if before.get("spec") != after.get("spec") and old.spec != new.spec:
+    if before.get("spec") != after.get("spec"):
         return False
     same = before.get("metadata") == after.get("metadata")
-    return same or _without_version(old) == _without_version(new)
+    return same or _without_version(before) == _without_version(after)
 
 
-def _without_version(item: StoredObject) -> Fields:
-    return {key: value for key, value in item.metadata.items() if key != "resourceVersion"}
+def _record_facts(item: StoredObject) -> tuple[object, ...]:
+    """What the stored form of an object does not say."""
+    return item.record.uid, item.record.deleting, item.record.annotations
+
+
+def _without_version(raw: Mapping[str, msgspec.Raw]) -> Fields:
+    """The metadata of a stored form without its version, which a server writes with each change."""
+    metadata: Fields = msgspec.json.decode(raw.get("metadata", b"{}"))
+    return {key: value for key, value in metadata.items() if key != "resourceVersion"}
 
 
 def find(fleet: ClusterFleet, key: object) -> FederatedItem | None:
