@@ -12,12 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError
 from stretto.federation.controllers.keys import FederatedItem, everything
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import request_of
+from stretto.federation.objects.members.pods import (
+    UNSCHEDULABLE,
+    unschedulable_keys,
+    workload_key,
+)
 from stretto.federation.objects.members.units import DEFAULT_QUEUE, queue_name
 from stretto.federation.planner.supply.capacity import Amounts
 from stretto.reconcile.cache import Change, Name
@@ -44,6 +49,8 @@ class _Promised:
     seen: dict[str, int] = field(default_factory=dict)
     #: Its queue.
     queue: str = DEFAULT_QUEUE
+    #: Replicas by cluster whose pods no node of the cluster took when it reported.
+    idle: dict[str, int] = field(default_factory=dict)
 
     def left(self, cluster: str) -> int:
         """Replicas that the cluster does not report yet."""
@@ -51,7 +58,12 @@ class _Promised:
 
     def lefts(self) -> dict[str, int]:
         """Replicas that clusters do not report yet."""
-        return {name: left for name in self.planned if (left := self.left(name))}
+        seen = self.seen
+        return {
+            name: left
+            for name, count in self.planned.items()
+            if (left := count - seen.get(name, 0)) > 0
+        }
 
 
 class PromiseLedger:
@@ -92,15 +104,19 @@ class PromiseLedger:
             entry = self._entries[key]
             before = entry.left(name)
             entry.seen[name] = self._pods(entry.kind, entry.name, name, entry.planned.get(name, 0))
+            entry.idle[name] = self._unschedulable(entry.kind, entry.name, name)
             if more := entry.left(name) - before:
                 self._add(entry.request, {name: more})
 
     # ---------------------------------------------------------------- reads
 
     def starting(self, key: Hashable) -> dict[str, int]:
-        """Replicas of an object that its clusters do not report yet."""
+        """Replicas of an object that its clusters do not report yet, or that no node takes."""
         entry = self._ledger().get(key)
-        return entry.lefts() if entry is not None else {}
+        if entry is None:
+            return {}
+        left = entry.lefts()
+        return left | {name: left.get(name, 0) + count for name, count in entry.idle.items()}
 
     @property
     def sums(self) -> Mapping[str, Amounts]:
@@ -121,7 +137,7 @@ class PromiseLedger:
     def lifted(self, key: Hashable) -> Iterator[None]:
         """Without the promises to one object, for a decision about it."""
         entry = self._ledger().get(key)
-        left = self.starting(key)
+        left = entry.lefts() if entry is not None else {}
         if entry is not None and left:
             self._add(entry.request, left, -1)
         try:
@@ -174,8 +190,12 @@ class PromiseLedger:
         for name in replicas:
             if name not in seen:
                 seen[name] = self._pods(kind, place, name, unknown.get(name, 0))
+        idle = dict(before.idle) if before is not None else {}
+        for name in replicas:
+            if name not in idle:
+                idle[name] = self._unschedulable(kind, place, name)
         queue = sys.intern(queue_name(item.federated))
-        return _Promised(kind, place, request_of(template), dict(replicas), seen, queue)
+        return _Promised(kind, place, request_of(template), dict(replicas), seen, queue, idle)
 
     def _drop(self, key: Hashable) -> None:
         assert self._entries is not None
@@ -221,6 +241,14 @@ class PromiseLedger:
             return unknown
         found = cache.get(*place)
         return int(found.status.get("replicas") or 0) if found is not None else 0
+
+    def _unschedulable(self, kind: Kind, place: Name, cluster: str) -> int:
+        """Pods of an object that no node of a cluster takes."""
+        cache = self._fleet.listed(cluster, POD)
+        if cache is None:
+            return 0
+        cache.add_index(UNSCHEDULABLE, unschedulable_keys)
+        return sum(1 for _ in cache.indexed(UNSCHEDULABLE, workload_key(kind.kind, *place)))
 
     def _add(self, request: Amounts, replicas: Mapping[str, int], sign: int = 1) -> None:
         """Add replicas by cluster to the sums, or take them away."""

@@ -1,13 +1,38 @@
 """The replicas of a workload in one member: which run, and which no node takes."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from stretto.api.types.federation.objects import PathDefinition
 from stretto.api.wire.durations import seconds_of
-from stretto.api.wire.kinds import POD, REPLICA_SET
+from stretto.api.wire.kinds import DEPLOYMENT, POD, REPLICA_SET
 from stretto.federation.objects.paths import field_at
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.pods import unschedulable_for
+
+UNSCHEDULABLE: Final = "unschedulable"
+"""Index of the pods of a member that no node takes, by the key of their workload."""
+_HASH: Final = "pod-template-hash"
+"""Label with the end of the name of the ReplicaSet that owns a pod of a Deployment."""
+
+
+def unschedulable_keys(pod: StoredObject) -> Iterable[str]:
+    """The keys of ``UNSCHEDULABLE``; none for a pod that has a node or awaits its first try."""
+    if pod.record.node or unschedulable_for(pod, 0.0) is None:
+        return ()
+    references = pod.metadata.get("ownerReferences") or ()
+    owner = next((each for each in references if each.get("controller")), None)
+    if owner is None:
+        return ()
+    kind, name, revision = owner["kind"], owner["name"], pod.labels.get(_HASH)
+    if kind == REPLICA_SET.kind and revision:
+        kind, name = DEPLOYMENT.kind, name.removesuffix(f"-{revision}")
+    return (workload_key(kind, pod.record.namespace, name),)
+
+
+def workload_key(kind: str, namespace: str, name: str) -> str:
+    """The key of a workload in the index of its pods."""
+    return f"{kind}/{namespace}/{name}"
 
 
 class PodLook:
