@@ -122,8 +122,8 @@ def _json_patch(overrider: JSONPatchOverrider) -> Fields:
 # ---------------------------------------------------------------- containers
 
 
-def _containers(fields: Fields) -> Iterable[tuple[str, Fields]]:
-    """Pointer and content of each container."""
+def containers(fields: Fields) -> Iterable[tuple[str, Fields]]:
+    """Pointer and content of each container of an object."""
     for place in _PODS:
         spec = jsonpointer.resolve_pointer(fields, place, None)
         if isinstance(spec, dict) and spec.get("containers"):
@@ -138,7 +138,7 @@ def _entrypoint(field: str) -> Callable[[EntrypointOverrider, Fields], Patches]:
 
     def apply(overrider: EntrypointOverrider, fields: Fields) -> Patches:
         made: Patches = []
-        for place, each in _containers(fields):
+        for place, each in containers(fields):
             if each.get("name") != overrider.container_name:
                 continue
             words = list(each.get(field) or ())
@@ -164,7 +164,7 @@ def _environment(overrider: EnvOverrider, fields: Fields) -> Patches:
     """Changes of the variables of a container."""
     made: Patches = []
     given = {each.name: msgspec.to_builtins(each) for each in overrider.value}
-    for place, each in _containers(fields):
+    for place, each in containers(fields):
         if each.get("name") != overrider.container_name:
             continue
         variables = list(each.get("env") or ())
@@ -227,7 +227,7 @@ def _image(overrider: ImageOverrider, fields: Fields) -> Patches:
             raise InputError("imagePath", overrider.image_path, expected)
         return _changed_image(overrider.image_path, found, overrider.operations)
     made: Patches = []
-    for place, each in _containers(fields):
+    for place, each in containers(fields):
         names = overrider.container_names
         if (not names or each.get("name") in names) and each.get("image"):
             made += _changed_image(f"{place}/image", each["image"], overrider.operations)

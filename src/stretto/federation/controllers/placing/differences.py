@@ -11,6 +11,7 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects import overriding, pending, placements
 from stretto.federation.objects.members.wanted import check, desired
+from stretto.federation.objects.rules.effects import without_effect
 from stretto.federation.problems import OVERRIDDEN, ObjectCondition, ObjectProblemError
 from stretto.reconcile.cache import Fields, StoredObject
 
@@ -54,7 +55,12 @@ class DifferenceFinder:
             text = f"{error}; the last differences stay: correct the override policy"
             return federated.spec, ObjectCondition(OVERRIDDEN, "InvalidOverride", text)
         spec = placements.with_overrides(federated.spec, names.OVERRIDES, patches)
-        return spec, _condition(item, spec, [name for name in placed if patches.get(name)])
+        condition = _condition(item, spec, [name for name in placed if patches.get(name)])
+        if not condition.reason:
+            known = {each.record.name for each in self._fleet.clusters}
+            idle = "; ".join(without_effect(rules, template, known))
+            condition = ObjectCondition(OVERRIDDEN, "WithoutEffect" if idle else "", idle)
+        return spec, condition
 
     def _rules(self, federated: StoredObject) -> list[OverrideRule]:
         """The rules of the policies that the labels of an object name.

@@ -42,7 +42,10 @@ class AppliedPolicy(NamedTuple):
         """Whether all that the object and its policy say has an effect."""
         ignored = sorted(self.rules.problems.items()) if self.rules is not None else ()
         if ignored:
-            text = "; ".join(f"annotation {key} is ignored: {why}" for key, why in ignored)
+            text = "; ".join(
+                f"annotation {key} is ignored: {why.removeprefix(f'{key}: ')}"
+                for key, why in ignored
+            )
             return ObjectCondition(ACCEPTED, "InvalidAnnotation", text)
         if self.oddities:
             text = f"policy {self.name}: {'; '.join(self.oddities)}"
@@ -107,7 +110,10 @@ class PolicyFinder:
             content, equals = self._selecting(federated)
         if content is None:
             return AppliedPolicy()
-        name = content.object.record.name
+        name, labels = content.object.record.name, federated.labels
+        if names.POLICY in labels and (other := labels.get(names.CLUSTER_POLICY)):
+            text = f"cluster policy {other}, which a label names too, does not apply"
+            equals = (f"{text}: remove the label {names.CLUSTER_POLICY} or {names.POLICY}",)
         if content.problems:
             raise unaccepted("InvalidPolicy", f"policy {name}: {content.problems}")
         rules = steered(content.rules, federated.annotations)

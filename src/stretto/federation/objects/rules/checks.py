@@ -1,6 +1,7 @@
 """What is wrong with a policy: contradictions that stop it, and values without an effect."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from stretto.api.types.federation.policies import (
@@ -8,7 +9,14 @@ from stretto.api.types.federation.policies import (
     PropagationPolicySpec,
     SchedulingMode,
 )
+from stretto.api.types.pod import Toleration
+from stretto.api.wire.durations import seconds_of
+from stretto.api.wire.meta import NodeSelectorTerm
+from stretto.api.wire.selectors import Operator, label_rule
+from stretto.base.errors import InputError
 
+_OPERATORS: Final = ("Exists", "Equal")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST: Final = (1 << 31) - 1
 """Largest replicas and weights of a cluster; sums and products of them fit 64 bits."""
 
@@ -18,7 +26,14 @@ def contradictions(spec: PropagationPolicySpec) -> Iterator[str]:
     if spec.max_clusters is not None and spec.max_clusters < 0:
         yield f"maxClusters is {spec.max_clusters}: set it to 0 or more"
     for each in spec.placement:
-        yield from _of_cluster(each)
+        yield from of_cluster(each)
+    yield from _of_terms("clusterAffinity", spec.cluster_affinity or ())
+    for at, group in enumerate(spec.cluster_affinities):
+        yield from _of_terms(f"clusterAffinities[{at}].terms", group.terms)
+    yield from _of_tolerations(spec.tolerations)
+    if spec.auto_migration is not None:
+        text = spec.auto_migration.when.pod_unschedulable_for
+        yield from _said(partial(seconds_of, text, "autoMigration.when.podUnschedulableFor"))
     for rule in spec.spread_constraints:
         least, most = rule.min_groups, rule.max_groups
         if least < 1 or (most is not None and most < least):
@@ -26,8 +41,33 @@ def contradictions(spec: PropagationPolicySpec) -> Iterator[str]:
             yield f"spreadConstraints of {rule.label}: {text}"
 
 
-def _of_cluster(placement: DesiredPlacement) -> Iterator[str]:
-    """The contradictions of one cluster."""
+def _of_terms(where: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
+    """Expressions that no cluster can be compared with."""
+    for index, term in enumerate(terms):
+        for at, each in enumerate(term.match_expressions):
+            place = f"{where}[{index}].matchExpressions[{at}]"
+            yield from _said(partial(label_rule, each, place, tuple(Operator)))
+
+
+def _of_tolerations(tolerations: Iterable[Toleration]) -> Iterator[str]:
+    """Tolerations that tolerate nothing."""
+    for index, each in enumerate(tolerations):
+        values = {"operator": (each.operator, _OPERATORS), "effect": (each.effect, _EFFECTS)}
+        for name, (value, known) in values.items():
+            if value and value not in known:
+                yield f"tolerations[{index}].{name} is {value}: set one of {', '.join(known)}"
+
+
+def _said(read: Callable[[], object]) -> Iterator[str]:
+    """What is wrong with a value, as its reader says it."""
+    try:
+        read()
+    except InputError as error:
+        yield str(error)
+
+
+def of_cluster(placement: DesiredPlacement) -> Iterator[str]:
+    """The contradictions of one cluster of a placement."""
     where, found = f"placement of {placement.cluster}", placement.preferences
     values = {
         "weight": found.weight,

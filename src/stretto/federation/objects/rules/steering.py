@@ -31,12 +31,24 @@ from stretto.api.wire.meta import NodeSelectorTerm
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.federation import names
+from stretto.federation.objects.rules.checks import of_cluster
 
 _T = TypeVar("_T")
-_TRUE: Final = "true"
+_SWITCH: Final = {"true": True, "false": False}
 
 NOTHING_OBSERVED: Final = AutoMigrationInfo()
 """No pods have been counted yet."""
+
+
+class FollowerName(msgspec.Struct, frozen=True):
+    """One entry of the annotation ``kubeadmiral.io/followers``."""
+
+    #: Kind.
+    kind: str
+    #: Name.
+    name: str
+    #: API group; empty for the core.
+    group: str = ""
 
 
 class FailoverNote(msgspec.Struct, frozen=True):
@@ -151,7 +163,9 @@ def _mode(base: Steering, text: str) -> Steering:
 
 
 def _sticky(base: Steering, text: str) -> Steering:
-    return replace(base, sticky=text == _TRUE)
+    if text not in _SWITCH:
+        raise InputError(names.STICKY, text, " or ".join(_SWITCH))
+    return replace(base, sticky=_SWITCH[text])
 
 
 def _selector(base: Steering, text: str) -> Steering:
@@ -178,7 +192,16 @@ def _max_clusters(base: Steering, text: str) -> Steering:
 
 
 def _placements(base: Steering, text: str) -> Steering:
-    return replace(base, placements=_json(text, tuple[DesiredPlacement, ...]))
+    found = _json(text, tuple[DesiredPlacement, ...])
+    if problems := [text for each in found for text in of_cluster(each)]:
+        raise ValueError("; ".join(problems))
+    return replace(base, placements=found)
+
+
+def _followers(base: Steering, text: str) -> Steering:
+    """Followers change nothing of the object itself; an unreadable list is reported with it."""
+    _json(text, list[FollowerName])
+    return base
 
 
 def _migration(base: Steering, text: str) -> Steering:
@@ -225,5 +248,6 @@ _RULES: Final[dict[str, Callable[[Steering, Any], Steering]]] = {
     names.MIGRATION: _migration,
     names.AUTO_MIGRATION: _observed,
     names.FAILOVER: _failover,
+    names.FOLLOWER_LIST: _followers,
 }
 """Annotations with what they change."""
