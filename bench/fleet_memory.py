@@ -9,6 +9,7 @@ own, so what they hold is counted, and what they would do is not.
 
 import argparse
 import gc
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from time import process_time
@@ -22,6 +23,7 @@ from stretto.api.kinds.federation import (
     FEDERATED_TYPE_CONFIG,
     PROPAGATION_POLICY,
 )
+from stretto.api.types.capacity.metrics import PodMetrics
 from stretto.api.types.federation.policies import APIResource
 from stretto.api.wire.kinds import DEPLOYMENT, NAMESPACE, Kind
 from stretto.base.clock import ManualClock
@@ -53,6 +55,12 @@ class StoreMember:
         """It is healthy and serves two kinds."""
         made: Future[MemberProbe] = Future()
         made.set_result(MemberProbe(MemberAnswer.HEALTHY, "", _KINDS))
+        return made
+
+    def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
+        """No pod runs."""
+        made: Future[Sequence[PodMetrics]] = Future()
+        made.set_result(())
         return made
 
     def close(self) -> None:

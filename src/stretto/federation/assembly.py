@@ -28,6 +28,7 @@ from stretto.federation.controllers.services.exports import ExportController
 from stretto.federation.controllers.services.imports import ImportController
 from stretto.federation.controllers.sync import SyncController
 from stretto.federation.fleet import HOST, ClusterFleet
+from stretto.federation.scaling.ports import MakeAutoscaler, fleet_ports
 from stretto.federation.settings import FederationSettings
 from stretto.federation.shares import WHOLE, ControllerShare, ShardedController
 from stretto.reconcile.loop import ReconcileLoop
@@ -72,6 +73,8 @@ class FederationParts:
     wake: Callable[[], None] = lambda: None
     #: The part of the work.
     share: ControllerShare = WHOLE
+    #: Makes the controller of autoscalers that run on the host; ``None`` for none.
+    autoscaler: MakeAutoscaler | None = None
 
 
 DEFAULT_PARTS: Final = FederationParts()
@@ -107,14 +110,14 @@ class Federation:
         self._links = MemberLinks(self.fleet, connector, self.loop, self.deliveries.forget)
         self._pool = PooledCalls(parts.threads, self.loop.post) if parts.threads else None
         access = MemberAccess(self._links, self._pool or InlineCalls())
-        share = parts.share
         for controller in self._controllers(clock, access, parts):
             if isinstance(controller, OBSERVERS):
                 self.loop.add_controllers([controller])
-            elif share.runs(controller.name):
-                is_whole = share.shards == 1
-                own = controller if is_whole else ShardedController(controller, share.owns)
-                self.loop.add_controllers([own])
+            elif parts.share.runs(controller.name):
+                self._add(controller, parts.share)
+        if parts.autoscaler is not None and parts.share.runs(AutoscaleController.name):
+            ports = fleet_ports(self.fleet, self._links.connection, clock)
+            self._add(parts.autoscaler(self.fleet.host, ports), parts.share)
 
     def close(self) -> None:
         """Close the connections to all members and stop reading the host."""
@@ -123,6 +126,11 @@ class Federation:
         for cluster in self.fleet.clusters:
             self._links.close(cluster.record.name)
         self.loop.remove_store(HOST)
+
+    def _add(self, controller: Reconciler, share: ControllerShare) -> None:
+        """Run a controller for its part of the keys."""
+        own = controller if share.shards == 1 else ShardedController(controller, share.owns)
+        self.loop.add_controllers([own])
 
     def _controllers(
         self, clock: Clock, access: MemberAccess, parts: FederationParts

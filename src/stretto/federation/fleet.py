@@ -177,3 +177,9 @@ def is_joined(cluster: StoredObject) -> bool:
 def is_ready(cluster: StoredObject) -> bool:
     """Whether a cluster answers and is healthy."""
     return condition(cluster, "Ready") == "True"
+
+
+def unready_clusters(fleet: ClusterFleet) -> frozenset[str]:
+    """Clusters that have joined and are not ready: what runs there is as it was last known."""
+    joined = (each for each in fleet.clusters if is_joined(each))
+    return frozenset(each.record.name for each in joined if not is_ready(each))

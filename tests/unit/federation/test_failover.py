@@ -10,10 +10,10 @@ from stretto.api.kinds.federation import FEDERATED_CLUSTER, PROPAGATION_POLICY
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.cli.views.fleet_run import placement
 from stretto.federation import names
-from stretto.federation.answers.clusters import unready_clusters
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.answers.records import PlacedObject
 from stretto.federation.controllers.keys import everything
+from stretto.federation.fleet import unready_clusters
 from stretto.federation.settings import FailoverRule
 from stretto.sim.fleet.building import built, settings_of
 from stretto.sim.fleet.description import FleetScenario, read_fleet

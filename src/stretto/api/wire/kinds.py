@@ -38,6 +38,7 @@ _STORAGE: Final = "storage.k8s.io"
 _GODEL: Final = "scheduling.godel.kubewharf.io"
 
 POD: Final = Kind("", "v1", "Pod", "pods")
+POD_METRICS: Final = Kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods")
 NODE: Final = Kind("", "v1", "Node", "nodes", namespaced=False)
 NAMESPACE: Final = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
 EVENT: Final = Kind("", "v1", "Event", "events")

@@ -8,7 +8,7 @@ matches nothing and an empty one matches everything.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -207,6 +207,22 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
                 values = frozenset(rule.values)
                 pinned = values if pinned is None else pinned & values
         return pinned
+
+
+def selector_text(selector: Mapping[str, Any]) -> str:
+    """A decoded label selector in the form of ``parse_labels``; empty if it selects all."""
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for each in selector.get("matchExpressions") or ():
+        key, operator = each.get("key", ""), each.get("operator")
+        values = ",".join(sorted(each.get("values") or ()))
+        texts = {
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }
+        parts.append((key, texts.get(str(operator), key)))
+    return ",".join(text for _, text in sorted(parts))
 
 
 def node_terms(selector: NodeSelector | None, where: str) -> tuple[NodeTerm, ...]:

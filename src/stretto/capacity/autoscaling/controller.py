@@ -4,16 +4,16 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
 from stretto.api.types.capacity.autoscaling import AutoscalerSpec, HorizontalPodAutoscaler
-from stretto.api.wire.kinds import HORIZONTAL_POD_AUTOSCALER, POD
+from stretto.api.wire.kinds import HORIZONTAL_POD_AUTOSCALER
 from stretto.base.clock import Clock, timestamp
 from stretto.capacity.autoscaling import conditions
 from stretto.capacity.autoscaling.decision import ScalingDecision, decide
 from stretto.capacity.autoscaling.evaluation import inputs_of
-from stretto.capacity.autoscaling.scales import AutoscalerPorts, NoScaleError, WorkloadScale
 from stretto.capacity.scaling.history import History
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Name, StoreCache, StoredObject
 from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+from stretto.reconcile.scales import AutoscalerPorts, NoScaleError, WorkloadScale
 
 SYNC_S: Final = 15.0
 """Seconds between two evaluations."""
@@ -30,7 +30,7 @@ class AutoscalerController:
         Args:
             cache: caches of the cluster's store.
             clock: wall time.
-            ports: metrics and scales.
+            ports: pods, their metrics, and scales.
         """
         #: Name in logs and messages.
         self.name = f"{cache.name}/autoscaling"
@@ -38,27 +38,26 @@ class AutoscalerController:
         self._clock = clock
         self._ports = ports
         self._autoscalers = cache.follow(HORIZONTAL_POD_AUTOSCALER)
-        self._pods = cache.follow(POD)
         self._events = EventRecorder(cache.store, clock, COMPONENT)
         self._histories: dict[Name, History] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The autoscaler, unless only its status differs."""
+        """The autoscaler, if its spec or its labels differ."""
         if change.source != self._cache.name or change.kind != HORIZONTAL_POD_AUTOSCALER:
             return
         old, new = change.old, change.new
-        if old is None or new is None or old.spec != new.spec:
+        if old is None or new is None or (old.spec, old.labels) != (new.spec, new.labels):
             yield change.object.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Evaluate one autoscaler; seconds until the next evaluation.
 
         Raises:
-            RetryError: a write was refused.
+            RetryError: a write was refused, or the metrics are not known yet.
         """
         assert isinstance(key, tuple)
         item = self._autoscalers.get(*key)
-        if item is None or item.is_terminating:
+        if item is None or item.is_terminating or not self._ports.covers(item):
             self._histories.pop(key, None)
             return None
         spec = item.read(HorizontalPodAutoscaler).spec
@@ -85,7 +84,7 @@ class AutoscalerController:
         history = self._histories.setdefault(item.name, History())
         namespace = item.record.namespace
         metrics = self._ports.metrics.pods(namespace)
-        pods = self._pods.in_namespace(namespace)
+        pods = self._ports.pods.pods(namespace)
         inputs = inputs_of(spec, scale, pods, metrics, self._clock.now())
         decision = decide(spec, history, inputs, now)
         noted = [conditions.found_scale(), *decision.conditions]

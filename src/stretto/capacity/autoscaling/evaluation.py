@@ -16,10 +16,9 @@ from stretto.api.wire.selectors import parse_labels
 from stretto.base.errors import InputError
 from stretto.capacity.autoscaling.limits import tolerance_of
 from stretto.capacity.autoscaling.pods import request_of, samples, scaled_pod
-from stretto.capacity.autoscaling.scales import WorkloadScale
 from stretto.capacity.scaling.readiness import ReadinessPeriods
 from stretto.capacity.scaling.replicas import Proposal, Tolerance, by_average, by_utilization
-from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.scales import NamedPod, WorkloadScale
 
 Fields = dict[str, Any]
 
@@ -32,7 +31,7 @@ class ScalingInputs:
     """What all metrics of one evaluation share."""
 
     #: The pods that the workload selects.
-    pods: Sequence[StoredObject]
+    pods: Sequence[NamedPod]
     #: The metrics of the pods of the namespace.
     metrics: Sequence[PodMetrics]
     #: Replicas of the workload.
@@ -62,7 +61,7 @@ class EvaluatedMetric:
 def inputs_of(
     spec: AutoscalerSpec,
     scale: WorkloadScale,
-    pods: Iterable[StoredObject],
+    pods: Iterable[NamedPod],
     metrics: Sequence[PodMetrics],
     now: float,
 ) -> ScalingInputs:
@@ -76,7 +75,7 @@ def inputs_of(
         now: seconds since the epoch.
     """
     selector = parse_labels(scale.selector)
-    selected = (pod for pod in pods if selector.matches(pod.labels))
+    selected = (each for each in pods if selector.matches(each.pod.labels))
     ordered = sorted(selected, key=lambda each: each.name)
     return ScalingInputs(ordered, metrics, scale.replicas, tolerance_of(spec), now)
 
@@ -111,14 +110,14 @@ def _proposed(metric: ResourceMetric, inputs: ScalingInputs) -> Proposal:
     percent = metric.target.average_utilization
     states = [
         PERIODS.state(
-            scaled_pod(pod, inputs.now),
-            found.get(pod.record.name),
+            scaled_pod(name, pod, inputs.now),
+            found.get(name),
             metric.name,
             None if percent is None else request_of(pod, metric.name, metric.container),
         )
-        for pod in inputs.pods
+        for name, pod in inputs.pods
     ]
-    names = {pod.record.name for pod in inputs.pods}
+    names = {name for name, _ in inputs.pods}
     values = {name: sample.value for name, sample in found.items() if name in names}
     if percent is not None:
         return by_utilization(states, values, percent, inputs.replicas, inputs.tolerance)

@@ -1,7 +1,7 @@
 """The pods of a workload and their metrics, as the calculation reads them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from stretto.api.types.capacity.metrics import ContainerMetrics, PodMetrics
 from stretto.api.wire.durations import seconds_of
@@ -13,14 +13,6 @@ from stretto.reconcile.cache import StoredObject
 from stretto.reconcile.conditions import condition_of
 
 Fields = Mapping[str, Any]
-
-
-class PodMetricsSource(Protocol):
-    """Measures pods."""
-
-    def pods(self, namespace: str) -> Sequence[PodMetrics]:
-        """The metrics of the running pods of a namespace."""
-        ...
 
 
 def samples(
@@ -46,14 +38,14 @@ def samples(
     return found
 
 
-def scaled_pod(pod: StoredObject, now: float) -> ScaledPod:
-    """What the status of a pod says at seconds since the epoch."""
+def scaled_pod(name: str, pod: StoredObject, now: float) -> ScaledPod:
+    """What the status of a pod of a name says at seconds since the epoch."""
     conditions = pod.status.get("conditions") or ()
     ready = condition_of(conditions, "Ready")
     started = pod.status.get("startTime")
     changed = ready.get("lastTransitionTime") if ready is not None else None
     return ScaledPod(
-        pod.record.name,
+        name,
         str(pod.status.get("phase") or ""),
         pod.is_terminating,
         None if ready is None else ready.get("status") == "True",

@@ -1,6 +1,6 @@
 """``stretto run`` of a fleet file: its clusters and objects at the end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from stretto.cli.console import Console
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.federation.answers.records import PlacedObject
+    from stretto.federation.answers.records import ClusterFacts, PlacedObject
 
 
 def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
@@ -21,9 +21,10 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     """
     import msgspec
 
-    from stretto.federation.answers.clusters import cluster_facts, unready_clusters
+    from stretto.federation.answers.clusters import cluster_facts
     from stretto.federation.answers.placements import placed_object
     from stretto.federation.answers.subjects import FleetReader
+    from stretto.federation.fleet import unready_clusters
     from stretto.sim.fleet.building import built
     from stretto.sim.fleet.description import is_fleet, read_fleet
 
@@ -40,26 +41,7 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     objects = [each for each in placed if each.kind != "Namespace"]
     number = format_count(len(clusters), "cluster")
     console.data(f"{scenario.name}: {number} after {scenario.federation.seconds:g} s")
-    console.table(
-        ["cluster", "state", "nodes", "CPU", "filled", "replicas"],
-        [
-            (x.name, x.state, x.nodes, x.cpu_milli / 1000, f"{x.filled:.0%}", x.replicas)
-            for x in clusters
-        ],
-    )
-    console.table(
-        ["object", "clusters", "waiting", "problem"],
-        [
-            (
-                f"{x.kind} {x.name}",
-                placement(x),
-                x.held,
-                x.problem,
-            )
-            for x in objects
-        ],
-    )
-    note_unknown(console, objects)
+    _show(console, clusters, objects)
     document = {
         "name": scenario.name,
         "clusters": msgspec.to_builtins(clusters),
@@ -74,9 +56,27 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     return True
 
 
+def _show(
+    console: Console, clusters: "Sequence[ClusterFacts]", objects: "Sequence[PlacedObject]"
+) -> None:
+    """Both tables."""
+    console.table(
+        ["cluster", "state", "nodes", "CPU", "filled", "replicas"],
+        [
+            (x.name, x.state, x.nodes, x.cpu_milli / 1000, f"{x.filled:.0%}", x.replicas)
+            for x in clusters
+        ],
+    )
+    console.table(
+        ["object", "clusters", "waiting", "problem"],
+        [(f"{x.kind} {x.name}", placement(x), x.held, x.problem) for x in objects],
+    )
+    note_unknown(console, objects)
+
+
 def placement(found: "PlacedObject") -> str:
     """Replicas by cluster in one cell; a question mark follows what is only last known."""
-    return counts(found.placement, found.unknown)
+    return "host" if found.on_host else counts(found.placement, found.unknown)
 
 
 def note_unknown(console: Console, found: "Iterable[PlacedObject]") -> None:

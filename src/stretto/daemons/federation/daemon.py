@@ -10,6 +10,7 @@ from typing import Final
 
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
+from stretto.capacity.autoscaling.controller import AutoscalerController
 from stretto.daemons.controllers.daemon import LeaderTools
 from stretto.daemons.federation.measures import families
 from stretto.daemons.logs import Log
@@ -59,7 +60,14 @@ class FederationTerms:
         """
         for made in bootstrap(tools.store, self._settings.namespace):
             self._log.info(f"created {made}")
-        parts = FederationParts(self._webhooks, THREADS, tools.wake, self._share)
+        clock = self._clock
+        parts = FederationParts(
+            self._webhooks,
+            THREADS,
+            tools.wake,
+            self._share,
+            lambda cache, ports: AutoscalerController(cache, clock, ports),
+        )
         connector = KubeConnector(Rng(0).child("members"), may_write=tools.leads)
         return FederationControllers(
             Federation(tools.store, self._clock, self._settings, connector, parts)

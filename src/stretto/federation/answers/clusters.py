@@ -4,7 +4,7 @@ from stretto.api.types.federation.policies import FederatedCluster
 from stretto.api.wire.quantity import amounts
 from stretto.federation.answers.records import ClusterFacts
 from stretto.federation.answers.subjects import FleetReader
-from stretto.federation.fleet import ClusterFleet, is_joined, is_ready
+from stretto.federation.fleet import is_joined, is_ready
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.demand import replicas_of
 from stretto.reconcile.cache import StoredObject
@@ -24,12 +24,6 @@ def cluster_facts(reader: FleetReader) -> list[ClusterFacts]:
         _facts(each, workloads, replicas, promised.get(each.record.name, {}).get("cpu", 0))
         for each in reader.fleet.clusters
     ]
-
-
-def unready_clusters(fleet: ClusterFleet) -> frozenset[str]:
-    """Clusters that have joined and are not ready: what runs there is as it was last known."""
-    joined = (each for each in fleet.clusters if is_joined(each))
-    return frozenset(each.record.name for each in joined if not is_ready(each))
 
 
 def _facts(

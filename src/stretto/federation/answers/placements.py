@@ -9,6 +9,7 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.objects import pending, placements
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.decision import decided, results
+from stretto.federation.objects.kinds.autoscaling import is_centralized
 from stretto.federation.objects.members.advice import INVALID_ROLLOUT
 from stretto.federation.problems import PROPAGATED, SCHEDULED, ObjectCondition
 
@@ -34,7 +35,8 @@ def placed_object(
     everywhere = dict.fromkeys(sorted(placements.placement(federated.spec)))
     shown = (x for x in problems(item) if _is_shown(x, has_members=has_members))
     problem = next((each.message for each in shown), "")
-    if not everywhere:
+    on_host = bool(item.type.scale_target) and is_centralized(federated)
+    if not everywhere and not on_host:
         problem = error or problem or _problem(item)
     return PlacedObject(
         title(item),
@@ -44,6 +46,7 @@ def placed_object(
         found.unplaced,
         problem,
         tuple(name for name in placed or everywhere if name in unready),
+        on_host,
     )
 
 

@@ -62,6 +62,8 @@ class PlacedObject(msgspec.Struct, frozen=True):
     #: Clusters of the placement that are not ready: what is placed there stays, and whether it runs
     #: is not known.
     unknown: tuple[str, ...] = ()
+    #: Whether it stays on the host on purpose: an autoscaler that scales the source.
+    on_host: bool = False
 
     @property
     def held(self) -> int:
@@ -71,7 +73,7 @@ class PlacedObject(msgspec.Struct, frozen=True):
     @property
     def fits(self) -> bool:
         """Whether all replicas have a cluster that holds them."""
-        return bool(self.placement) and not self.waiting and not self.unplaced
+        return self.on_host or (bool(self.placement) and not self.waiting and not self.unplaced)
 
 
 class RolloutRow(msgspec.Struct, frozen=True):

@@ -1,18 +1,17 @@
 """Connections to members that are API servers."""
 
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Final
 
-from stretto.api.types.federation.policies import APIResource, FederatedClusterSpec
-from stretto.api.wire.kinds import Kind
-from stretto.base.errors import StrettoError
+from stretto.api.types.capacity.metrics import PodMetrics
+from stretto.api.types.federation.policies import FederatedClusterSpec
+from stretto.api.wire.kinds import POD_METRICS
 from stretto.base.rng import Rng
 from stretto.federation.connection.access import SecretAccess
-from stretto.federation.connection.protocol import ClusterCredentials, MemberAnswer, MemberProbe
-from stretto.stores.kube.login.messages import DistrustedError
+from stretto.federation.connection.probing import forwarding
+from stretto.federation.connection.protocol import ClusterCredentials, MemberProbe
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.kube.survey import ServerSurvey
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.later_lists import LaterLists
 from stretto.stores.store import Store
@@ -27,7 +26,6 @@ MEMBER_OPTIONS: Final = KubeOptions(
     field_manager=FIELD_MANAGER,
 )
 """A write has landed after six seconds or never will, as a lease requires."""
-_REFUSALS: Final = (401, 403)
 
 
 class KubeMember:
@@ -46,8 +44,12 @@ class KubeMember:
     def probe(self) -> Future[MemberProbe]:
         """Ask for its health and its kinds."""
         made: Future[MemberProbe] = Future()
-        self._store.survey().add_done_callback(_forwarding(made))
+        self._store.survey().add_done_callback(forwarding(made))
         return made
+
+    def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
+        """Ask its metrics.k8s.io what the pods of a namespace use."""
+        return self._store.computed(POD_METRICS, namespace, PodMetrics)
 
     def close(self) -> None:
         """Close the connection."""
@@ -108,35 +110,3 @@ class KubeConnector:
         store = member_store(name, spec, credentials, self._rng, self._options)
         store.fence(self._may_write)
         return KubeMember(store)
-
-
-def _forwarding(made: Future[MemberProbe]) -> Callable[[Future[ServerSurvey]], None]:
-    def forward(done: Future[ServerSurvey]) -> None:
-        try:
-            made.set_result(_probe(done.result()))
-        except DistrustedError as error:
-            made.set_result(MemberProbe(MemberAnswer.REFUSED, str(error)))
-        except StrettoError as error:
-            made.set_result(MemberProbe(MemberAnswer.UNREACHABLE, str(error)))
-        except CancelledError:
-            made.set_result(MemberProbe(MemberAnswer.UNREACHABLE, "the connection was closed"))
-        except Exception as error:  # noqa: BLE001  (a pending probe would wait forever)
-            text = f"the health check failed: {error!r}"
-            made.set_result(MemberProbe(MemberAnswer.UNREACHABLE, text))
-
-    return forward
-
-
-def _probe(survey: ServerSurvey) -> MemberProbe:
-    """What an answer of the server means."""
-    if survey.status == 200:
-        kinds = tuple(map(api_resource, survey.kinds)) if survey.kinds is not None else None
-        return MemberProbe(MemberAnswer.HEALTHY, "", kinds)
-    answer = MemberAnswer.REFUSED if survey.status in _REFUSALS else MemberAnswer.UNHEALTHY
-    return MemberProbe(answer, survey.message)
-
-
-def api_resource(kind: Kind) -> APIResource:
-    """A served kind as a FederatedCluster lists it."""
-    scope = "Namespaced" if kind.namespaced else "Cluster"
-    return APIResource(kind.group, kind.version, kind.kind, kind.plural, scope)

@@ -1,11 +1,13 @@
 """The contract between the federation and a member: a store, and an answer about its health."""
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from enum import Enum
 from typing import Protocol
 
 import msgspec
 
+from stretto.api.types.capacity.metrics import PodMetrics
 from stretto.api.types.federation.policies import APIResource, FederatedClusterSpec
 from stretto.stores.store import Store
 
@@ -61,6 +63,13 @@ class MemberConnection(Protocol):
 
     def probe(self) -> Future[MemberProbe]:
         """Ask for its health and its kinds; the answer comes later."""
+        ...
+
+    def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
+        """Ask what the pods of a namespace use; the answer comes later.
+
+        The future raises a ``StrettoError`` if the member does not say.
+        """
         ...
 
     def close(self) -> None:

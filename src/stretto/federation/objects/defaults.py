@@ -83,6 +83,11 @@ def default_types() -> Iterator[Fields]:
     return map(type_config, _DEFAULT)
 
 
+def default_kinds() -> Iterator[Kind]:
+    """The kinds of all configurations of this module."""
+    return (each.kind for each in (*_DEFAULT, *_FURTHER))
+
+
 def further_types() -> Iterator[Fields]:
     """Configurations that an operator may add, as objects: ``deploy/federation/further-kinds``."""
     return map(type_config, _FURTHER)

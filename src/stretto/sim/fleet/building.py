@@ -12,7 +12,12 @@ from stretto.api.kinds.ours import OURS
 from stretto.api.wire.kinds import POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
-from stretto.federation.objects.defaults import DefaultType, default_types, type_config
+from stretto.federation.objects.defaults import (
+    DefaultType,
+    default_kinds,
+    default_types,
+    type_config,
+)
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
@@ -46,7 +51,9 @@ def built(
         add_cluster(made, each)
     made.run_until(made.clock.monotonic() + JOINING)
     for body in fleet.objects:
-        put(made.host, kind_of(body), body)
+        made.federation.fleet.host.poll(made.clock.monotonic())
+        carried = (type_.kind for type_ in made.federation.fleet.types)
+        put(made.host, kind_of(body, carried), body)
     return made
 
 
@@ -90,23 +97,29 @@ def put(store: Store, kind: Kind, body: dict[str, Any]) -> None:
         raise InputError(f"{kind.kind} {name}", None, "a valid object", reply.message)
 
 
-def kind_of(body: dict[str, Any]) -> Kind:
+def kind_of(body: dict[str, Any], carried: Iterable[Kind]) -> Kind:
     """The kind of a manifest.
 
+    Args:
+        body: the manifest.
+        carried: the kinds that the federation carries.
+
     Raises:
-        InputError: no kind that a federation carries has the name.
+        InputError: no kind of these, of Kubernetes or of a federation has the name.
     """
     group = str(body.get("apiVersion") or "v1").rpartition("/")[0]
-    for entry in _known():
+    for entry in (*carried, *_known()):
         if entry.kind == body.get("kind") and entry.group == group:
             return entry
     where = f"{body.get('kind')} {(body.get('metadata') or {}).get('name')}"
-    expected = "a kind of Kubernetes or of core.kubeadmiral.io"
-    raise InputError(f"{where}: apiVersion", body.get("apiVersion"), expected)
+    expected = "a kind of Kubernetes, of core.kubeadmiral.io or of a FederatedTypeConfig"
+    hint = "create the FederatedTypeConfig of the kind first"
+    raise InputError(f"{where}: apiVersion", body.get("apiVersion"), expected, hint)
 
 
 def _known() -> Iterable[Kind]:
     yield from (entry.kind for entry in (*FEDERATION, *KUBERNETES, *OURS))
+    yield from default_kinds()
 
 
 def node_bodies(shape: ClusterShape) -> Sequence[bytes]:

@@ -1,15 +1,17 @@
 """Connections to members of this process, by their address or by the name of their cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
+from stretto.api.types.capacity.metrics import PodMetrics
 from stretto.api.types.federation.policies import FederatedClusterSpec
 from stretto.base.errors import UnreachableError
 from stretto.federation.connection.identity import check_identity
-from stretto.federation.connection.kube import api_resource
+from stretto.federation.connection.probing import api_resource
 from stretto.federation.connection.protocol import ClusterCredentials, MemberAnswer, MemberProbe
 from stretto.sim.fleet.member import EmbeddedMember
 from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.use import simulated_use
 from stretto.stores.store import Store
 
 _ANSWERS = {
@@ -42,6 +44,17 @@ class EmbeddedConnection:
             made.set_result(MemberProbe(MemberAnswer.HEALTHY, "", tuple(kinds)))
         else:
             made.set_result(MemberProbe(_ANSWERS[mood], f"the member is {mood.value}"))
+        return made
+
+    def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
+        """Ask what the pods of a namespace use; the answer is there at once."""
+        made: Future[Sequence[PodMetrics]] = Future()
+        if self._member.served.is_readable:
+            use = simulated_use(self._member.cache, self._member.clock)
+            made.set_result(use.pods(namespace))
+        else:
+            mood = self._member.served.mood.value
+            made.set_exception(UnreachableError("metrics of pods", f"the member is {mood}"))
         return made
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from math import inf
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
+from stretto.capacity.autoscaling.controller import AutoscalerController
 from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.connection.protocol import MemberConnector
 from stretto.federation.settings import FederationSettings
@@ -104,7 +105,11 @@ class EmbeddedFleet:
     # ---------------------------------------------------------------- inside
 
     def _started(self) -> Federation:
-        parts = FederationParts(self._webhooks)
+        clock = self.clock
+        parts = FederationParts(
+            self._webhooks,
+            autoscaler=lambda cache, ports: AutoscalerController(cache, clock, ports),
+        )
         return Federation(self.served, self.clock, self._settings, self.connector, parts)
 
     def _next_due(self) -> float:

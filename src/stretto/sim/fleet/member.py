@@ -49,8 +49,11 @@ class EmbeddedMember:
         #: Its scheduler.
         self.plane = member_plane(self.store, clock, rng.child("plane"))
         self._loop = ReconcileLoop(clock)
-        self._loop.add_controllers(controllers.over(self._loop.add_store(name, self.store), clock))
-        self._clock = clock
+        #: Caches of its store, which its controllers read.
+        self.cache = self._loop.add_store(name, self.store)
+        self._loop.add_controllers(controllers.over(self.cache, clock))
+        #: Its time.
+        self.clock = clock
         self._kinds = controllers.kinds
         self._runs = True
         self._seen = -1  # version at which a step has changed nothing
@@ -79,7 +82,7 @@ class EmbeddedMember:
     def step(self) -> bool:
         """Run what is due and schedule what is pending; whether anything changed in the store."""
         before = self.store.version
-        if not self._runs or (before == self._seen and self._due > self._clock.monotonic()):
+        if not self._runs or (before == self._seen and self._due > self.clock.monotonic()):
             return False
         self._loop.step()
         self.plane.run_until_idle()

@@ -8,11 +8,10 @@ import msgspec
 from stretto.api.kinds.federation import FEDERATION
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
-from stretto.federation.answers.clusters import unready_clusters
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.answers.records import PlacedObject
 from stretto.federation.controllers.keys import FederatedItem, everything
-from stretto.federation.fleet import ClusterFleet
+from stretto.federation.fleet import ClusterFleet, unready_clusters
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.building import kind_of, put
 from stretto.sim.fleet.fleet import EmbeddedFleet
@@ -45,7 +44,7 @@ def trial(
     kinds = {each.kind for each in fleet.types}
     wanted = set()
     for body in bodies:
-        kind = kind_of(body)
+        kind = kind_of(body, kinds)
         metadata = body.setdefault("metadata", {})
         if kind.namespaced:
             metadata.setdefault("namespace", "default")

@@ -6,7 +6,8 @@ what was written before the request.
 """
 
 import contextlib
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
@@ -50,6 +51,15 @@ class _Page(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
+class _ComputedList(msgspec.Struct, frozen=True):
+    """A list of objects without versions."""
+
+    #: The objects.
+    items: list[msgspec.Raw] = []
+
+
+_COMPUTED: Final = msgspec.json.Decoder(_ComputedList)
+_S = TypeVar("_S")
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 """Path of custom resource definitions."""
 _BEGINNINGS: Final = 3
@@ -102,6 +112,25 @@ class ReadCalls:
             except (_NoStreamError, LostError, NotSentError):
                 pass  # pages return the error, if there is one
         return await self._all_pages(kind, selection)
+
+    async def computed(self, kind: Kind, namespace: str, struct: type[_S]) -> Sequence[_S]:
+        """Objects that the server computes for each answer, without versions.
+
+        Raises:
+            UnreachableError: the server does not answer, or does not serve the kind.
+            NotAllowedError: the permission to list them is missing.
+            InputError: the answer is malformed.
+        """
+        answer = await self._sender.read(collection_path(kind, namespace))
+        if answer.status == 404:
+            raise UnreachableError(f"list {kind.resource}", "the server does not serve it")
+        if answer.status != 200:
+            raise read_error(kind, "list", answer)
+        try:
+            items = _COMPUTED.decode(answer.body).items
+            return [msgspec.json.decode(each, type=struct) for each in items]
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise InputError(f"list {kind.resource}", None, f"a list: {error}") from error
 
     async def _streamed(self, kind: Kind) -> Listing:
         """The list of a whole kind from the initial events of a stream.

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.rng import Rng
@@ -33,6 +33,8 @@ from stretto.stores.store import (
     Watch,
     Write,
 )
+
+_S = TypeVar("_S")
 
 
 class KubeStore:
@@ -128,6 +130,19 @@ class KubeStore:
         The future raises a ``StrettoError`` if the server does not answer.
         """
         return self._loop.start(self._surveys.survey())
+
+    def computed(self, kind: Kind, namespace: str, struct: type[_S]) -> Future[Sequence[_S]]:
+        """Ask for objects that the server computes for each answer; they have no versions.
+
+        The future raises a ``StrettoError`` if the server does not answer, does not serve the kind
+        or does not allow to list it.
+
+        Args:
+            kind: the kind.
+            namespace: the namespace.
+            struct: the type of the objects.
+        """
+        return self._loop.start(self._reads.computed(kind, namespace, struct))
 
     # ------------------------------------------------------------ callers
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import POD_METRICS, Kind
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields
 
@@ -18,6 +18,12 @@ _OBSERVED: Final = (
     ("discovery.k8s.io", "endpointslices"),
 )
 """What is read for capacity, unschedulable pods and services."""
+_METRICS: Final[Fields] = {
+    "apiGroups": [POD_METRICS.group],
+    "resources": [POD_METRICS.plural],
+    "verbs": ["list"],
+}
+"""What autoscalers on the host read; it cannot be watched."""
 ACCOUNT: Final = "kubeadmiral-member"
 """Name of the service account and of the secret with its token."""
 ROLE: Final = f"kubeadmiral-controller-manager:{ACCOUNT}"
@@ -45,6 +51,7 @@ def rules(types: Iterable[FederatedType], namespace: str) -> list[Fields]:
         for group, plural in _OBSERVED
         if (group, plural) not in written
     ]
+    made.append(_METRICS)
     made.append(
         {
             "apiGroups": [""],

@@ -8,7 +8,7 @@ from stretto.web.api.tables.values import (
     age,
     containers,
     labels_text,
-    selector_text,
+    selector_cell,
     since,
     spec,
     status,
@@ -199,4 +199,4 @@ def pod_template(item: Json, _now: float) -> list[Any]:
 
 def policy(item: Json, now: float) -> list[Any]:
     """Selector of pods and age."""
-    return [selector_text(spec(item).get("podSelector")), age(item, now)]
+    return [selector_cell(spec(item).get("podSelector")), age(item, now)]

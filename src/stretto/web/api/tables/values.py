@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from stretto.api.wire.selectors import selector_text
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 
@@ -80,22 +81,9 @@ def labels_text(labels: dict[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 
-def selector_text(selector: Json | None) -> str:
+def selector_cell(selector: Json | None) -> str:
     """A label selector as text."""
-    if selector is None:
-        return NONE
-    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    for each in selector.get("matchExpressions") or ():
-        key, operator = each.get("key", ""), each.get("operator")
-        values = ",".join(sorted(each.get("values") or ()))
-        texts = {
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-            "Exists": key,
-            "DoesNotExist": f"!{key}",
-        }
-        parts.append((key, texts.get(str(operator), key)))
-    return ",".join(text for _, text in sorted(parts)) or NONE
+    return NONE if selector is None else selector_text(selector) or NONE
 
 
 def matches_selector(selector: Json | None, labels: dict[str, str]) -> bool:

@@ -11,7 +11,7 @@ from stretto.web.api.tables.values import (
     containers,
     duration,
     labels_text,
-    selector_text,
+    selector_cell,
     since,
     spec,
     status,
@@ -28,12 +28,12 @@ def deployment(item: Json, now: float) -> list[Any]:
     ready = f"{found.get('readyReplicas', 0)}/{spec(item).get('replicas', 0)}"
     counts = [found.get("updatedReplicas", 0), found.get("availableReplicas", 0)]
     names = containers(spec(item).get("template") or {})
-    return [ready, *counts, age(item, now), *names, selector_text(spec(item).get("selector"))]
+    return [ready, *counts, age(item, now), *names, selector_cell(spec(item).get("selector"))]
 
 
 def replica_set(item: Json, now: float) -> list[Any]:
     """Desired, current, ready, age, containers, selector."""
-    return [*_replicas(item, now), selector_text(spec(item).get("selector"))]
+    return [*_replicas(item, now), selector_cell(spec(item).get("selector"))]
 
 
 def controller(item: Json, now: float) -> list[Any]:
@@ -69,7 +69,7 @@ def daemon_set(item: Json, now: float) -> list[Any]:
         nodes,
         age(item, now),
         *containers(template),
-        selector_text(spec(item).get("selector")),
+        selector_cell(spec(item).get("selector")),
     ]
 
 
@@ -113,7 +113,7 @@ def job(item: Json, now: float) -> list[Any]:
         length,
         age(item, now),
         *containers(body.get("template") or {}),
-        selector_text(body.get("selector")),
+        selector_cell(body.get("selector")),
     ]
 
 
@@ -144,7 +144,7 @@ def cron_job(item: Json, now: float) -> list[Any]:
         since(last, now) if last else NONE,
         age(item, now),
         *containers(template.get("template") or {}),
-        selector_text(template.get("selector")),
+        selector_cell(template.get("selector")),
     ]
 
 

@@ -2,12 +2,12 @@
 
 from stretto.base.clock import Clock
 from stretto.capacity.autoscaling.controller import COMPONENT, AutoscalerController
-from stretto.capacity.autoscaling.scales import AutoscalerPorts
 from stretto.capacity.overcommit.matched import MatchedNodesController
 from stretto.capacity.scaling.controller import ScalingController
 from stretto.plane.config import PlaneConfig
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
+from stretto.reconcile.scales import AutoscalerPorts, CachedPods
 from stretto.web.api.state import ApiState
 from stretto.web.local.autoscaling.metrics import serve_metrics, simulated_use
 from stretto.web.local.autoscaling.scales import ApiScales
@@ -34,7 +34,7 @@ def scaling_controllers(
     """
     use = simulated_use(cluster)
     serve_metrics(state, use)
-    ports = AutoscalerPorts(use, ApiScales(state, COMPONENT))
+    ports = AutoscalerPorts(CachedPods(cache), use, ApiScales(state, COMPONENT))
     return [
         ScalingController(cache, clock),
         AutoscalerController(cache, clock, ports),

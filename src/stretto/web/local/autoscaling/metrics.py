@@ -9,7 +9,7 @@ import msgspec
 
 from stretto.api.schema.kubernetes import ResourceFacts, struct_of_kind
 from stretto.api.types.capacity.metrics import NodeMetrics, PodMetrics
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import POD_METRICS, Kind
 from stretto.capacity.load.estimate import DEFAULT_FACTORS, estimate
 from stretto.web.api.bootstrap import make
 from stretto.web.api.resources import ServedResource
@@ -19,9 +19,8 @@ from stretto.workloads.use.simulated import SimulatedUse
 
 Measured = NodeMetrics | PodMetrics
 
-_GROUP: Final = "metrics.k8s.io"
+_GROUP: Final = POD_METRICS.group
 _NODES: Final = Kind(_GROUP, "v1beta1", "NodeMetrics", "nodes", namespaced=False)
-_PODS: Final = Kind(_GROUP, "v1beta1", "PodMetrics", "pods")
 _VERBS: Final = ("get", "list")
 _AGGREGATES: Final = "rbac.authorization.k8s.io/aggregate-to-"
 _READERS: Final[dict[str, Any]] = {
@@ -67,7 +66,7 @@ def serve_metrics(state: ApiState, use: SimulatedUse) -> None:
 def _resources(use: SimulatedUse) -> list[ServedResource]:
     nodes = MeasuredObjects(lambda _, name: use.node(name), lambda _: use.nodes())
     pods = MeasuredObjects(use.pod, use.pods)
-    return [_served(_NODES, nodes), _served(_PODS, pods)]
+    return [_served(_NODES, nodes), _served(POD_METRICS, pods)]
 
 
 def _served(kind: Kind, objects: MeasuredObjects) -> ServedResource:

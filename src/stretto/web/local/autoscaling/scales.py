@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from stretto.api.types.capacity.autoscaling import ScaleTargetRef
-from stretto.capacity.autoscaling.scales import NoScaleError, WorkloadScale
+from stretto.reconcile.scales import NoScaleError, WorkloadScale
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient

@@ -6,9 +6,9 @@ from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.selectors import selector_text
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
-from stretto.web.api.tables.values import selector_text
 
 Json = dict[str, Any]
 

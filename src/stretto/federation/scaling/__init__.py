@@ -1,0 +1,1 @@
+"""What centralized autoscalers read and write: pods of members, their use, and sources."""
