@@ -1,5 +1,6 @@
 """Values of policies and annotations that make no sense: the object says which, and what to do."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -7,9 +8,12 @@ import pytest
 
 from stretto.api.kinds.federation import OVERRIDE_POLICY
 from stretto.api.types.federation.policies import PropagationPolicySpec
-from stretto.api.wire.kinds import DEPLOYMENT
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, Kind
 from stretto.federation import names
+from stretto.federation.answers.placements import placed_object
+from stretto.federation.controllers.keys import everything
 from stretto.federation.objects.rules.checks import contradictions
+from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
 
@@ -95,6 +99,48 @@ def test_an_override_that_changes_nothing_says_why(
     assert condition is not None
     assert condition[1] == "WithoutEffect"
     assert said in condition[2]
+
+
+def test_a_cluster_of_the_placement_without_the_kind_is_named() -> None:
+    world = FederationWorld()
+    lab = Kind("lab.example", "v1", "Widget", "widgets")
+    world.type("widgets.lab.example", lab, [[names.SCHEDULER]])
+    world.policy(schedulingMode="Duplicate")
+    version = {"name": "v1", "served": True, "storage": True}
+    named = {"kind": lab.kind, "plural": lab.plural}
+    spec = {"group": lab.group, "scope": "Namespaced", "names": named, "versions": [version]}
+    crd = {"metadata": {"name": "widgets.lab.example"}, "spec": spec}
+    world.fleet.members["alpha"].store.create(
+        CUSTOM_RESOURCE_DEFINITION, [json.dumps(crd).encode()]
+    )
+    metadata = {"namespace": "default", "labels": {names.POLICY: "plan"}}
+    world.create(lab, "web", metadata=metadata)
+    world.run(1.0)
+    item = next(x for x in everything(world.fleet.federation.fleet) if x.type.kind == lab)
+    found = placed_object(item, frozenset())
+    assert found.placement == {"alpha": None}
+    assert "beta, gamma of the placement do not serve the kind: install its CRD" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("mood", "said"),
+    [
+        (MemberMood.BUSY, "give the federation a priority level of its own there"),
+        (MemberMood.REFUSES, "renew the credentials in the secret of the cluster"),
+        (MemberMood.SILENT, "it is repeated once the cluster answers"),
+    ],
+)
+def test_a_write_that_fails_says_what_its_cause_needs(
+    mood: MemberMood, said: str, world: FederationWorld
+) -> None:
+    world.run(1.0)
+    world.fleet.members["beta"].served.set_mood(mood)
+    world.deployment(3)
+    world.run(3.0)
+    condition = world.condition("Propagated")
+    assert condition is not None
+    assert said in condition[2]
+    assert "alpha" not in condition[2]
 
 
 def test_replicas_that_no_node_takes_wait_also_after_their_cluster_has_reported() -> None:

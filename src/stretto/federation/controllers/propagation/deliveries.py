@@ -21,6 +21,20 @@ from stretto.stores.store import Replies, Reply, StatusReason, Write, WriteOutco
 MOST_IN_FLIGHT: Final = 256
 """Writes in flight to one member; further objects wait for their turn."""
 
+_REPEATED: Final = "it is repeated once the cluster answers"
+_CAUSES: Final = {
+    StatusReason.TOO_MANY_REQUESTS: (
+        "it is repeated; if this goes on, give the federation a priority level of its own there"
+    ),
+    StatusReason.UNAVAILABLE: _REPEATED,
+    StatusReason.INTERNAL: "it is repeated; see the log of the API server there",
+    StatusReason.FORBIDDEN: (
+        "give the service account of the federation this right there, or renew the credentials"
+        " in the secret of the cluster"
+    ),
+    StatusReason.CONFLICT: "it is repeated with the present version",
+}
+"""What to do about answers that do not depend on the object."""
 Announce = Callable[[FederatedKey], None]
 """Called on any thread with an object whose write is answered."""
 
@@ -168,7 +182,9 @@ class MemberDeliveries:
         if delivery.write.verb is WriteVerb.CREATE and reply.code is StatusReason.ALREADY_EXISTS:
             return DeliveryResult(delivery, Status.ALREADY_EXISTS)
         text = f"{delivery.what}: {reply.message or reply.code.value}"
-        text = f"{text}; {delivery.hint}" if delivery.hint else text
+        hint = _REPEATED if reply.outcome is WriteOutcome.UNKNOWN else _CAUSES.get(reply.code)
+        hint = hint or delivery.hint
+        text = f"{text}; {hint}" if hint else text
         return DeliveryResult(delivery, delivery.failed, text)
 
 

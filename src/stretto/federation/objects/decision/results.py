@@ -8,6 +8,10 @@ from stretto.federation.problems import SCHEDULED, ObjectCondition
 from stretto.federation.scheduling.kubeadmiral import FederatedPlacement, PlacementVerdict
 from stretto.federation.scheduling.workload import FederatedWorkload
 
+_SERVES: Final = "APIResources"
+"""The filter that rejects clusters without the kind."""
+KIND_MISSING: Final = "KindMissing"
+"""Reason: a cluster that the policy names does not serve the kind."""
 HELD: Final = {
     "QueueExceeded": "raise the queue, or wait until its other workloads end",
     "GangTooSmall": "raise the replicas or the queue, or lower minMember",
@@ -60,7 +64,21 @@ def condition_of(
         places = ", ".join(f"{count} in {name}" for name, count in sorted(result.waiting.items()))
         text = f"replicas wait for capacity: {places}: add nodes, or allow more clusters"
         return ObjectCondition(SCHEDULED, "ReplicasWaiting", text)
-    return ObjectCondition(SCHEDULED)
+    return _kind_served(workload, result)
+
+
+def _kind_served(workload: FederatedWorkload, result: FederatedPlacement) -> ObjectCondition:
+    """Whether all clusters that the policy names serve the kind of the object."""
+    lacking = sorted(
+        name
+        for name, filter_ in result.filtered_by.items()
+        if filter_ == _SERVES and name in workload.placement
+    )
+    if not lacking:
+        return ObjectCondition(SCHEDULED)
+    text = f"{', '.join(lacking)} of the placement do not serve the kind"
+    hint = "install its CRD there, or remove them from the placement"
+    return ObjectCondition(SCHEDULED, KIND_MISSING, f"{text}: {hint}")
 
 
 def _rejections(result: FederatedPlacement) -> str:
