@@ -126,7 +126,8 @@ def test_a_refusal_says_what_was_written_and_what_to_do(store: SlowStore, east: 
     answer = deliveries.answer(EAST, east)
     assert answer is not None
     assert answer.status is Status.CREATION_FAILED
-    assert answer.problem == "create ConfigMap conf: connection reset; correct it"
+    text = "create ConfigMap conf: connection reset; it is repeated once the cluster answers"
+    assert answer.problem == text
 
 
 def test_an_object_of_the_same_name_is_reported_and_not_overwritten(

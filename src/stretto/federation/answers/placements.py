@@ -63,8 +63,8 @@ def _is_shown(problem: ObjectCondition, *, has_members: bool) -> bool:
     """Whether a problem is shown beside the placement, which itself shows replicas that wait."""
     if problem.type == PROPAGATED:
         return has_members or problem.reason == INVALID_ROLLOUT
-    is_told = problem.reason in results.HELD or problem.reason == results.KIND_MISSING
-    return problem.type != SCHEDULED or is_told
+    is_listed = problem.reason in results.HELD or problem.reason == results.KIND_MISSING
+    return problem.type != SCHEDULED or is_listed
 
 
 def _problem(item: FederatedItem) -> str:

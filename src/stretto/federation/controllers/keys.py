@@ -16,6 +16,7 @@ from stretto.reconcile.cache import Change, Fields, StoredObject
 
 FEDERATED: Final = (FEDERATED_OBJECT.kind.kind, CLUSTER_FEDERATED_OBJECT.kind.kind)
 """The kinds of federated objects."""
+_NONE: Final = msgspec.Raw(b"{}")
 
 
 class FederatedKey(NamedTuple):
@@ -70,17 +71,23 @@ def key_of_member(fleet: ClusterFleet, change: Change) -> Iterator[FederatedKey]
 def is_status_only(change: Change) -> bool:
     """Whether nothing but the status of an object has changed.
 
-    The spec is compared as it is stored, because decoding two versions of every changed object
-    costs more than a decision now and then about a spec whose fields are in another order.
+    Objects are compared as they are stored: decoding two versions of every changed object costs
+    more than the rest of a small change.
     """
     old, new = change.old, change.new
     if old is None or new is None or _record_facts(old) != _record_facts(new):
         return False
     before, after = old.raw, new.raw
-    if before.get("spec") != after.get("spec"):
+    specs = before.get("spec", _NONE), after.get("spec", _NONE)
+    if specs[0] != specs[1] and not (_reordered(*specs) and old.spec == new.spec):
         return False
     same = before.get("metadata") == after.get("metadata")
     return same or _without_version(before) == _without_version(after)
+
+
+def _reordered(one: msgspec.Raw, other: msgspec.Raw) -> bool:
+    """Whether JSON may differ in the order of its fields only: it has the same bytes then."""
+    return len(one) == len(other) and sum(memoryview(one)) == sum(memoryview(other))
 
 
 def _record_facts(item: StoredObject) -> tuple[object, ...]:
@@ -90,7 +97,7 @@ def _record_facts(item: StoredObject) -> tuple[object, ...]:
 
 def _without_version(raw: Mapping[str, msgspec.Raw]) -> Fields:
     """The metadata of a stored form without its version, which a server writes with each change."""
-    metadata: Fields = msgspec.json.decode(raw.get("metadata", b"{}"))
+    metadata: Fields = msgspec.json.decode(raw.get("metadata", _NONE))
     return {key: value for key, value in metadata.items() if key != "resourceVersion"}
 
 

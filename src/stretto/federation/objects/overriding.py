@@ -7,7 +7,7 @@ or list. A container that is absent is skipped.
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import jsonpointer
@@ -60,6 +60,30 @@ def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredO
             made += _of_rule(rule, template, made)
     json_patch(template, [{"op": "replace", **each} for each in made], "override")
     return made
+
+
+def without_effect(
+    rules: Iterable[OverrideRule], template: Fields, clusters: Collection[str]
+) -> Iterator[str]:
+    """Names in rules that lead nowhere.
+
+    Args:
+        rules: the rules of all policies of the object.
+        template: the object.
+        clusters: names of all clusters.
+    """
+    targets, names = set[str](), set[str]()
+    for rule in rules:
+        found = rule.overriders
+        targets.update(rule.target_clusters.clusters if rule.target_clusters is not None else ())
+        names.update(name for each in found.image for name in each.container_names)
+        names.update(each.container_name for each in (*found.command, *found.args))
+        names.update(each.container_name for each in found.envs)
+    if unknown := sorted(targets - set(clusters)):
+        yield f"targetClusters names unknown clusters: {', '.join(unknown)}: correct or remove them"
+    present = {each.get("name") for _, each in _containers(template)}
+    if missing := sorted(names - present):
+        yield f"the object has no container {', '.join(missing)}: correct the name in the overrider"
 
 
 def _applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
@@ -122,7 +146,7 @@ def _json_patch(overrider: JSONPatchOverrider) -> Fields:
 # ---------------------------------------------------------------- containers
 
 
-def containers(fields: Fields) -> Iterable[tuple[str, Fields]]:
+def _containers(fields: Fields) -> Iterable[tuple[str, Fields]]:
     """Pointer and content of each container of an object."""
     for place in _PODS:
         spec = jsonpointer.resolve_pointer(fields, place, None)
@@ -138,7 +162,7 @@ def _entrypoint(field: str) -> Callable[[EntrypointOverrider, Fields], Patches]:
 
     def apply(overrider: EntrypointOverrider, fields: Fields) -> Patches:
         made: Patches = []
-        for place, each in containers(fields):
+        for place, each in _containers(fields):
             if each.get("name") != overrider.container_name:
                 continue
             words = list(each.get(field) or ())
@@ -164,7 +188,7 @@ def _environment(overrider: EnvOverrider, fields: Fields) -> Patches:
     """Changes of the variables of a container."""
     made: Patches = []
     given = {each.name: msgspec.to_builtins(each) for each in overrider.value}
-    for place, each in containers(fields):
+    for place, each in _containers(fields):
         if each.get("name") != overrider.container_name:
             continue
         variables = list(each.get("env") or ())
@@ -227,7 +251,7 @@ def _image(overrider: ImageOverrider, fields: Fields) -> Patches:
             raise InputError("imagePath", overrider.image_path, expected)
         return _changed_image(overrider.image_path, found, overrider.operations)
     made: Patches = []
-    for place, each in containers(fields):
+    for place, each in _containers(fields):
         names = overrider.container_names
         if (not names or each.get("name") in names) and each.get("image"):
             made += _changed_image(f"{place}/image", each["image"], overrider.operations)

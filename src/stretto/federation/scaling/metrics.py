@@ -23,7 +23,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 FRESH_S: Final = 10.0
 """Seconds for which an answer is used; autoscalers are evaluated every 15."""
-PATIENCE_S: Final = 5.0
+WITHIN_S: Final = 5.0
 """Seconds after which a member without an answer has no metrics."""
 AGAIN_S: Final = 0.25
 """Seconds before an evaluation looks for the answers again."""
@@ -82,7 +82,7 @@ class FleetMetrics:
                 return _NOTHING
             question = self._questions[key] = _Question(now, connection.usage(namespace))
         if not question.answer.done():
-            return None if now - question.since < PATIENCE_S else _NOTHING
+            return None if now - question.since < WITHIN_S else _NOTHING
         try:
             return question.answer.result()
         except StrettoError as error:

@@ -11,7 +11,6 @@ from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects import overriding, pending, placements
 from stretto.federation.objects.members.wanted import check, desired
-from stretto.federation.objects.rules.effects import without_effect
 from stretto.federation.problems import OVERRIDDEN, ObjectCondition, ObjectProblemError
 from stretto.reconcile.cache import Fields, StoredObject
 
@@ -58,7 +57,7 @@ class DifferenceFinder:
         condition = _condition(item, spec, [name for name in placed if patches.get(name)])
         if not condition.reason:
             known = {each.record.name for each in self._fleet.clusters}
-            idle = "; ".join(without_effect(rules, template, known))
+            idle = "; ".join(overriding.without_effect(rules, template, known))
             condition = ObjectCondition(OVERRIDDEN, "WithoutEffect" if idle else "", idle)
         return spec, condition
 
