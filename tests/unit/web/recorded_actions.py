@@ -12,6 +12,8 @@ from tests.unit.web.dashboards import small_cluster
 class RecordedActions:
     """Remembers actions instead of doing them."""
 
+    actor = "a test"
+
     def __init__(self) -> None:
         self.done: list[tuple[str, str]] = []
 

@@ -48,6 +48,24 @@ def test_a_pod_is_asked_about_one_node() -> None:
     assert "<html" not in answer
 
 
+def test_a_pending_pod_has_an_estimate_of_its_start() -> None:
+    app = small_dashboard(DashboardParts(start=lambda pod: f"{pod} starts in 5 s."))
+    assert 'action="/pods/default/dream/start"' in get(app, "/pods/default/dream").text
+    answer = get(app, "/pods/default/dream/start?part=1").text
+    assert "default/dream starts in 5 s." in answer
+
+
+def test_a_placed_pod_has_the_scores_of_its_node() -> None:
+    page = get(small_dashboard(), "/pods/default/web").text
+    assert "Why this node" in page
+    assert "chosen</span>" in page
+
+
+def test_the_grid_is_asked_about_a_pod() -> None:
+    page = get(small_dashboard(), "/?pod=default/dream").text
+    assert 'data-pod="default/dream"' in page
+
+
 def test_the_part_of_a_page_has_no_frame() -> None:
     assert "<nav" not in get(small_dashboard(), "/pods?part=1").text
 

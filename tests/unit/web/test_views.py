@@ -111,6 +111,31 @@ def test_a_queue_shows_its_use_against_guarantee_and_limit() -> None:
     assert (bar.used_pct, bar.guarantee_pct, bar.limit_pct) == (50.0, 25.0, 100.0)
 
 
+def test_a_queue_names_the_guarantees_that_it_borrows_from() -> None:
+    lends = QueueFacts("a", "", "DRF", counted={"cpu": "4"}, used={"cpu": "1"})
+    borrows = QueueFacts("b", "", "DRF", borrowed={"cpu": "2"}, used={"cpu": "2"})
+    (bar,) = queue_tree([lends, borrows])[1].bars
+    assert bar.borrowed == "2 borrowed; unused guarantees: a (3)"
+
+
+def test_a_queue_borrows_beyond_its_parent_if_that_borrows_too() -> None:
+    lends = QueueFacts("a", "", "DRF", counted={"cpu": "4"})
+    parent = QueueFacts("b", "", "DRF", borrowed={"cpu": "2"}, used={"cpu": "2"})
+    child = QueueFacts("c", "b", "DRF", borrowed={"cpu": "2"}, used={"cpu": "2"})
+    (bar,) = queue_tree([lends, parent, child])[2].bars
+    assert bar.borrowed == "2 borrowed; unused guarantees: a (4)"
+
+
+def test_shards_count_the_outcomes_of_a_running_plane() -> None:
+    harness = Harness(nodes=[make_node("n1", cpu="4")])
+    source = source_of(harness)
+    harness.submit(make_pod("web", cpu="1"), make_pod("dream", cpu="64"))
+    harness.settle()
+    with source.open() as sight:
+        (shard,) = sight.shards()
+    assert (shard.placed, shard.refused, shard.no_place) == (1, 0, 1)
+
+
 def test_a_queue_names_who_borrows_what_it_waits_for() -> None:
     waits = QueueFacts("a", "", "DRF", counted={"cpu": "4"}, used={"cpu": "1"}, pending=2)
     borrows = QueueFacts("b", "", "DRF", borrowed={"cpu": "3"}, used={"cpu": "3"})

@@ -51,7 +51,7 @@ def shards(common: CommandContext, opts: ShardsOptions) -> None:
     import msgspec
 
     from stretto.cli.output.documents import ShardDocument
-    from stretto.explain.metrics.shards import WaitingWork, shard_facts
+    from stretto.explain.metrics.shards import WaitingWork, outcomes_of, shard_facts
     from stretto.plane.copy import PlaneCopy
 
     copy = PlaneCopy(read_state(common, opts, shards=opts.shards).state)
@@ -59,7 +59,7 @@ def shards(common: CommandContext, opts: ShardsOptions) -> None:
     numbers = [shard.number for shard in copy.plane.shards]
     steps = [] if opts.reads_cluster else _steps(opts.named)
     work = WaitingWork(copy.plane.units, copy.plane.sub_clusters)
-    found = shard_facts(copy.plane.cluster, numbers, steps, work)
+    found = shard_facts(copy.plane.cluster, numbers, outcomes_of(steps), work)
     console = common.console
     console.data(f"{copy.state.title}: {format_count(len(found), 'shard')}")
     head, rows = ["shard", "nodes", "of all CPU"], [_row(each) for each in found]

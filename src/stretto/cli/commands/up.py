@@ -329,7 +329,7 @@ def _audit(opts: UpOptions) -> "AuditOptions | None":
 
 def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
     """Plans for the dashboard: each on a copy of the objects as they are when it is requested."""
-    from stretto.cli.sources.previews import defragmenter_on, planner_on
+    from stretto.cli.sources.previews import defragmenter_on, estimator_on, planner_on
     from stretto.cli.sources.states import StateContents
     from stretto.plane.copy import PlaneSettings, StoreState
     from stretto.sim.history.clusters import listed
@@ -342,7 +342,9 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
         records = from_event_loop(lambda: listed(store)).records
         return StateContents(StoreState("local cluster", records, opts.profile, settings), "")
 
-    return DashboardParts(plan=planner_on(read), defragment=defragmenter_on(read))
+    return DashboardParts(
+        plan=planner_on(read), defragment=defragmenter_on(read), start=estimator_on(read)
+    )
 
 
 def included_scheduler(profile_name: str, tier: str) -> "PlaneConfig":

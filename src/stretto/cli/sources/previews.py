@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from stretto.control.controllers.move_plan import DefragPlan
     from stretto.sim.history.plan import PlanReport
     from stretto.state.work.rescheduling import ReschedulingGoal
-    from stretto.web.views.parts import DashboardParts, Defragmenter, Planner, PlanPreview
+    from stretto.web.views.parts import (
+        DashboardParts,
+        Defragmenter,
+        Planner,
+        PlanPreview,
+        StartEstimator,
+    )
 
 
 TIER: Final = "numpy"
@@ -26,19 +32,17 @@ def preview_parts(
     from stretto.cli.sources.run_studies import kept_studies
     from stretto.web.views.parts import DashboardParts
 
-    plan = planner(common, opts, plugins)
-    return DashboardParts(kept_studies(), plan, defragmenter(common, opts))
-
-
-def planner(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> "Planner":
-    """A function that plans YAML on the state of the options, read afresh each time."""
-
     def read() -> StateContents:
         from stretto.plane.copy import SchedulingRules
 
         return read_state(common, opts, SchedulingRules("", TIER, plugins=plugins))
 
-    return planner_on(read, plugins)
+    return DashboardParts(
+        kept_studies(),
+        planner_on(read, plugins),
+        defragmenter_on(read),
+        estimator_on(read, plugins),
+    )
 
 
 def planner_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()) -> "Planner":
@@ -60,17 +64,6 @@ def planner_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()
     return previewed
 
 
-def defragmenter(common: CommandContext, opts: StateOptions) -> "Defragmenter":
-    """A function that plans moves on the state of the options, read afresh each time."""
-
-    def read() -> StateContents:
-        from stretto.plane.copy import SchedulingRules
-
-        return read_state(common, opts, SchedulingRules("", TIER))
-
-    return defragmenter_on(read)
-
-
 def defragmenter_on(read: Callable[[], StateContents]) -> "Defragmenter":
     """A function that plans moves on a state that a function reads."""
 
@@ -80,6 +73,19 @@ def defragmenter_on(read: Callable[[], StateContents]) -> "Defragmenter":
         return planned_moves(read().state, goal, budget, TIER)
 
     return planned
+
+
+def estimator_on(
+    read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()
+) -> "StartEstimator":
+    """A function that estimates starts of pending pods on a state that a function reads."""
+
+    def estimated(pod: str) -> str:
+        from stretto.cli.views.expected_start import estimate_start
+
+        return estimate_start(pod, read().state, plugins).sentence
+
+    return estimated
 
 
 def _preview(report: "PlanReport", notes: list[str]) -> "PlanPreview":

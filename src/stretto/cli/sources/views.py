@@ -43,7 +43,7 @@ def _fixed(
 ) -> "Iterator[ViewSource]":
     """The source of a state that does not change."""
     from stretto.cli.sources.scenes import opened_scene
-    from stretto.explain.metrics.shards import shard_facts
+    from stretto.explain.metrics.shards import outcomes_of, shard_facts
     from stretto.explain.story import story_of_objects, story_of_run
     from stretto.web.views.sight import Sight
     from stretto.web.views.sources import FixedSource
@@ -52,7 +52,7 @@ def _fixed(
         run, records = scene.run, scene.records
         steps = list(run.file.all_steps()) if run is not None else []
         count = run.facts.shards if run is not None else 1
-        shards = shard_facts(scene.scene.cluster, range(count), steps)
+        shards = shard_facts(scene.scene.cluster, range(count), outcomes_of(steps))
         sight = Sight(
             scene.scene,
             lambda kind: [each for each in records if each.kind == kind],

@@ -1,7 +1,7 @@
 """Facts about shards: preferred nodes, pods in progress and outcomes of decisions."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -59,15 +59,33 @@ class ShardFacts(msgspec.Struct, frozen=True):
     loops: tuple[LoopFacts, ...] = ()
 
 
+Outcomes = Mapping[tuple[int, StepKind], int]
+"""Numbers of pods by shard and kind of step."""
+
+
+def outcomes_of(steps: Iterable[StepBatch]) -> Outcomes:
+    """The outcomes of recorded steps."""
+    counts: Counter[tuple[int, StepKind]] = Counter()
+    for batch in steps:
+        counts[batch.shard, batch.kind] += len(batch.serials)
+    return counts
+
+
 def shard_facts(
     cluster: Cluster,
     numbers: Iterable[int],
-    steps: Iterable[StepBatch] = (),
+    outcomes: Outcomes | None = None,
     work: WaitingWork | None = None,
 ) -> list[ShardFacts]:
-    """Facts about every shard of a cluster; outcomes are counted from the given steps.
+    """Facts about every shard of a cluster.
 
     A single shard owns all nodes. The loops are those that the pending pods need now.
+
+    Args:
+        cluster: nodes and pods.
+        numbers: numbers of the shards.
+        outcomes: what their decisions led to; ``None`` if unknown.
+        work: the pending units; ``None`` to leave out the loops.
     """
     numbers = list(numbers)
     slots, ledger = cluster.ledger.slots, cluster.ledger
@@ -77,17 +95,15 @@ def shard_facts(
     cpu = ledger.alloc[live, CPU]
     whole = int(cpu.sum())
     waiting = _waiting(work) if work is not None else {}
-    counts: Counter[tuple[int, StepKind]] = Counter()
-    for batch in steps:
-        counts[batch.shard, batch.kind] += len(batch.serials)
+    known = outcomes or {}
     return [
         ShardFacts(
             shard=number,
             nodes=int((owner_of == number).sum()),
             cpu_share=int(cpu[owner_of == number].sum()) / whole if whole else 0.0,
-            placed=counts[number, StepKind.PLACED],
-            refused=counts[number, StepKind.REFUSED],
-            no_place=counts[number, StepKind.NO_PLACE],
+            placed=known.get((number, StepKind.PLACED), 0),
+            refused=known.get((number, StepKind.REFUSED), 0),
+            no_place=known.get((number, StepKind.NO_PLACE), 0),
             loops=_loops(owner_of == number, live, work, waiting) if work is not None else (),
         )
         for number in numbers

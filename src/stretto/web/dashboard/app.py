@@ -15,6 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from stretto.base.errors import NotFoundError, StrettoError
+from stretto.web.dashboard.actions import ActionPages
 from stretto.web.dashboard.exports import Exports
 from stretto.web.dashboard.forms import DashboardForms
 from stretto.web.dashboard.guard import LOCAL, Access, Guard
@@ -51,8 +52,9 @@ def dashboard_app(
     renderer = Renderer(source.title, pages, access.base)
     live = Live(source)
     routes = [
-        *Pages(source, renderer).routes(),
+        *Pages(source, renderer, estimates=parts.start is not None).routes(),
         *DashboardForms(source, parts, renderer).routes(),
+        *(ActionPages(source, parts.actions, renderer).routes() if parts.actions else ()),
         *(StudyPages(source, parts.studies, renderer).routes() if parts.studies else ()),
         *PoolPages(parts, renderer).routes(),
         *Exports(source).routes(),

@@ -42,10 +42,17 @@ class PageRows(NamedTuple):
 class Pages:
     """The handlers of the pages that read the source."""
 
-    def __init__(self, source: ViewSource, renderer: Renderer) -> None:
-        """Serve the pages of a source."""
+    def __init__(self, source: ViewSource, renderer: Renderer, *, estimates: bool) -> None:
+        """Serve the pages of a source.
+
+        Args:
+            source: the state.
+            renderer: renders the templates.
+            estimates: whether pages of pending pods link to the estimate of their start.
+        """
         self._source = source
         self._renderer = renderer
+        self._estimates = estimates
 
     def routes(self) -> list[Route]:
         """The routes of these pages."""
@@ -90,6 +97,7 @@ class Pages:
             "placed": placed,
             "pending": len(rows) - placed,
             "selected": request.query_params.get("node", ""),
+            "pod": request.query_params.get("pod", ""),
         }
 
     def _node_table(self, sight: Sight, request: Request) -> Values:
@@ -136,6 +144,7 @@ class Pages:
         return {
             "answer": answer,
             "story": story,
+            "estimates": self._estimates,
             "writes": self._source.capability.writes,
             "node_names": sorted(sight.scene.cluster.nodes.by_name)[:ROWS],
         }

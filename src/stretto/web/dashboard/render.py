@@ -6,7 +6,9 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.responses import HTMLResponse
 
-from stretto.explain.words.amounts import format_count
+from stretto.api.wire.quantity import amount
+from stretto.base.clock import timestamp
+from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.durations import short_duration
 
 PAGES: Final = (
@@ -23,6 +25,10 @@ PAGES: Final = (
     ("/defragment", "Defragment"),
 )
 """Paths and titles of the pages in the navigation."""
+
+
+_WALL: Final = 1e9
+"""Seconds from which a time is one of a wall clock: since 1970, not since the start of a run."""
 
 
 class Renderer:
@@ -42,6 +48,9 @@ class Renderer:
             "age": short_duration,
             "figure": _figure,
             "change": _change,
+            "bare": _bare,
+            "instant": _instant,
+            "unit": _unit,
         }
         self._environment.globals |= {"state": title, "pages": pages, "base": base}
 
@@ -49,6 +58,21 @@ class Renderer:
         """The response of a template."""
         text = self._environment.get_template(f"{name}.html").render(values)
         return HTMLResponse(text, status)
+
+
+def _bare(quantity: str, resource: str) -> str:
+    """An amount of a resource in Kubernetes notation, in human units."""
+    return bare_amount(resource, amount(resource, quantity, resource))
+
+
+def _instant(seconds: float) -> str:
+    """A time: of the day in UTC for a wall clock, in seconds for the clock of a run."""
+    return timestamp(seconds)[11:19] if seconds >= _WALL else f"{seconds:,.2f} s"
+
+
+def _unit(key: str) -> str:
+    """The name of a unit by its key, ``Kind/namespace/name``."""
+    return key.removeprefix("PodGroupUnit/")
 
 
 def _figure(value: float | None) -> str:

@@ -1,13 +1,19 @@
 """How handlers read a source and a request."""
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from http import HTTPStatus
+from typing import Final, ParamSpec, TypeVar
+from urllib.parse import parse_qs
 
 from anyio import from_thread
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from stretto.web.views.sight import ViewSource
+
+_MOST_BYTES: Final = 1 << 20
+"""Largest accepted form."""
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
@@ -34,3 +40,19 @@ def page_path(request: Request) -> str:
     """The path of a page below the place where the dashboard is mounted."""
     path: str = request.scope["path"]
     return path.removeprefix(request.scope.get("root_path", ""))
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a submitted form.
+
+    Raises:
+        HTTPException: the form is too large.
+    """
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            text = f"the form has more than {_MOST_BYTES >> 20} MiB"
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[0] for name, values in fields.items()}

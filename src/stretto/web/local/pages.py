@@ -36,7 +36,9 @@ def dashboard_application(plane: Plane, pages: LocalPages) -> tuple[ServedApplic
     """
     capability = Capability(live=True, writes=True, threaded=False)
     source = PlaneSource("local cluster", plane, capability)
-    parts = pages.parts._replace(actions=StoreActions(plane.store))
+    parts = pages.parts._replace(
+        actions=StoreActions(plane.store, "the administrator of this cluster")
+    )
     token = new_token()
     listener = listening(LOOPBACK, pages.port)
     address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}"

@@ -8,8 +8,15 @@ from stretto.stores.store import Eviction, Patch, Store, WriteOutcome
 class StoreActions:
     """Cordons nodes and evicts pods."""
 
-    def __init__(self, store: Store) -> None:
-        """Write to a store."""
+    def __init__(self, store: Store, actor: str) -> None:
+        """Write to a store.
+
+        Args:
+            store: the store.
+            actor: whose rights the writes have, for display.
+        """
+        #: Whose rights the writes have.
+        self.actor = actor
         self._store = store
 
     def cordon(self, node: str, *, cordoned: bool) -> None:

@@ -41,8 +41,17 @@ Defragmenter = Callable[[ReschedulingGoal, int], DefragPlan]
 """Plans at most a number of moves towards a goal, in a thread."""
 
 
+StartEstimator = Callable[[str], str]
+"""When a pending pod, ``namespace/name``, starts: a sentence, made in a thread."""
+
+
 class Actions(Protocol):
     """Changes that the dashboard may make."""
+
+    @property
+    def actor(self) -> str:
+        """Who acts: the user whose rights the changes have."""
+        ...
 
     def cordon(self, node: str, *, cordoned: bool) -> None:
         """Close or open a node for new pods.
@@ -95,6 +104,8 @@ class DashboardParts(NamedTuple):
     plan: Planner | None = None
     #: Plans moves that free nodes or GPUs; ``None`` without that page.
     defragment: Defragmenter | None = None
+    #: Estimates the starts of pending pods; ``None`` without estimates.
+    start: StartEstimator | None = None
     #: What a master offers; ``None`` without that page.
     offers: Callable[[], OfferBoard] | None = None
     #: The clusters of a federation; ``None`` without that page.

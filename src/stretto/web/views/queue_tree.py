@@ -1,10 +1,11 @@
-"""Queues as a tree, with bars for guarantee, use and limit."""
+"""Queues as a tree, with bars for guarantee, use and limit, and who borrows from whom."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from stretto.api.wire.quantity import amount
 from stretto.control.dispatcher.usage_report import QueueFacts
+from stretto.explain.words.amounts import bare_amount
 from stretto.state.queues.shape import ROOT
 
 _SHOWN: Final[tuple[str, ...]] = ("nvidia.com/gpu", "cpu", "memory")
@@ -24,6 +25,8 @@ class QueueBar(NamedTuple):
     guarantee_pct: float | None
     #: Position of the limit in percent of the scale; ``None`` without a limit.
     limit_pct: float | None
+    #: What it uses above its guarantee, and whose guarantee that is; empty for nothing.
+    borrowed: str
 
     @property
     def is_bounded(self) -> bool:
@@ -44,33 +47,69 @@ class QueueNode(NamedTuple):
     borrowers: tuple[str, ...]
 
 
+class _Family(NamedTuple):
+    """The relations of queues."""
+
+    #: Queues by name.
+    known: Mapping[str, QueueFacts]
+    #: Queues by the name of their parent; empty for those at the top.
+    children: Mapping[str, Sequence[QueueFacts]]
+
+    def parent_of(self, queue: QueueFacts) -> str:
+        """The parent of a queue; empty at the top."""
+        parent = queue.parent or (ROOT if ROOT in self.known and queue.name != ROOT else "")
+        return parent if parent in self.known else ""
+
+    def siblings_of(self, queue: QueueFacts) -> list[QueueFacts]:
+        """The other queues below its parent."""
+        return [each for each in self.children[self.parent_of(queue)] if each is not queue]
+
+    def lenders_of(self, queue: QueueFacts, resource: str) -> Iterator[QueueFacts]:
+        """Queues that leave a part of their guarantee unused while a queue borrows.
+
+        A queue borrows from its siblings, and beyond them if its parent borrows too.
+        """
+        while True:
+            for each in self.siblings_of(queue):
+                if _units(each.counted, resource) > _units(each.used, resource):
+                    yield each
+            parent = self.known.get(self.parent_of(queue))
+            if parent is None or resource not in parent.borrowed:
+                return
+            queue = parent
+
+
 def queue_tree(queues: Sequence[QueueFacts]) -> list[QueueNode]:
     """The queues in tree order, each parent before its children."""
-    known = {each.name for each in queues}
     children: dict[str, list[QueueFacts]] = {}
+    family = _Family({each.name: each for each in queues}, children)
     for each in queues:
-        parent = each.parent or (ROOT if ROOT in known and each.name != ROOT else "")
-        children.setdefault(parent if parent in known else "", []).append(each)
+        children.setdefault(family.parent_of(each), []).append(each)
     found: list[QueueNode] = []
     pending = [(each, 0) for each in reversed(children.get("", []))]
     while pending:
         queue, depth = pending.pop()
-        siblings = children.get(queue.parent if queue.parent in known else "", [])
-        found.append(QueueNode(queue, depth, _bars(queue), _borrowers(queue, siblings)))
+        borrowers = _borrowers(queue, family.siblings_of(queue))
+        found.append(QueueNode(queue, depth, _bars(queue, family), borrowers))
         pending += [(each, depth + 1) for each in reversed(children.get(queue.name, []))]
     return found
 
 
-def _bars(queue: QueueFacts) -> tuple[QueueBar, ...]:
+def _units(amounts: Mapping[str, str], resource: str) -> int:
+    """An amount of a resource in units of the engine; 0 if absent."""
+    return amount(resource, amounts.get(resource, "0"), resource)
+
+
+def _bars(queue: QueueFacts, family: _Family) -> tuple[QueueBar, ...]:
     given = {**queue.limit, **queue.counted, **queue.used}
     names = [name for name in _SHOWN if name in given]
     names += sorted(name for name in given if name not in _SHOWN and name != "pods")
-    return tuple(_bar(queue, name) for name in names)
+    return tuple(_bar(queue, name, family) for name in names)
 
 
-def _bar(queue: QueueFacts, name: str) -> QueueBar:
+def _bar(queue: QueueFacts, name: str, family: _Family) -> QueueBar:
     used, guarantee, limit = (
-        amount(name, each[name], name) if name in each else None
+        _units(each, name) if name in each else None
         for each in (queue.used, queue.counted, queue.limit)
     )
     scale = max(used or 0, guarantee or 0, limit or 0) or 1
@@ -78,14 +117,25 @@ def _bar(queue: QueueFacts, name: str) -> QueueBar:
     def part(units: int | None) -> float | None:
         return None if units is None else round(100 * units / scale, 1)
 
-    text = f"{queue.used.get(name, '0')} used"
-    text += f", {queue.counted[name]} guaranteed" if name in queue.counted else ""
-    text += f", limit {queue.limit[name]}" if name in queue.limit else ""
-    return QueueBar(name, text, part(used) or 0.0, part(guarantee), part(limit))
+    text = f"{bare_amount(name, used or 0)} used"
+    text += f", {bare_amount(name, guarantee)} guaranteed" if guarantee is not None else ""
+    text += f", limit {bare_amount(name, limit)}" if limit is not None else ""
+    borrowed = _borrowed(queue, name, family) if name in queue.borrowed else ""
+    return QueueBar(name, text, part(used) or 0.0, part(guarantee), part(limit), borrowed)
+
+
+def _borrowed(queue: QueueFacts, name: str, family: _Family) -> str:
+    """How much a queue borrows of a resource, and whose unused guarantee that is."""
+    text = f"{bare_amount(name, _units(queue.borrowed, name))} borrowed"
+    lenders = [
+        f"{each.name} ({bare_amount(name, _units(each.counted, name) - _units(each.used, name))})"
+        for each in family.lenders_of(queue, name)
+    ]
+    return f"{text}; unused guarantees: {', '.join(lenders)}" if lenders else text
 
 
 def _borrowers(queue: QueueFacts, siblings: Sequence[QueueFacts]) -> tuple[str, ...]:
     """Who uses what the queue has not taken of its guarantee; empty if it has no pending units."""
     if not queue.pending or not queue.counted or queue.borrowed:
         return ()
-    return tuple(each.name for each in siblings if each.borrowed and each is not queue)
+    return tuple(each.name for each in siblings if each.borrowed)

@@ -6,24 +6,18 @@ from functools import cache
 from threading import RLock
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from stretto.api.wire.kinds import EVENT, POD, QUEUE, Kind
 from stretto.explain.metrics.shards import ShardFacts, WaitingWork, shard_facts
 from stretto.explain.story import Story, story_of_objects
 from stretto.explain.why.queues import with_implicit_queues
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.sources.unhandled import FACT_KINDS, read_objects
-from stretto.plane.config import Step
 from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Record
-from stretto.web.views.decisions import DecisionLog, PodDecision
+from stretto.web.views.decisions import PodDecision
+from stretto.web.views.outcomes import StepOutcomes
 from stretto.web.views.sight import Capability, Sight
-
-_SHOWN_PER_STEP: Final = 50
-"""Decisions of one step that the log takes: a step may place thousands of pods."""
 
 FOLLOWED: Final = Capability(live=True)
 """A state that changes and that the dashboard only reads."""
@@ -99,10 +93,9 @@ class PlaneSource:
         self.capability = capability
         #: Held while the plane is stepped or read.
         self.lock = RLock()
-        #: The latest decisions.
-        self.log = DecisionLog()
         self._plane = plane
-        plane.observers.append(self._observe)
+        self._outcomes = StepOutcomes(plane.cluster)
+        plane.observers.append(self._outcomes.observe)
 
     @property
     def version(self) -> int:
@@ -147,32 +140,13 @@ class PlaneSource:
 
     def decisions(self, after: int) -> tuple[int, Sequence[PodDecision]]:
         """Recent decisions later than a position, and the position of the last one."""
-        return self.log.after(after)
+        return self._outcomes.log.after(after)
 
     def _shards(self) -> Sequence[ShardFacts]:
         plane = self._plane
         numbers = [shard.number for shard in plane.shards]
-        return shard_facts(plane.cluster, numbers, (), WaitingWork(plane.units, plane.sub_clusters))
+        work = WaitingWork(plane.units, plane.sub_clusters)
+        return shard_facts(plane.cluster, numbers, self._outcomes.counts, work)
 
     def _records(self, kind: Kind) -> Sequence[Record]:
         return self._plane.store.list(kind).records
-
-    def _observe(self, step: Step) -> None:
-        """Note what a step decided."""
-        found: list[PodDecision] = []
-        for plan, verdict in zip(step.plans, step.verdicts, strict=True):
-            found += self._placed(step.now, plan.shard, verdict.granted)
-            for setback in plan.setbacks[-_SHOWN_PER_STEP:]:
-                key = self._plane.cluster.pods.key(setback.rows[0])
-                found.append(PodDecision(step.now, key, setback.why.value, shard=plan.shard))
-        for started in step.evictions.started:
-            cause = started.cause.value
-            found += [PodDecision(step.now, v.key, cause, v.node) for v in started.victims]
-        self.log.add(found)
-
-    def _placed(self, now: float, shard: int, rows: npt.NDArray[np.int64]) -> list[PodDecision]:
-        pods, nodes = self._plane.cluster.pods, self._plane.cluster.nodes
-        return [
-            PodDecision(now, pods.key(row), "placed", nodes.names[int(pods.slot[row])], shard)
-            for row in rows[-_SHOWN_PER_STEP:].tolist()
-        ]

@@ -1,12 +1,14 @@
-// Answers "why not on this node" without leaving the page.
+// Shows the answers of forms with data-ask on the same page.
 
 for (const form of document.querySelectorAll("form[data-ask]")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const url = new URL(form.action, location.href);
-    url.searchParams.set("node", new FormData(form).get("node"));
+    for (const [name, value] of new FormData(form)) url.searchParams.set(name, value);
     url.searchParams.set("part", "1");
+    const place = form.parentElement.querySelector("[data-answer]");
+    place.textContent = "Computing …";
     const response = await fetch(url);
-    form.parentElement.querySelector("[data-answer]").innerHTML = await response.text();
+    place.innerHTML = await response.text();
   });
 }

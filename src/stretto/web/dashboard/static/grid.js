@@ -168,7 +168,10 @@ function choose(index) {
 async function open(index) {
   if (index < 0) return;
   choose(index);
-  const response = await fetch(`${BASE}/nodes/${encodeURIComponent(layout.names[index])}?part=1`);
+  const node = encodeURIComponent(layout.names[index]);
+  const pod = canvas.dataset.pod;
+  const page = pod ? `/pods/${pod.split("/").map(encodeURIComponent).join("/")}/on?node=${node}&part=1` : `/nodes/${node}?part=1`;
+  const response = await fetch(BASE + page);
   panel.innerHTML = await response.text();
 }
 

@@ -1,0 +1,99 @@
+"""Actions: a preview of what each would do, and the action itself."""
+
+from enum import StrEnum
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from stretto.api.wire.kinds import NODE
+from stretto.base.errors import NotFoundError
+from stretto.explain.inventory.node_overview import explain_node
+from stretto.explain.inventory.nodes import node_rows
+from stretto.web.dashboard.render import Renderer
+from stretto.web.dashboard.requests import form_of, page_path, read
+from stretto.web.views.consequences import Consequences, cordon_effects, eviction_effects
+from stretto.web.views.parts import Actions
+from stretto.web.views.sight import ViewSource
+
+
+class Action(StrEnum):
+    """What the dashboard may do."""
+
+    CORDON = "cordon"
+    UNCORDON = "uncordon"
+    EVICT = "evict"
+
+
+class ActionPages:
+    """The handlers of actions: GET shows what would happen, POST does it."""
+
+    def __init__(self, source: ViewSource, actions: Actions, renderer: Renderer) -> None:
+        """Serve actions on the objects of a source."""
+        self._source = source
+        self._actions = actions
+        self._renderer = renderer
+
+    def routes(self) -> list[Route]:
+        """The routes of the actions."""
+        return [
+            Route("/actions/{action}", self._preview, methods=["GET"]),
+            Route("/actions/{action}", self._act, methods=["POST"]),
+        ]
+
+    async def _preview(self, request: Request) -> Response:
+        action, subject = _named(request, request.query_params.get("subject", ""))
+        found = await read(self._source, self._effects, action, subject)
+        values = {
+            "path": page_path(request),
+            "bare": False,
+            "live": False,
+            "action": action.value,
+            "subject": subject,
+            "found": found,
+            "back": _page_of(action, subject),
+            "actor": self._actions.actor,
+        }
+        return self._renderer.page("action", values)
+
+    async def _act(self, request: Request) -> Response:
+        action, subject = _named(request, (await form_of(request)).get("subject", ""))
+        await read(self._source, self._acted, action, subject)
+        base = request.scope.get("root_path", "")
+        return RedirectResponse(base + _page_of(action, subject), HTTPStatus.SEE_OTHER)
+
+    def _effects(self, action: Action, subject: str) -> Consequences:
+        with self._source.open() as sight:
+            if action is Action.EVICT:
+                return eviction_effects(sight, subject)
+            records = [each for each in sight.records(NODE) if each.name == subject]
+            if not records:
+                raise NotFoundError(f"node {subject}", "no node of that name")
+            sight.complete()
+            overview = explain_node(sight.scene, node_rows(sight.scene, records)[0])
+        return cordon_effects(overview, cordoned=action is Action.CORDON)
+
+    def _acted(self, action: Action, subject: str) -> None:
+        if action is Action.EVICT:
+            self._actions.evict(subject)
+        else:
+            self._actions.cordon(subject, cordoned=action is Action.CORDON)
+
+
+def _named(request: Request, subject: str) -> tuple[Action, str]:
+    """The action and the object of a request.
+
+    Raises:
+        HTTPException: either is missing or unknown.
+    """
+    word = request.path_params["action"]
+    if not subject or word not in tuple(Action):
+        raise HTTPException(HTTPStatus.NOT_FOUND, f"no action {word!r} on {subject!r}")
+    return Action(word), subject
+
+
+def _page_of(action: Action, subject: str) -> str:
+    """The page of the object of an action."""
+    return f"/pods/{subject}" if action is Action.EVICT else f"/nodes/{subject}"

@@ -1,0 +1,98 @@
+"""What an action would do, before it is done."""
+
+from typing import NamedTuple
+
+from stretto.api.codec import decode_as
+from stretto.api.types.pod import Pod
+from stretto.api.wire.kinds import POD
+from stretto.explain.inventory.node_overview import NodeOverview
+from stretto.explain.why.answers import Explanation
+from stretto.explain.why.why import explain_pod
+from stretto.explain.words.amounts import format_count
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.web.views.sight import Sight
+
+
+class Consequences(NamedTuple):
+    """What an action would do."""
+
+    #: The action as a heading.
+    title: str
+    #: Its effects, as sentences.
+    effects: tuple[str, ...]
+    #: Why it would be refused; empty if nothing is known against it.
+    obstacle: str = ""
+
+
+def eviction_effects(sight: Sight, key: str) -> Consequences:
+    """What the eviction of a pod, ``namespace/name``, would do.
+
+    Raises:
+        NotFoundError: no such pod.
+    """
+    sight.complete()
+    answer = explain_pod(sight.scene, key)
+    title = f"Evict {answer.pod}"
+    if not answer.node:
+        return Consequences(title, (), f"It has no node: it is {answer.state}.")
+    amounts = ", ".join(each.text for each in answer.requests)
+    effects = [
+        f"It ends on {answer.node}, which then has {amounts} more free.",
+        _successor(sight, answer.pod),
+        *_gang(answer),
+    ]
+    budgets, obstacle = _budgets(sight, answer.pod)
+    return Consequences(title, (*effects, *budgets), obstacle)
+
+
+def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
+    """What it would do to close a node for new pods, or to open it."""
+    name, fitting = overview.node.name, format_count(len(overview.fitting), "pending pod")
+    fits = "fits" if len(overview.fitting) == 1 else "fit"
+    if not cordoned:
+        return Consequences(
+            f"Open {name} for new pods",
+            (f"The scheduler places pods on {name} again.",),
+        )
+    stay = format_count(len(overview.pods), "pod")
+    return Consequences(
+        f"Close {name} for new pods",
+        (
+            f"The scheduler places no further pod on {name}.",
+            f"{stay} on it {'stays' if len(overview.pods) == 1 else 'stay'}; nothing is evicted.",
+            f"{fitting} {fits} on it now and must go elsewhere.",
+        ),
+    )
+
+
+def _successor(sight: Sight, key: str) -> str:
+    """Whether a controller creates the pod again."""
+    records = (each for each in sight.records(POD) if f"{each.namespace}/{each.name}" == key)
+    record = next(records, None)
+    owner = decode_as(Pod, record.body).metadata.controller() if record is not None else None
+    if owner is None:
+        return "No controller owns it: nothing creates it again."
+    return f"Its controller, {owner.kind} {owner.name}, creates another pod instead."
+
+
+def _gang(answer: Explanation) -> list[str]:
+    """What becomes of the gang of a pod."""
+    unit = answer.unit
+    if unit is None or not unit.is_gang or unit.min_member is None:
+        return []
+    placed = format_count(unit.placed, "placed pod")
+    return [f"Its gang has {placed} and needs {unit.min_member} to start."]
+
+
+def _budgets(sight: Sight, key: str) -> tuple[list[str], str]:
+    """The PodDisruptionBudgets of a pod as sentences, and which of them forbids the eviction."""
+    ledger, row = BudgetLedger(sight.scene.cluster), sight.scene.row_of(key)
+    ledger.sync()
+    found, obstacle = [], ""
+    for number in ledger.of_row(row):
+        budget, left = ledger.budgets[number], int(ledger.remaining[number])
+        name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
+        found.append(f"{name} allows {format_count(max(0, left), 'further disruption')}.")
+        if left < 1:
+            obstacle = f"{name} allows no disruption now."
+    return found or ["No PodDisruptionBudget covers it."], obstacle
