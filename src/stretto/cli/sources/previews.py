@@ -9,9 +9,7 @@ from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import StateContents, StateOptions, read_state, rules_of
 
 if TYPE_CHECKING:
-    from stretto.control.controllers.move_plan import DefragPlan
     from stretto.sim.history.plan import PlanReport
-    from stretto.state.work.rescheduling import ReschedulingGoal
     from stretto.web.views.parts import (
         DashboardParts,
         Defragmenter,
@@ -66,13 +64,9 @@ def planner_on(read: Callable[[], StateContents], plugins: tuple[Path, ...] = ()
 
 def defragmenter_on(read: Callable[[], StateContents]) -> "Defragmenter":
     """A function that plans moves on a state that a function reads."""
+    from stretto.cli.sources.moves import planned_moves
 
-    def planned(goal: "ReschedulingGoal", budget: int) -> "DefragPlan":
-        from stretto.cli.sources.moves import planned_moves
-
-        return planned_moves(read().state, goal, budget, TIER)
-
-    return planned
+    return lambda goal, budget: planned_moves(read().state, goal, budget, TIER)
 
 
 def estimator_on(

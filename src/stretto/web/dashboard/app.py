@@ -15,7 +15,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from stretto.base.errors import NotFoundError, StrettoError
-from stretto.web.dashboard.actions import ActionPages
 from stretto.web.dashboard.exports import Exports
 from stretto.web.dashboard.forms import DashboardForms
 from stretto.web.dashboard.guard import LOCAL, Access, Guard
@@ -54,7 +53,6 @@ def dashboard_app(
     routes = [
         *Pages(source, renderer, estimates=parts.start is not None).routes(),
         *DashboardForms(source, parts, renderer).routes(),
-        *(ActionPages(source, parts.actions, renderer).routes() if parts.actions else ()),
         *(StudyPages(source, parts.studies, renderer).routes() if parts.studies else ()),
         *PoolPages(parts, renderer).routes(),
         *Exports(source).routes(),

@@ -12,6 +12,7 @@ from stretto.base.errors import InputError, StrettoError
 from stretto.control.controllers.move_plan import DefragPlan
 from stretto.explain.inventory.moves import capacity_rows
 from stretto.state.work.rescheduling import ReschedulingGoal
+from stretto.web.dashboard.actions import ActionPages
 from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import form_of, page_path
 from stretto.web.views.parts import DashboardParts, PlanPreview
@@ -43,6 +44,8 @@ class DashboardForms:
             found.append(Route("/defragment", self._defragment, methods=["GET", "POST"]))
         if self._parts.start is not None:
             found.append(Route("/pods/{namespace}/{name}/start", self._start))
+        if self._parts.actions is not None:
+            found += ActionPages(self._source, self._parts.actions, self._renderer).routes()
         return found
 
     async def _decisions(self, request: Request) -> Response:
