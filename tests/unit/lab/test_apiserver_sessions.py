@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from stretto_lab.conformance.apiserver import cases
+from stretto_lab.conformance.apiserver import cases, sessions
 from stretto_lab.conformance.apiserver.deviations import deviation_of
 from stretto_lab.conformance.apiserver.matching import Bindings, differences
 from stretto_lab.conformance.apiserver.sessions import RecordedLine, RecordedRequest
@@ -52,6 +52,16 @@ def test_a_session_is_replayed_against_a_fresh_server(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, lines)))
     agreed = [not cases.compare(case).disagreed for case in cases.read(path)]
     assert agreed == [True, False]
+
+
+def test_answers_after_missing_lines_are_a_named_deviation(tmp_path: Path) -> None:
+    first = {"session": "crud.x", "n": 0, "setup": {}}
+    lines = [first, *({"session": "crud.x", "n": number} for number in (1, 2, 4))]
+    path = tmp_path / "crud.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    read = sessions.read(path)
+    rules = [deviation_of(each, "metadata.labels.a", "1", "(absent)") for each in read]
+    assert rules == [None, None, None, "missing-lines"]
 
 
 def test_a_remembered_token_is_a_named_deviation() -> None:

@@ -23,8 +23,8 @@ DEFAULT_NAMESPACE: Final = "default"
 """Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
 SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated suffixes: Kubernetes' choice, which spells no words."""
-_RBAC: Final = "rbac.authorization.k8s.io"
-"""Group whose objects may have any name that fits into a URL, such as ``system:node``."""
+_FREE_NAMES: Final = frozenset({"rbac.authorization.k8s.io", "apiregistration.k8s.io"})
+"""Groups whose objects may have any name that fits into a URL: ``system:node``, ``v1.``."""
 
 _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
@@ -85,7 +85,7 @@ def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
 def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
     """Namespace and name of a new object; a missing name is generated from ``generateName``."""
     name = name or generated_name(head, rng)
-    if not is_dns_subdomain(name) and not (kind.group == _RBAC and is_path_segment(name)):
+    if not is_dns_subdomain(name) and not (kind.group in _FREE_NAMES and is_path_segment(name)):
         dns_subdomain(name, f"{kind.kind.lower()}.metadata.name")
     namespace = head.metadata.namespace
     if kind.namespaced:

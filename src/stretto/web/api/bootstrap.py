@@ -2,14 +2,20 @@
 
 from typing import Any, Final
 
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
 from stretto.web.api.authn.users import User
-from stretto.web.api.authz.roles import aggregate, bootstrap_bindings, bootstrap_roles
+from stretto.web.api.authz.roles import aggregate, bootstrap_rights
 from stretto.web.api.call import Call, WriteOptions
 from stretto.web.api.fresh.flows import GROUP, PRODUCER, priority_levels
+from stretto.web.api.fresh.registrations import (
+    API_SERVICE,
+    initial_registrations,
+    missing_registrations,
+)
 from stretto.web.api.fresh.services import api_objects, settle_network
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.routes import Route
-from stretto.web.api.state import ApiState
+from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.writes import create_object, default_object
 
 Json = dict[str, Any]
@@ -50,12 +56,24 @@ def make_objects(state: ApiState, client_authority: str) -> None:
     for resource, item in api_objects(state.now, client_authority):
         make(state, resource, item)
     settle_network(state)
-    for role in bootstrap_roles():
-        make(state, (_RBAC, "v1", "clusterroles"), role)
-    for binding in bootstrap_bindings():
-        make(state, (_RBAC, "v1", "clusterrolebindings"), binding)
+    for item in initial_registrations(state):
+        make_registration(state, item)
+    for name, right in bootstrap_rights():
+        make(state, (_RBAC, "v1", name), right)
     if state.aggregates_roles:
         aggregate(state)
+
+
+def make_registration(state: ApiState, item: Json) -> None:
+    """Create an APIService."""
+    make(state, (API_SERVICE.group, API_SERVICE.version, API_SERVICE.plural), item)
+
+
+def after_kinds(state: ApiState, admission: AdmittedWrite) -> None:
+    """Create the APIServices that a changed definition lacks."""
+    if admission.resource.stored == CUSTOM_RESOURCE_DEFINITION:
+        for item in missing_registrations(state):
+            make_registration(state, item)
 
 
 def make(

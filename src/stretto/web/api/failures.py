@@ -132,6 +132,12 @@ def no_method() -> ApiError:
     return ApiError(405, "MethodNotAllowed", text, {})
 
 
+def not_while_ending(group: str, resource: str, verb: str) -> ApiError:
+    """405 about the objects of a definition that is being deleted."""
+    text = f"{verb} not allowed while custom resource definition is terminating"
+    return ApiError(405, "MethodNotAllowed", text, details_of(group, resource))
+
+
 def already_exists(group: str, resource: str, name: str) -> ApiError:
     """409 about a name that is taken."""
     text = f'{qualified(group, resource)} "{name}" already exists'

@@ -25,7 +25,7 @@ from stretto.web.api.authn.users import TokenTable, User
 from stretto.web.api.authz.escalation import no_escalation
 from stretto.web.api.authz.requests import authorize, authorize_page
 from stretto.web.api.authz.roles import after_role
-from stretto.web.api.bootstrap import make_objects
+from stretto.web.api.bootstrap import after_kinds, make_objects
 from stretto.web.api.call import Call
 from stretto.web.api.crds.lifecycle import after_definition, move_definitions, refresh
 from stretto.web.api.discovery.health import TEXT, no_page
@@ -33,7 +33,7 @@ from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, WarnedError, status_of
 from stretto.web.api.fresh.flows import settle_flows
-from stretto.web.api.fresh.services import settle_api_services
+from stretto.web.api.fresh.registrations import settle_registrations
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
@@ -82,7 +82,7 @@ class ApiServer:
             settings.rng,
             (*MUTATING, *(ACCOUNTS if settings.uses_accounts else ()), *CHANGING),
             (*VALIDATING, no_escalation, *CONFIGURED, *CHARGING),
-            (after_definition, after_role),
+            (after_definition, after_kinds, after_role),
             accounts=AccountTokens(settings.accounts_key),
             authenticate=self._token_user,
             aggregates_roles=settings.aggregates_roles,
@@ -136,7 +136,7 @@ class ApiServer:
         """Do what the server does by itself as time passes."""
         move_definitions(self._state)
         settle_flows(self._state)
-        settle_api_services(self._state)
+        settle_registrations(self._state)
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
         """Forget the history of some kinds, or of all: older versions and pages are too old."""

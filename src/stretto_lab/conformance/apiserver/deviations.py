@@ -74,11 +74,52 @@ def _remembers_token(line: RecordedLine, path: str, want: Any, got: Any) -> bool
     return is_review and (want == _ABSENT) is not (got == _ABSENT)
 
 
+def _follows_gap(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
+    return line.follows_gap and path.startswith("metadata.")
+
+
+def _changes_second(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
+    """Whether only the recorded server gave a version to a write that changes nothing else."""
+    is_write = line.request is not None and line.request.method in ("PATCH", "PUT")
+    is_version = path == "metadata.resourceVersion" and str(want).startswith("${RV")
+    return is_write and is_version and str(got).isdigit()
+
+
+def _identifies_server(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
+    metadata = want.get("metadata", {}) if isinstance(want, dict) else {}
+    return got == _ABSENT and "apiserver.kubernetes.io/identity" in (metadata.get("labels") or ())
+
+
+def _measures(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
+    return path == "digest.some" and line.request is not None and line.request.path == "/metrics"
+
+
 DEVIATIONS: Final = (
     WireDeviation(
         "internal-structs",
         "a message that quotes a template writes it as in the API, and not as Go's internal struct",
         _quotes_internals,
+    ),
+    WireDeviation(
+        "missing-lines",
+        "the recording lacks requests of the session, and later answers show what they wrote",
+        _follows_gap,
+    ),
+    WireDeviation(
+        "own-metrics",
+        "the server has metrics of its own instead of those of kube-apiserver",
+        _measures,
+    ),
+    WireDeviation(
+        "server-lease",
+        "the only API server of a cluster holds no Lease that tells it from others",
+        _identifies_server,
+    ),
+    WireDeviation(
+        "stopped-clock",
+        "a write that only changes the second of managed fields gets a version of its own; the "
+        "clock of the replay stands still",
+        _changes_second,
     ),
     WireDeviation(
         "metrics",

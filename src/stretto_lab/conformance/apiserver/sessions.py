@@ -45,6 +45,8 @@ class RecordedLine(msgspec.Struct, frozen=True):
     session: str
     #: Number within the session.
     n: int
+    #: Whether an earlier line of the session is missing.
+    follows_gap: bool = False
     #: What is tried.
     name: str = ""
     #: The server; only in the first line of a session.
@@ -111,10 +113,14 @@ def is_sessions(path: Path) -> bool:
 
 
 def read(path: Path) -> Iterator[RecordedLine]:
-    """The lines of a file.
+    """The lines of a file; those after a missing number of their session follow a gap.
 
     Raises:
         InputError: the file cannot be read, or a line is malformed.
     """
+    last, follows_gap = 0, False
     for number, line in lines.numbered(path):
-        yield codec.decode_as(RecordedLine, line, f"{path}:{number}")
+        found = codec.decode_as(RecordedLine, line, f"{path}:{number}")
+        follows_gap = found.setup is None and (follows_gap or found.n > last + 1)
+        last = found.n
+        yield msgspec.structs.replace(found, follows_gap=True) if follows_gap else found

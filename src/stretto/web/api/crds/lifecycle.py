@@ -1,18 +1,17 @@
-"""The life of definitions: names are accepted, kinds are served, and what is deleted ends."""
+"""The life of definitions: names are accepted, and then kinds are served."""
 
 from typing import Any, Final
 
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
-from stretto.web.api.crds.versions import served_versions, stored_kind
-from stretto.web.api.objects.ownership import own_status
+from stretto.web.api.crds.conditions import with_condition, write_status
+from stretto.web.api.crds.endings import begin_end, end_definition
+from stretto.web.api.crds.versions import served_versions
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
-CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
-"""Finalizer of definitions with objects."""
 _ACCEPTED: Final = {
     "type": "NamesAccepted",
     "status": "True",
@@ -25,20 +24,13 @@ _ESTABLISHED: Final = {
     "reason": "InitialNamesAccepted",
     "message": "the initial names have been accepted",
 }
+_INSTALLING: Final = {**_ESTABLISHED, "status": "False", "reason": "Installing"}
 _REFUSED: Final = {"type": "NamesAccepted", "status": "False"}
 _NOT_YET: Final = {
     "type": "Established",
     "status": "False",
     "reason": "NotAccepted",
     "message": "not all names are accepted",
-}
-_TERMINATING: Final = {
-    "type": "Terminating",
-    "status": "True",
-    "reason": "InstanceDeletionPending",
-    "message": (
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    ),
 }
 
 
@@ -52,51 +44,64 @@ def refresh(state: ApiState) -> None:
 
 
 def after_definition(state: ApiState, admission: AdmittedWrite) -> None:
-    """Serve a changed definition at once."""
-    if admission.resource.stored == CUSTOM_RESOURCE_DEFINITION:
-        refresh(state)
+    """Accept the names of a changed definition and serve it at once."""
+    if admission.resource.stored != CUSTOM_RESOURCE_DEFINITION:
+        return
+    shown = admission.item or admission.old or {}
+    found = state.storage.find(CUSTOM_RESOURCE_DEFINITION, "", shown["metadata"]["name"])
+    if found is not None:
+        _settle(state, admission.resource, found)
+    refresh(state)
 
 
 def move_definitions(state: ApiState) -> None:
-    """Accept the names of new definitions and end deleted ones."""
+    """Accept names that have become free, and end deleted definitions.
+
+    A kind is served until the turn after that in which its definition has ended, so that watches
+    show the deletion of its objects.
+    """
     resource = state.resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-    if resource is None:
-        return
-    changed = False
-    for record in state.storage.listing(CUSTOM_RESOURCE_DEFINITION).records:
+    records = state.storage.listing(CUSTOM_RESOURCE_DEFINITION).records
+    served = {each.definition["metadata"]["uid"] for each in state.resources.custom()}
+    changed = bool(served - {each.uid for each in records})
+    for record in records:
         found = state.storage.find(CUSTOM_RESOURCE_DEFINITION, "", record.name)
-        if found is None:
+        if found is None or resource is None:
             continue
+        changed |= _settle(state, resource, found)
         if found.record.deleting:
-            _end(state, found)
-            changed = True
-        elif not _is_true(found.item, "Established") or _names_differ(found.item):
-            changed |= _accept(state, found)
+            end_definition(state, resource, found)
     if changed:
         refresh(state)
 
 
-def _accept(state: ApiState, found: StoredItem) -> bool:
+def _settle(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:
+    """Move a definition as far as it gets at once; whether its status has changed."""
+    if found.record.deleting:
+        return begin_end(state, resource, found)
+    if _is_true(found.item, "Established") and not _names_differ(found.item):
+        return False
+    return _accept(state, resource, found)
+
+
+def _accept(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:
     """Accept the names that no other definition has; whether the status has changed."""
-    resource = state.resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-    assert resource is not None
     item = found.item
     names, conflict = _accepted(state, item)
-    before = dict(item.get("status") or {})
-    kept = [
-        each
-        for each in before.get("conditions") or ()
-        if each.get("type") not in ("NamesAccepted", "Established")
-    ]
-    established = _ESTABLISHED if conflict is None or _is_true(item, "Established") else _NOT_YET
-    wanted = [_ACCEPTED if conflict is None else conflict, established]
-    if before.get("acceptedNames") == names and _has_conditions(item, wanted):
+    is_established = _is_true(item, "Established")
+    stages = [_ESTABLISHED] if is_established else [_INSTALLING, _ESTABLISHED]
+    if conflict is not None and not is_established:
+        stages = [_NOT_YET]
+    accepted = _ACCEPTED if conflict is None else conflict
+    same_names = (item.get("status") or {}).get("acceptedNames") == names
+    if same_names and _has_conditions(item, [accepted, stages[-1]]):
         return False
-    stamped = [{**each, "lastTransitionTime": state.now} for each in wanted]
-    status = {**before, "acceptedNames": names, "conditions": [*kept, *stamped]}
-    changed = {**item, "status": status}
-    own_status(state, resource, item, changed)
-    state.storage.replace(resource, found.record, changed)
+    for stage in stages:
+        before = found.item.get("status") or {}
+        status = {**before, "acceptedNames": names}
+        for condition in (accepted, stage):
+            status["conditions"] = with_condition(status, condition, state.now)
+        found = write_status(state, resource, found, status)
     return True
 
 
@@ -160,34 +165,3 @@ def _is_true(item: Json, word: str) -> bool:
         each.get("type") == word and each.get("status") == "True"
         for each in (item.get("status") or {}).get("conditions") or ()
     )
-
-
-def begin_end(item: Json, now: str) -> None:
-    """Mark a definition that is being deleted: its objects go first."""
-    finalizers = item["metadata"].get("finalizers") or []
-    if CLEANUP not in finalizers:
-        item["metadata"]["finalizers"] = [*finalizers, CLEANUP]
-    status = item.setdefault("status", {})
-    conditions = [
-        each for each in status.get("conditions") or () if each.get("type") != "Terminating"
-    ]
-    status["conditions"] = [*conditions, {**_TERMINATING, "lastTransitionTime": now}]
-
-
-def _end(state: ApiState, found: StoredItem) -> None:
-    """Delete the objects of a definition, then the definition."""
-    resource = state.resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-    if resource is None:
-        return
-    kind = stored_kind(found.item)
-    served = next((each for each in state.resources.custom() if each.stored == kind), None)
-    for record in state.storage.listing(kind).records:
-        stored = state.storage.find(kind, record.namespace, record.name)
-        if stored is not None and served is not None:
-            state.storage.remove(served, stored.record)
-    left = [each for each in found.item["metadata"].get("finalizers") or () if each != CLEANUP]
-    item = {**found.item, "metadata": {**found.item["metadata"], "finalizers": left}}
-    if not left:
-        state.storage.remove(resource, found.record)
-    elif left != found.item["metadata"].get("finalizers"):
-        state.storage.replace(resource, found.record, item)

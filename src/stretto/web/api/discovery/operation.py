@@ -57,7 +57,14 @@ def _page(word: str, lines: list[str]) -> ApiResponse:
     return ApiResponse(200, text.encode(), TEXT, NO_CACHE)
 
 
+def _verbosity(_state: ApiState) -> ApiResponse:
+    """The level of messages, which can be set but not read."""
+    headers = {**NO_CACHE, "X-Content-Type-Options": "nosniff"}
+    return ApiResponse(406, b"unsupported http method\n", "text/plain", headers)
+
+
 OPERATION: Final[Mapping[str, Callable[[ApiState], ApiResponse]]] = {
+    "/debug/flags/v": _verbosity,
     "/metrics": _metrics,
     "/metrics/slis": _indicators,
     "/flagz": _flags,

@@ -1,4 +1,4 @@
-"""The Service of the API itself, and whether aggregated APIs are available."""
+"""The Service of the API itself, its network and its settings."""
 
 from typing import Any, Final
 
@@ -9,10 +9,8 @@ from stretto.api.edit.apply.managers import (
     encode_managers,
     managed_apply,
 )
-from stretto.api.wire.kinds import SERVICE, Kind
-from stretto.web.api.objects.ownership import own_status
+from stretto.api.wire.kinds import Kind
 from stretto.web.api.state import ApiState
-from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
@@ -26,9 +24,6 @@ _NETWORK_WRITER: Final = "kubernetes-service-cidr-controller"
 _FIRST: Final = "10.0.0.1"
 _PREFIX: Final = "ipaddress.kubernetes.io/"
 _MAPS: Final = ("", "v1", "configmaps")
-_API_SERVICE: Final = Kind(
-    "apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False
-)
 
 
 def api_objects(now: str, client_authority: str) -> list[tuple[tuple[str, str, str], Json]]:
@@ -120,35 +115,3 @@ def _slice(metadata: Json) -> Json:
         "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True}}],
         "ports": [{"name": "https", "port": PORT, "protocol": "TCP"}],
     }
-
-
-def settle_api_services(state: ApiState) -> None:
-    """Say in the status of each APIService whether it is available."""
-    resource = state.resources.find("apiregistration.k8s.io", "v1", "apiservices")
-    for record in state.storage.listing(_API_SERVICE).records:
-        found = state.storage.find(_API_SERVICE, "", record.name)
-        if found is None or resource is None:
-            continue
-        wanted = _availability(state, found)
-        present = (found.item.get("status") or {}).get("conditions") or []
-        if any(each.get("message") == wanted["message"] for each in present):
-            continue
-        changed = {**found.item, "status": {"conditions": [wanted]}}
-        own_status(state, resource, found.item, changed)
-        state.storage.replace(resource, found.record, changed)
-
-
-def _availability(state: ApiState, found: StoredItem) -> Json:
-    service = found.item["spec"].get("service")
-    condition = {"type": "Available", "status": "True", "lastTransitionTime": state.now}
-    if service is None:
-        text = "Local APIServices are always available"
-        return {**condition, "reason": "Local", "message": text}
-    name, namespace = service.get("name", ""), service.get("namespace", "")
-    if state.storage.find(SERVICE, namespace, name) is None:
-        text = f'service/{name} in "{namespace}" is not present'
-        reason = "ServiceNotFound"
-    else:
-        text = f'endpoints for service/{name} in "{namespace}" have no addresses'
-        reason = "MissingEndpoints"
-    return {**condition, "status": "False", "reason": reason, "message": text}

@@ -56,6 +56,22 @@ def _pod(state: ApiState, item: Json) -> None:
     item["status"] = status
 
 
+def locally_available(now: str) -> Json:
+    """The condition of an APIService that this server serves itself."""
+    return {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+
+
+def _registration(state: ApiState, item: Json) -> None:
+    is_local = (item.get("spec") or {}).get("service") is None
+    item["status"] = {"conditions": [locally_available(state.now)]} if is_local else {}
+
+
 def _namespace(_state: ApiState, item: Json) -> None:
     item["status"] = {"phase": "Active"}
     spec = item.setdefault("spec", {})
@@ -143,6 +159,7 @@ def _service(state: ApiState, call: Call, item: Json, old: Json | None) -> None:
 _NEW: Final[Mapping[tuple[str, str], Callable[[ApiState, Json], None]]] = {
     ("", "Pod"): _pod,
     ("", "Namespace"): _namespace,
+    ("apiregistration.k8s.io", "APIService"): _registration,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,
     ("coordination.k8s.io", "Lease"): _lease,

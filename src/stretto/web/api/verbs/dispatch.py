@@ -5,6 +5,7 @@ from typing import Final
 from stretto.web.api import failures
 from stretto.web.api.authz.reviews import is_review, review
 from stretto.web.api.call import Call, write_options
+from stretto.web.api.crds.endings import is_ending
 from stretto.web.api.message import Answer
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
@@ -43,6 +44,8 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
         raise failures.no_method()
     if verb == "create" and route.name:
         raise failures.no_method()
+    if verb == "create" and call.resource.definition and is_ending(call.resource.definition):
+        raise failures.not_while_ending(call.resource.group, call.resource.resource, verb)
     if verb in READS:
         return read(state, call, snapshots)
     if verb == "deletecollection":

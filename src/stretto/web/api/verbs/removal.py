@@ -7,7 +7,7 @@ import msgspec
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from stretto.web.api import failures
 from stretto.web.api.call import Call
-from stretto.web.api.crds.lifecycle import begin_end
+from stretto.web.api.crds.endings import mark_end
 from stretto.web.api.failures import ApiError
 from stretto.web.api.reviews import PendingReviewsError, ReviewCall
 from stretto.web.api.state import AdmittedWrite, ApiState
@@ -117,15 +117,17 @@ def _ending(
     finalizers = _finalizers(resource.key, metadata.get("finalizers") or [], options)
     grace = _grace(resource.key, item, options)
     already = "deletionTimestamp" in metadata
-    if already and finalizers == (metadata.get("finalizers") or []):
+    is_second = already and "deletionGracePeriodSeconds" not in metadata
+    is_second = is_second and resource.stored == CUSTOM_RESOURCE_DEFINITION
+    if already and not is_second and finalizers == (metadata.get("finalizers") or []):
         before = metadata.get("deletionGracePeriodSeconds", 0)
         if grace >= before and (finalizers or before):
             return None, grace
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
-    if not already or grace < metadata.get("deletionGracePeriodSeconds", 0):
-        if resource.stored not in (CUSTOM_RESOURCE_DEFINITION, NAMESPACE):
+    if not already or is_second or grace < metadata.get("deletionGracePeriodSeconds", 0):
+        if is_second or resource.stored not in (CUSTOM_RESOURCE_DEFINITION, NAMESPACE):
             metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation") and not already:
             metadata["generation"] += 1
@@ -133,7 +135,7 @@ def _ending(
     if resource.key == ("", "Namespace"):
         item["status"] = {**(item.get("status") or {}), "phase": "Terminating"}
     if resource.stored == CUSTOM_RESOURCE_DEFINITION and not already:
-        begin_end(item, state.now)
+        mark_end(item, state.now)
         metadata["generation"] = found.item["metadata"].get("generation", 1)
     return item, grace
 

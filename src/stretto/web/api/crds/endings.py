@@ -1,0 +1,105 @@
+"""The end of definitions: their objects are deleted first."""
+
+from typing import Any, Final
+
+from stretto.web.api.crds.conditions import with_condition, write_status
+from stretto.web.api.crds.versions import stored_kind
+from stretto.web.api.resources import ServedResource
+from stretto.web.api.state import ApiState
+from stretto.web.api.storage import StoredItem
+
+Json = dict[str, Any]
+
+_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+"""Finalizer of definitions with objects."""
+_PENDING: Final = {
+    "type": "Terminating",
+    "status": "True",
+    "reason": "InstanceDeletionPending",
+    "message": (
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    ),
+}
+_IN_PROGRESS: Final = {
+    **_PENDING,
+    "reason": "InstanceDeletionInProgress",
+    "message": "CustomResource deletion is in progress",
+}
+_COMPLETED: Final = {
+    "type": "Terminating",
+    "status": "False",
+    "reason": "InstanceDeletionCompleted",
+    "message": "removed all instances",
+}
+
+
+def mark_end(item: Json, now: str) -> None:
+    """Mark a definition whose deletion is requested: its objects go first."""
+    finalizers = item["metadata"].get("finalizers") or []
+    if _CLEANUP not in finalizers:
+        item["metadata"]["finalizers"] = [*finalizers, _CLEANUP]
+    status = item.get("status") or {}
+    item["status"] = {**status, "conditions": with_condition(status, _PENDING, now)}
+
+
+def is_ending(definition: Json) -> bool:
+    """Whether the objects of a definition are being deleted, so that no others are created."""
+    return any(
+        each.get("type") == "Terminating" and each.get("status") == "True"
+        for each in (definition.get("status") or {}).get("conditions") or ()
+    )
+
+
+def begin_end(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:
+    """State that the deletion of the objects has begun; whether the status has changed."""
+    status = found.item.get("status") or {}
+    conditions = with_condition(status, _IN_PROGRESS, state.now)
+    finalizers = found.item["metadata"].get("finalizers") or ()
+    if _CLEANUP not in finalizers or conditions == status.get("conditions"):
+        return False
+    write_status(state, resource, found, {**status, "conditions": conditions})
+    return True
+
+
+def end_definition(state: ApiState, resource: ServedResource, found: StoredItem) -> None:
+    """Delete the objects of a definition, then the definition.
+
+    Objects with finalizers are marked, and the definition stays until they are gone; so it does
+    until it has no finalizers of others.
+    """
+    finalizers = found.item["metadata"].get("finalizers") or []
+    if _CLEANUP not in finalizers or not _delete_objects(state, found.item):
+        return
+    current = state.storage.find(resource.stored, "", found.record.name)
+    if current is None:
+        return
+    left = [each for each in finalizers if each != _CLEANUP]
+    if not left:
+        state.storage.remove(resource, current.record)
+        return
+    status = current.item.get("status") or {}
+    status = {**status, "conditions": with_condition(status, _COMPLETED, state.now)}
+    metadata = {**current.item["metadata"], "finalizers": left}
+    item = {**current.item, "metadata": metadata}
+    write_status(state, resource, StoredItem(item, current.record), status)
+
+
+def _delete_objects(state: ApiState, definition: Json) -> bool:
+    """Delete the objects of a definition; whether none is left."""
+    kind = stored_kind(definition)
+    served = next((each for each in state.resources.custom() if each.stored == kind), None)
+    is_clear = True
+    for record in state.storage.listing(kind).records:
+        stored = state.storage.find(kind, record.namespace, record.name)
+        if stored is None or served is None:
+            continue
+        metadata = stored.item["metadata"]
+        if not metadata.get("finalizers"):
+            state.storage.remove(served, stored.record)
+            continue
+        is_clear = False
+        if not stored.record.deleting:
+            ends = {"deletionTimestamp": state.now, "deletionGracePeriodSeconds": 0}
+            marked = {**stored.item, "metadata": {**metadata, **ends}}
+            state.storage.replace(served, stored.record, marked, state.now)
+    return is_clear
