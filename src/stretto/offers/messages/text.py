@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.offers.messages import typed
 from stretto.offers.messages.schema import Field, Label, Message, message_type, schema
 
 INTEGERS: Final = frozenset({"int32", "int64", "uint32", "uint64"})
@@ -49,6 +50,17 @@ def parse(body: bytes) -> Any:
     else:
         near, line = "", 1
     raise MessageError(f"syntax error at line {line} near: {near}")
+
+
+def decode(name: str, body: bytes) -> Message:
+    """The message ``name`` of a JSON text.
+
+    Raises:
+        KeyError: there is no such message.
+        MessageError: it is not JSON, or not that message.
+    """
+    usual = typed.decode(name, body)
+    return read(name, parse(body)) if usual is None else usual
 
 
 def read(name: str, value: object) -> Message:

@@ -8,7 +8,7 @@ import msgspec
 
 from stretto.offers.master.core.operators.verdict import OperatorVerdict
 from stretto.offers.master.state.outbox import ClientStream
-from stretto.offers.messages import binary
+from stretto.offers.messages import binary, typed
 from stretto.offers.messages import text as json_text
 from stretto.offers.messages.schema import Message
 
@@ -130,6 +130,9 @@ def read_call(request: MasterRequest, name: str) -> Message:
             raise RequestError(400, "Failed to parse body into Call protobuf") from error
     if media != JSON:
         raise RequestError(415, f"Expecting 'Content-Type' of {JSON} or {PROTOBUF}")
+    usual = typed.decode(name, request.body)
+    if usual is not None:
+        return usual
     try:
         value = json_text.parse(request.body)
     except json_text.MessageError as error:

@@ -13,13 +13,14 @@ from stretto.offers.master.server.connections import (
     answer_response,
     plain_response,
     read_body,
+    request_headers,
     serve_connection,
 )
 from stretto.offers.master.server.credentials import CHALLENGE, Authenticator
 from stretto.offers.master.server.host import MasterHost
 from stretto.offers.master.server.limits import RateLimiter, RequestLimits
-from stretto.offers.messages import binary
-from stretto.offers.messages.text import MessageError, parse
+from stretto.offers.messages import binary, text
+from stretto.offers.messages.text import MessageError
 
 _AGENT: Final = re.compile(r"^/master/mesos\.internal\.(\w+)$")
 LINK: Final = "/api/v1/agent"
@@ -49,7 +50,7 @@ class MasterApp:
 
     async def _respond(self, request: Request) -> Response:
         principal = self._authenticator.principal(request.headers.get("authorization"))
-        path = request.url.path
+        path: str = request.scope["path"]
         if self._authenticator.required and principal is None and path not in _OPEN:
             return plain_response(401, "401 Unauthorized.", {"WWW-Authenticate": CHALLENGE})
         if not self._rates.admits(principal or ""):
@@ -67,9 +68,9 @@ class MasterApp:
             MasterRequest(
                 request.method,
                 path,
-                {key.lower(): value for key, value in request.headers.items()},
+                request_headers(request),
                 body,
-                dict(request.query_params),
+                dict(request.query_params) if request.scope["query_string"] else {},
                 principal,
             )
         )
@@ -79,19 +80,20 @@ class MasterApp:
         """An agent opens its stream; the body is its registration."""
         pid = request.headers.get("libprocess-from", "")
         try:
-            opened = parse(body)
+            opened = text.parse(body)
             name, message = opened["name"], opened["message"]
         except (MessageError, KeyError, TypeError):
             return plain_response(
                 400, 'Expecting {"name": ..., "message": ...} with a registration'
             )
-        queue = self._host.links.open(pid)
         try:
-            known = self._host.receive(pid, name, message)
+            message = text.read(f"agent.{name}", message)
+        except KeyError:
+            return plain_response(400, f"{name} is no message of an agent")
         except MessageError as error:
-            self._host.links.closed(pid, queue)
             return plain_response(400, f"Failed to read {name}: {error}")
-        if not known:
+        queue = self._host.links.open(pid)
+        if not self._host.receive(pid, name, message):
             self._host.links.closed(pid, queue)
             return plain_response(400, f"{name} is no message of an agent")
 
@@ -108,8 +110,8 @@ class MasterApp:
         """A message of an agent: JSON if it says so, else protobuf."""
         is_json = request.headers.get("content-type", "").startswith("application/json")
         try:
-            value = parse(body) if is_json else binary.read(f"agent.{name}", body)
-            known = self._host.receive(request.headers.get("libprocess-from", ""), name, value)
+            message = (text.decode if is_json else binary.read)(f"agent.{name}", body)
+            known = self._host.receive(request.headers.get("libprocess-from", ""), name, message)
         except KeyError:
             known = False
         except MessageError as error:

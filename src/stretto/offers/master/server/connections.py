@@ -41,6 +41,12 @@ def answer_response(
     return StreamingResponse(records(answer.stream), answer.status, headers)
 
 
+def request_headers(request: Request) -> dict[str, str]:
+    """The headers of a request by name in lower case, as the protocol has them."""
+    pairs = request.scope["headers"]
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+
+
 async def read_body(request: Request, limits: RequestLimits) -> bytes | Response:
     """The body within its limits, or the answer to a larger or slower one."""
     parts: list[bytes] = []

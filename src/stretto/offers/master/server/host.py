@@ -16,7 +16,6 @@ from stretto.offers.master.server.slices import CycleSlice
 from stretto.offers.master.server.streams import RecordQueue
 from stretto.offers.master.state.outbox import AgentMessage, ClientStream, Effect, StreamEvent
 from stretto.offers.master.wire import event_record
-from stretto.offers.messages import text
 from stretto.offers.messages.schema import Message
 
 
@@ -96,13 +95,8 @@ class MasterHost:
             await self._steps.stored()
         return answered
 
-    def receive(self, pid: str, name: str, body: Message) -> bool:
-        """Take a message of an agent; whether its name is known.
-
-        Raises:
-            MessageError: the body is no such message.
-        """
-        message = text.read(f"agent.{name}", body)
+    def receive(self, pid: str, name: str, message: Message) -> bool:
+        """Take a message of an agent; whether its name is known."""
         with self._turn:
             known = self.master.receive(pid, name, message)
             self.flush()
