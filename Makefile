@@ -14,7 +14,7 @@ PY := $(BIN)/python
 # chaos: how many seeds, and how many steps each
 SEEDS ?= 200
 STEPS ?= 400
-# how many processes the heavier test families use
+# how many test families run side by side, and how many processes the long tests use
 JOBS ?= 2
 # kube-tools: which programs; all where empty
 PROGRAMS ?=
@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ---------------------------------------------------------------- environment
 
@@ -78,17 +78,32 @@ fix: $(DEV) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What needs one core runs side by side; the other families take all there are.
+# Each family is one process: one collection of tests, one import of the libraries, no messages
+# between workers. The longest start first.
 BESIDE := -j $(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+# What depends on the version of Python.
+PER_PYTHON := test-unit test-scenarios test-properties
 
 .PHONY: test
 test: $(DEV) kernels ## Check everything and run every test that is not marked slow (under 5 minutes)
-	@$(MAKE) --no-print-directory $(BESIDE) lint types test-house test-contract test-docs
-	@$(FAMILY) unit 60 tests/unit
-	@$(FAMILY) properties 60 tests/properties
-	@$(FAMILY) scenarios 60 tests/scenarios tests/conformance
-	@$(FAMILY) chaos 60 tests/chaos
-	@$(FAMILY) recipes 60 tests/recipes
+	@$(MAKE) --no-print-directory $(BESIDE) \
+	  lint $(PER_PYTHON) test-chaos types test-docs test-house test-contract test-recipes
+
+.PHONY: test-unit
+test-unit: $(DEV) ## Run the tests of single modules
+	@$(FAMILY) unit 150 tests/unit
+
+.PHONY: test-properties
+test-properties: $(DEV) ## Check the laws over random clusters, and fast code against its reference
+	@$(FAMILY) properties 120 tests/properties
+
+.PHONY: test-scenarios
+test-scenarios: $(DEV) ## Run whole planes, the command line, and comparisons with published results
+	@$(FAMILY) scenarios 120 tests/scenarios tests/conformance
+
+.PHONY: test-chaos
+test-chaos: $(DEV) ## Run the tests of the fault simulator
+	@$(FAMILY) chaos 90 tests/chaos
 
 .PHONY: test-house
 test-house: $(DEV) ## Check budgets of files and functions, generated documents and the glossary
@@ -96,11 +111,19 @@ test-house: $(DEV) ## Check budgets of files and functions, generated documents 
 
 .PHONY: test-contract
 test-contract: $(DEV) ## Run the one suite of all stores
-	@$(FAMILY) contract 40 tests/contract
+	@$(FAMILY) contract 30 tests/contract
 
 .PHONY: test-docs
 test-docs: $(DEV) ## Run what the documents show
 	@$(FAMILY) docs 60 --doctest-modules --ignore=docs/_ext --ignore=docs/conf.py src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
+
+.PHONY: test-recipes
+test-recipes: $(DEV) ## Execute the checklists of CONTRIBUTING.md
+	@$(FAMILY) recipes 30 tests/recipes
+
+.PHONY: test-python
+test-python: $(DEV) ## Run what depends on the version of Python, with the environment VENV
+	@$(MAKE) --no-print-directory $(BESIDE) $(PER_PYTHON)
 
 .PHONY: test-pythons
 test-pythons: $(DEV) ## Run unit, property and scenario tests on every other supported Python that is installed

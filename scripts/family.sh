@@ -17,7 +17,7 @@ while (($#)); do
   shift
 done
 case "$name" in
-  unit | properties | scenarios | chaos | recipes | slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
+  slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
   kube | kube-slow) options+=(-n "${JOBS:-2}" --dist loadfile) ;;
 esac
 if ((${#paths[@]} == 0)); then

@@ -39,15 +39,14 @@ for version in "$@"; do
   PYTHON="$python" scripts/make_venv.sh "$base-$version" requirements-dev.lock
   # Compiling the kernels takes minutes for each version, so these run on the NumPy tier.
   "$base-$version/bin/python" -m pip uninstall --quiet --yes numba llvmlite
+  # For make the environment is complete.
+  touch "$base-$version/.run" "$base-$version/.dev"
   versions+=("$version")
 done
 
 for version in ${versions[@]+"${versions[@]}"}; do
-  export VENV="$base-$version"
   echo "--- Python $version"
-  scripts/family.sh unit 90 tests/unit
-  scripts/family.sh properties 90 tests/properties
-  scripts/family.sh scenarios 90 tests/scenarios tests/conformance
+  make --no-print-directory test-python VENV="$base-$version"
 done
 if ((${#versions[@]} == 0)); then
   echo "=== Other Pythons: SKIPPED: only $made_with is installed ==="

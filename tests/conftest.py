@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from stretto.base.collector import set_thresholds, settle
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 from stretto_lab.control_plane.credentials import CertificateUser
 
@@ -52,6 +53,12 @@ for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "http_proxy", "https_p
 os.environ["STRETTO_BACKGROUND_COMPILE"] = "0"
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests, which live as long as the process."""
+    set_thresholds()
+    settle()
 
 
 @pytest.fixture(scope="session")
