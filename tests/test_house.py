@@ -107,8 +107,14 @@ def name_of(path: Path) -> str:
 
 
 @cache
-def functions(path: Path) -> tuple[Function, ...]:
-    return tuple(node for node in ast.walk(tree_of(path)) if isinstance(node, Function))
+def nodes_of(path: Path) -> tuple[ast.stmt, ...]:
+    """The functions and the imports of a file, at any depth: what most rules concern."""
+    wanted = Function | ast.Import | ast.ImportFrom
+    return tuple(node for node in ast.walk(tree_of(path)) if isinstance(node, wanted))
+
+
+def functions(path: Path) -> list[Function]:
+    return [node for node in nodes_of(path) if isinstance(node, Function)]
 
 
 def is_kernel(path: Path) -> bool:
@@ -224,7 +230,7 @@ def test_no_module_imports_a_private_name_of_another() -> None:
     private = [
         f"{name_of(path)}:{node.lineno} {alias.name}"
         for path in sources()
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stretto")
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")
@@ -249,17 +255,18 @@ def modules() -> dict[str, Path]:
     }
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Modules of ours that a file names in any import: type-only and inside functions too."""
     found = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 found.add(full if full in modules() else node.module)
-    return {name for name in found if name in modules()}
+    return frozenset(found & modules().keys())
 
 
 def without_leaves(graph: dict[str, set[str]]) -> dict[str, set[str]]:
@@ -273,7 +280,7 @@ def turned(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def test_no_import_circle_not_even_for_types() -> None:
-    graph = {name: imported(path) - {name} for name, path in modules().items()}
+    graph = {name: set(imported(path) - {name}) for name, path in modules().items()}
     circles = turned(without_leaves(turned(without_leaves(graph))))
     assert {name: sorted(uses) for name, uses in sorted(circles.items())} == {}
 

@@ -35,6 +35,7 @@ class Retired(NamedTuple):
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_PART = re.compile(r"[^\W_]+")
 
 
 @cache
@@ -95,27 +96,26 @@ def bad_names(file: str, text: str) -> list[str]:
 
 
 @cache
-def phrases() -> re.Pattern[str]:
-    longest_first = sorted(retired().everywhere, key=len, reverse=True)
+def words_of_phrases() -> dict[str, frozenset[str]]:
+    """The words of each phrase: a text contains the phrase only if it contains them all."""
+    return {phrase: frozenset(_PART.findall(phrase)) for phrase in retired().everywhere}
+
+
+@cache
+def pattern(phrases: frozenset[str]) -> re.Pattern[str]:
+    longest_first = sorted(phrases, key=len, reverse=True)
     either = "|".join(
         re.escape(word).replace(r"\ ", r"[\s_]+(?:[#*]+\s+)?") for word in longest_first
     )
     return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
 
 
-@cache
-def rarest_words() -> frozenset[str]:
-    """The longest word of each phrase: a text with none of them needs no search for phrases."""
-    return frozenset(max(phrase.split(), key=len) for phrase in retired().everywhere)
-
-
 def bad_phrases(file: str, text: str) -> list[str]:
-    lower = text.lower()
-    if not any(word in lower for word in rarest_words()):
-        return []
+    words = set(_PART.findall(text.lower()))
+    possible = frozenset(each for each, parts in words_of_phrases().items() if parts <= words)
     return [
         f"{file}:{text.count(chr(10), 0, match.start()) + 1} {match.group()}"
-        for match in phrases().finditer(text)
+        for match in (pattern(possible).finditer(text) if possible else ())
         if not is_exception(file, " ".join(match.group().lower().split()))
     ]
 
