@@ -8,7 +8,7 @@ next due entry as soon as the plane is idle. The run ends when nothing more can 
 from bisect import bisect_right
 from collections.abc import Callable
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -58,10 +58,37 @@ Check = Callable[[], None]
 """Called between two steps; an exception ends the run."""
 
 
+class ControllersInRun(Protocol):
+    """Controllers that act on the store of a run."""
+
+    #: Longest sleep in seconds of the clock.
+    longest_sleep: float
+
+    def step(self, *, moved: bool) -> bool:
+        """Reconcile what is due; ``moved`` tells whether pods arrived or ended."""
+        ...
+
+    def next_due(self) -> float:
+        """Clock time of the next reconciliation; infinity for none."""
+        ...
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing moves any more unless pods arrive or end."""
+        ...
+
+
 class LiveRun:
     """One run. It can be ended between two steps; the state at that point is the result."""
 
-    def __init__(self, plane: Plane, feeder: Feeder, clock: Clock, speed: float = 1.0) -> None:
+    def __init__(
+        self,
+        plane: Plane,
+        feeder: Feeder,
+        clock: Clock,
+        speed: float = 1.0,
+        controllers: ControllersInRun | None = None,
+    ) -> None:
         """Create a run of a feeder's scenario on a plane over the same store.
 
         Args:
@@ -69,6 +96,7 @@ class LiveRun:
             feeder: writes arrivals and deletes ended pods.
             clock: the clock of the plane.
             speed: scenario seconds per clock second; 0 is as fast as possible.
+            controllers: act on the store between two steps; the clock is the scenario's then.
         """
         #: Clock time of the start.
         self.start: float = clock.monotonic()
@@ -80,6 +108,7 @@ class LiveRun:
         self._feeder = feeder
         self._clock = clock
         self._speed = speed
+        self._controllers = controllers
         #: Clock time and scenario second of each jump, for speed 0.
         self._jumps: tuple[list[float], list[float]] = ([self.start], [feeder.resumed_at])
         self._reported_at = -inf
@@ -120,6 +149,8 @@ class LiveRun:
                 check()
                 fed = self._feeder.feed(self.elapsed)
                 moved = self._plane.step() or fed > 0
+                if self._controllers is not None:
+                    moved = self._controllers.step(moved=fed > 0) or moved
                 self._report_progress(on_sample)
                 pace.spare(idle=not moved)
                 if moved:
@@ -200,6 +231,8 @@ class LiveRun:
             return False
         if self._plane.dispatcher.reclaimer.is_busy:
             return False
+        if self._controllers is not None and not self._controllers.is_quiet:
+            return False
         return self._plane.dispatcher.views.counts()[UnitState.BACKOFF] == 0
 
     def _wait(self) -> None:
@@ -212,8 +245,11 @@ class LiveRun:
             else:
                 self._clock.sleep(min(max(plane_due, 1e-4), LONGEST_SLEEP))
             return
-        own = (due - self.elapsed) / self._speed
-        self._clock.sleep(min(max(min(own, plane_due), 1e-4), LONGEST_SLEEP))
+        own, most = (due - self.elapsed) / self._speed, LONGEST_SLEEP
+        if self._controllers is not None:
+            own = min(own, self._controllers.next_due() - self._clock.monotonic())
+            most = self._controllers.longest_sleep
+        self._clock.sleep(min(max(min(own, plane_due), 1e-4), most))
 
     def _jump(self, second: float) -> None:
         """Go to a second of the scenario."""

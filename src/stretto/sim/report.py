@@ -4,7 +4,8 @@ It is computed from a plane and its ``StepCounters``, in real time and in virtua
 ``tables`` formats it as tables; ``stretto.sim.plots.run`` draws it.
 """
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,6 +19,9 @@ from stretto.state.classes.table import GPU
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, PODS, STORAGE
+
+if TYPE_CHECKING:
+    from stretto.sim.fitting.tides import SwitchReport
 
 SCHEMA: Final = "stretto.run/v1"
 """Version of ``RunReport`` as JSON."""
@@ -119,6 +123,28 @@ class TableData(NamedTuple):
     columns: tuple[str, ...]
     #: The cells; ``None`` is an empty cell.
     rows: list[tuple[object, ...]]
+
+
+def switch_table(switches: "Sequence[SwitchReport]") -> TableData:
+    """Nodes that switched between the sides of tidal pools, one row each."""
+    columns = ("at", "pool", "node", "becomes", "for", "evicts")
+    rows: list[tuple[object, ...]] = [
+        (
+            f"{each.seconds:,.0f} s",
+            each.pool,
+            each.node,
+            each.to,
+            _one_or_many(each.beneficiaries),
+            _one_or_many(each.evicted),
+        )
+        for each in switches
+    ]
+    return TableData("tidal pools", columns, rows)
+
+
+def _one_or_many(pods: tuple[str, ...]) -> str:
+    """One pod by name, several by their number."""
+    return pods[0] if len(pods) == 1 else f"{len(pods)} pods" if pods else ""
 
 
 def summarise(plane: Plane, counters: StepCounters, *, partial: bool = False) -> RunReport:

@@ -91,5 +91,5 @@ def test_jobs_run_one_after_another_within_a_quota(tmp_path: Path) -> None:
     (tmp_path / "quota.yaml").write_text(QUOTA)
     (tmp_path / "s.yaml").write_text(SCENARIO.replace("memory: 1Gi}", "memory: 1Gi, duration: 10}"))
     ended = run_scenario(tmp_path / "s.yaml", SchedulingRules("", "numpy"))
-    assert (ended.live.sample().arrived, ended.live.refused, names(ended.store)) == (5, {}, [])
-    assert ended.store.list(RESOURCE_QUOTA).records
+    assert (ended.live.sample().arrived, ended.live.refused, names(ended.site.store)) == (5, {}, [])
+    assert ended.site.store.list(RESOURCE_QUOTA).records

@@ -1,6 +1,6 @@
 """The input of ``stretto run``: its options, and the scenario, store and plane they describe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from stretto.inputs.scenario.schema import Scenario
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.counters import StepCounters
+    from stretto.sim.elasticity.controllers import RunControllers
     from stretto.sim.feeder import Feeder
+    from stretto.sim.fitting.tides import SwitchReport
     from stretto.sim.occupancy import OccupancyTimeline
     from stretto.sim.real_time import LiveRun
     from stretto.sim.setup import LiveSite
@@ -93,6 +95,10 @@ class ScenarioRun:
     feeder: "Feeder"
     #: Number of pods in the scenario.
     pods: int
+    #: Seconds of the scenario per second of the plane's clock.
+    speed: float
+    #: The controllers that act in it; ``None`` for none.
+    controllers: "RunControllers | None"
     #: Sentences about the objects of manifests that are left out.
     notes: tuple[str, ...] = ()
 
@@ -113,6 +119,8 @@ class FinishedRun:
     counters: "StepCounters"
     #: Its occupancy over time.
     timeline: "OccupancyTimeline"
+    #: Nodes that switched between the sides of tidal pools.
+    switches: "Sequence[SwitchReport]"
     #: Whether it resumed an interrupted run.
     resumed: bool
     #: Whether it was interrupted.
@@ -165,19 +173,24 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
     from stretto.base.rng import Rng
     from stretto.inputs.scenario.feed import materialise
     from stretto.plane.copy import SchedulingRules
+    from stretto.sim.elasticity.controllers import RunControllers, has_pools, run_time
     from stretto.sim.feeder import Feeder
     from stretto.sim.options import open_store, profile_source
     from stretto.sim.setup import build_site
 
     source = profile_source(scenario, opts.policy, opts.profile, opts.plugin)
-    rng, clock = Rng(scenario.seed), WallClock()
+    rng = Rng(scenario.seed)
     feed = materialise(scenario, rng)
-    with closing(open_store(opts.store, clock, rng.child("store"))) as store:
+    time, controlled = run_time(feed, WallClock(), scenario.speed), has_pools(feed)
+    with closing(open_store(opts.store, time.clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
         events = opts.store != "memory" if opts.events is None else opts.events
-        rules = SchedulingRules(source, opts.tier, events, opts.plugin)
-        site = build_site(scenario, feed, rules, store, clock)
-        yield ScenarioRun(scenario, rules, site, feeder, feed.pods, tuple(feed.notes))
+        # controllers read the conditions of pending pods
+        rules = SchedulingRules(source, opts.tier, events or controlled, opts.plugin)
+        site = build_site(scenario, feed, rules, store, time.clock)
+        controllers = RunControllers(site, time) if controlled else None
+        notes = tuple(feed.notes)
+        yield ScenarioRun(scenario, rules, site, feeder, feed.pods, time.speed, controllers, notes)
 
 
 def live_run(ready: ScenarioRun) -> "tuple[LiveRun, OccupancyTimeline]":
@@ -186,5 +199,5 @@ def live_run(ready: ScenarioRun) -> "tuple[LiveRun, OccupancyTimeline]":
     from stretto.sim.real_time import LiveRun
 
     plane = ready.site.plane
-    live = LiveRun(plane, ready.feeder, plane.clock, ready.scenario.speed)
+    live = LiveRun(plane, ready.feeder, plane.clock, ready.speed, ready.controllers)
     return live, OccupancyTimeline(plane, live.seconds_at)

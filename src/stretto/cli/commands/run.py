@@ -128,6 +128,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
             live,
             counters,
             timeline,
+            ready.controllers.switches if ready.controllers is not None else (),
             resumed,
             ended is not None,
         )

@@ -82,26 +82,13 @@ def tides(common: CommandContext, opts: TidesOptions) -> None:
 
 def _show(console: Console, report: "TideReport") -> None:
     console.data(f"On the {report.state}, in {report.seconds:,.0f} s:")
-    rows = [
-        (
-            f"{each.seconds:,.0f} s",
-            each.pool,
-            each.node,
-            each.to,
-            _pods(each.beneficiaries),
-            _pods(each.evicted),
-        )
-        for each in report.switches
-    ]
-    if rows:
-        console.table(["at", "pool", "node", "becomes", "for", "evicts"], rows)
+    if report.switches:
+        from stretto.sim.report import switch_table
+
+        table = switch_table(report.switches)
+        console.table(table.columns, table.rows)
     else:
         console.data("No node switches.")
     for pool in report.pools:
         counts = ", ".join(f"{count} {role}" for role, count in pool.nodes.items())
         console.data(f"{pool.pool}: {counts}.")
-
-
-def _pods(names: tuple[str, ...]) -> str:
-    """One pod by name, several by their number."""
-    return names[0] if len(names) == 1 else f"{len(names)} pods" if names else ""

@@ -47,6 +47,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
         "arrived": sample.arrived,
         "ended": sample.ended,
         "refused": len(job.live.refused),
+        "switches": msgspec.to_builtins(list(job.switches)),
     }
     fields: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
     record = _record(console, job, fields)  # first: stdout may be closed early
@@ -64,7 +65,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
 
 def _show(console: Console, report: "RunReport", job: "FinishedRun", sample: "RunSample") -> None:
     """Write the figures as tables."""
-    from stretto.sim.report import tables
+    from stretto.sim.report import switch_table, tables
 
     head = "interrupted, so far" if report.partial else "done"
     ended = f"{sample.ended:,} finished, " if sample.ended else ""
@@ -77,7 +78,8 @@ def _show(console: Console, report: "RunReport", job: "FinishedRun", sample: "Ru
     if refused:
         first = next(iter(refused.values()))
         console.data(f"{format_count(len(refused), 'pod')} refused, for example: {first}")
-    for table in tables(report):
+    more = [switch_table(job.switches)] if job.switches else []
+    for table in (*tables(report), *more):
         console.table(table.columns, table.rows, table.title)
     if report.waiting:
         console.data(f"\n{report.waiting[0].example}: {report.waiting[0].sentence}")

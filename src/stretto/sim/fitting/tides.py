@@ -92,7 +92,7 @@ def try_tides(
     begin, found = copy.clock.now(), list[SwitchReport]()
 
     def note(switch: NodeSwitch) -> None:
-        found.append(_switch_report(switch, begin))
+        found.append(switch_report(switch, begin))
 
     records = partial(scheduling_records, copy.store)
     trial = PlacementTrial(copy.plane.config, records)
@@ -105,7 +105,8 @@ def try_tides(
     return TideReport(state.title, seconds, tuple(found), reports, tuple(waiting))
 
 
-def _switch_report(switch: NodeSwitch, begin: float) -> SwitchReport:
+def switch_report(switch: NodeSwitch, begin: float) -> SwitchReport:
+    """One switch for reports; ``begin`` is the wall time of the start."""
     return SwitchReport(
         round(switch.at - begin, 3),
         switch.pool,

@@ -23,9 +23,9 @@ def end_of_scenario(path: Path, rules: SchedulingRules) -> StoreState:
     """
     ended = run_scenario(path, rules)
     settings = PlaneSettings(
-        ended.scenario.shards, ended.scenario.seed, ended.plane.cluster.config.scheduler_names
+        ended.scenario.shards, ended.scenario.seed, ended.site.plane.cluster.config.scheduler_names
     )
-    return StoreState(f"scenario {path}", list(_all(ended.store)), ended.source, settings)
+    return StoreState(f"scenario {path}", list(_all(ended.site.store)), ended.source, settings)
 
 
 def record_scenario(path: Path, rules: SchedulingRules, target: Path) -> None:
@@ -39,7 +39,7 @@ def record_scenario(path: Path, rules: SchedulingRules, target: Path) -> None:
     Raises:
         InputError: a file cannot be used.
     """
-    scenario, source, store, plane, live = run_scenario(path, rules)
+    scenario, source, (store, plane), live = run_scenario(path, rules)
     facts = RunFacts(
         name=str(path),
         source=str(path),

@@ -9,11 +9,11 @@ from stretto.inputs.scenario.feed import materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.inputs.scenario.schema import Scenario
 from stretto.plane.copy import ProfileSource, SchedulingRules
-from stretto.plane.plane import Plane
+from stretto.sim.elasticity.controllers import RunControllers, has_pools, run_time
 from stretto.sim.feeder import Feeder
 from stretto.sim.options import profile_source
 from stretto.sim.real_time import LiveRun
-from stretto.sim.setup import build_site
+from stretto.sim.setup import LiveSite, build_site
 from stretto.stores.embedded.memory import MemoryStore
 
 
@@ -24,10 +24,8 @@ class EndedScenario(NamedTuple):
     scenario: Scenario
     #: Source of its profile.
     source: ProfileSource
-    #: Its objects.
-    store: MemoryStore
-    #: Its scheduler.
-    plane: Plane
+    #: Its objects and its scheduler.
+    site: LiveSite
     #: Its run.
     live: LiveRun
 
@@ -44,11 +42,14 @@ def run_scenario(path: Path, rules: SchedulingRules) -> EndedScenario:
     """
     scenario = load_scenario(path)
     source = profile_source(scenario, plugins=rules.plugins)
-    rng, clock = Rng(scenario.seed), ManualClock()
+    rng = Rng(scenario.seed)
     feed = materialise(scenario, rng)
-    store = MemoryStore(clock, rng.child("store"))
+    time, controlled = run_time(feed, ManualClock(), 0.0), has_pools(feed)
+    store = MemoryStore(time.clock, rng.child("store"))
     feeder = Feeder(feed, store, scenario.name)
-    site = build_site(scenario, feed, rules._replace(source=source), store, clock)
-    live = LiveRun(site.plane, feeder, clock, speed=0.0)
+    rules = rules._replace(source=source, events=rules.events or controlled)
+    site = build_site(scenario, feed, rules, store, time.clock)
+    controllers = RunControllers(site, time) if controlled else None
+    live = LiveRun(site.plane, feeder, time.clock, time.speed, controllers)
     live.run()
-    return EndedScenario(scenario, source, store, site.plane, live)
+    return EndedScenario(scenario, source, site, live)

@@ -1,0 +1,64 @@
+"""Tidal pools in a run: the clock of the scenario, what switches, and when the run ends."""
+
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from stretto.api.wire.kinds import NODE
+from stretto.base.clock import ManualClock, PacedClock
+from stretto.base.rng import Rng
+from stretto.inputs.scenario.feed import Feed, materialise
+from stretto.inputs.scenario.read import load_scenario
+from stretto.plane.copy import SchedulingRules
+from stretto.sim.elasticity.controllers import RunControllers, run_time
+from stretto.sim.feeder import Feeder
+from stretto.sim.history.virtual_run import run_scenario
+from stretto.sim.real_time import LiveRun
+from stretto.sim.setup import build_site
+from stretto.stores.embedded.memory import MemoryStore
+
+RULES = SchedulingRules("default", "numpy", events=True)
+
+
+def feed_of(path: Path) -> Feed:
+    return materialise(load_scenario(path), Rng(0))
+
+
+def test_a_scenario_without_pools_keeps_the_clock_of_the_machine(repo_root: Path) -> None:
+    clock = ManualClock()
+    assert run_time(feed_of(repo_root / "examples/pending.yaml"), clock, 2.0) == (clock, 2.0, 0.1)
+
+
+def test_a_scenario_with_pools_has_one_clock_in_its_own_seconds(repo_root: Path) -> None:
+    feed, machine = feed_of(repo_root / "examples/tidal.yaml"), ManualClock(50.0)
+    fast, virtual = run_time(feed, machine, 10.0), run_time(feed, machine, 0.0)
+    machine.advance(3.0)
+    assert isinstance(fast.clock, PacedClock)
+    assert (fast.clock.monotonic(), fast.speed, fast.longest_sleep) == (80.0, 1.0, 1.0)
+    assert (virtual.clock.now(), virtual.clock.monotonic(), virtual.longest_sleep) == (
+        50.0,
+        0.0,
+        inf,
+    )
+
+
+def test_nodes_switch_for_a_service_and_back_after_it(repo_root: Path) -> None:
+    scenario, feed = (
+        load_scenario(repo_root / "examples/tidal.yaml"),
+        feed_of(repo_root / "examples/tidal.yaml"),
+    )
+    time = run_time(feed, ManualClock(), 0.0)
+    store = MemoryStore(time.clock, Rng(0))
+    site = build_site(scenario, feed, RULES, store, time.clock)
+    controllers = RunControllers(site, time)
+    LiveRun(site.plane, Feeder(feed, store, "s"), time.clock, time.speed, controllers).run()
+    at = [(each.to, each.seconds, len(each.evicted)) for each in controllers.switches]
+    assert at[3:] == [("online", 3610.0, 2), ("offline", 5710.0, 0)]
+    assert time.clock.monotonic() == pytest.approx(5710 + 300 + 30, abs=20)
+
+
+def test_the_state_of_such_a_scenario_is_the_end_of_its_run(repo_root: Path) -> None:
+    ended = run_scenario(repo_root / "examples/tidal.yaml", RULES._replace(events=False))
+    bodies = [each.body for each in ended.site.store.list(NODE).records]
+    assert sum(b'"tide.katalyst.kubewharf.io/node-type":"offline"' in each for each in bodies) == 4
