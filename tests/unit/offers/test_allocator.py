@@ -16,6 +16,7 @@ from stretto.offers.allocator.subjects.frameworks import (
 )
 from stretto.offers.allocator.subjects.quota import RoleQuota
 from stretto.offers.allocator.subjects.settings import MESOS, AllocatorSettings, SorterKind
+from stretto.offers.allocator.triggers import MOST_PARTS, Triggers
 from stretto.offers.allocator.values.kinds import (
     DiskVolume,
     ReservationType,
@@ -241,6 +242,36 @@ def test_a_cycle_of_at_most_two_agents_leaves_the_others_to_the_next_ones() -> N
         given.add_agent(agent(number))
     sizes = [len(given.cycle(1.0, most=2).offers) for _ in range(3)]
     assert (sizes, given.is_due) == ([2, 2, 1], False)
+
+
+def test_a_cycle_has_a_bounded_number_of_parts_and_decides_about_each_agent_once() -> None:
+    given = allocator()
+    given.add_framework(framework("1", "role1"))
+    for number in range(3 * MOST_PARTS):
+        given.add_agent(agent(number))
+    parts = []
+    while given.is_due:
+        parts.append([each.agent for each in given.cycle(1.0, most=1).offers])
+    assert len(parts) == MOST_PARTS
+    decided = [each for part in parts for each in part]
+    assert sorted(decided) == sorted(f"a{number}" for number in range(3 * MOST_PARTS))
+
+
+class CountingRng(Rng):
+    """Counts its draws."""
+
+    draws = 0
+
+    def randint(self, low: int, high: int) -> int:
+        """An integer from low to high."""
+        self.draws += 1
+        return super().randint(low, high)
+
+
+def test_a_part_draws_its_own_agents_only() -> None:
+    triggers, rng = Triggers(), CountingRng(1)
+    triggers.call_each(f"a{number}" for number in range(10 * MOST_PARTS))
+    assert len(triggers.draw(rng, 5)) == rng.draws == 10
 
 
 def test_a_random_sorter_follows_the_weights() -> None:

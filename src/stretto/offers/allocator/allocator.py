@@ -234,22 +234,15 @@ class Allocator:
 
     def cycle(self, now: float, batch: bool = False, most: int | None = None) -> CycleResult:
         """Decide about the agents that events named; a batch cycle decides about all."""
-        named = self._triggers.take()
         if self._recovery is not None:
             needed, deadline = self._recovery
             if len(self.pool.agents) < needed and now < deadline:
+                self._triggers.take()
                 return NOTHING_GRANTED
             self._recovery, batch = None, True
-        named = None if batch else named
-        if most is not None:
-            named = self._drawn(self._rounds.names(now, batch) if named is None else named, most)
-        return self._rounds.run(named, now, batch)
-
-    def _drawn(self, named: list[str], most: int) -> list[str]:
-        """So many of the named agents; the others remain for the next cycle."""
-        if len(named) <= most:
-            return named
-        self.pool.rng.shuffle(named)
-        for each in named[most:]:
-            self._triggers.call(each)
-        return named[:most]
+        if most is None:
+            named = self._triggers.take()
+            return self._rounds.run(None if batch else named, now, batch)
+        if batch or self._triggers.is_all:
+            self._triggers.call_each(self._rounds.names(now, batch))
+        return self._rounds.run(self._triggers.draw(self.pool.rng, most), now, batch)

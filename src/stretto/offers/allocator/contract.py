@@ -183,5 +183,6 @@ class OfferAllocator(Protocol):
         """Decide about the agents that events named; a batch cycle decides about all.
 
         With ``most``, this cycle decides about so many of them, drawn at random, and the next one,
-        which is due, about the others.
+        which is due, about the others. It decides about more of them if the whole cycle would have
+        too many parts, each with the costs of its own sums.
         """

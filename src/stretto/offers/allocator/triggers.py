@@ -1,5 +1,13 @@
 """What calls for a cycle: events name agents or all of them, and several events call for one."""
 
+from collections.abc import Iterable
+from typing import Final
+
+from stretto.base.rng import Rng
+
+MOST_PARTS: Final = 64
+"""Most parts of a cycle: each of them sums up roles and quota again."""
+
 
 class Triggers:
     """Agents that the next cycle must look at."""
@@ -7,12 +15,19 @@ class Triggers:
     def __init__(self) -> None:
         """Start with none."""
         self._is_all = False
-        self._agents: dict[str, None] = {}
+        self._agents: list[str] = []
+        self._known: set[str] = set()
+        self._whole = 0
 
     @property
     def is_due(self) -> bool:
         """Whether an event since the last cycle calls for one."""
         return self._is_all or bool(self._agents)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether an event calls for a cycle over all agents."""
+        return self._is_all
 
     def call_all(self) -> None:
         """Any agent may be offered now."""
@@ -20,10 +35,37 @@ class Triggers:
 
     def call(self, agent: str) -> None:
         """An agent may be offered now."""
-        self._agents[agent] = None
+        if agent not in self._known:
+            self._known.add(agent)
+            self._agents.append(agent)
+
+    def call_each(self, agents: Iterable[str]) -> None:
+        """These are all agents that may be offered now."""
+        self._is_all = False
+        for each in agents:
+            self.call(each)
 
     def take(self) -> list[str] | None:
         """The named agents, or ``None`` for all; nothing is due afterwards."""
-        named = None if self._is_all else list(self._agents)
-        self._is_all, self._agents = False, {}
+        named = None if self._is_all else self._agents
+        self._is_all, self._agents, self._known, self._whole = False, [], set(), 0
         return named
+
+    def draw(self, rng: Rng, most: int) -> list[str]:
+        """Some of the named agents at random, for one part of a cycle; the others remain.
+
+        Args:
+            rng: draws them.
+            most: number of agents; more if the cycle would have more than `MOST_PARTS` parts.
+        """
+        agents = self._agents
+        self._whole = max(self._whole, len(agents))
+        drawn = []
+        for _ in range(min(len(agents), max(most, -(-self._whole // MOST_PARTS)))):
+            place = rng.randint(0, len(agents) - 1)
+            agents[place], agents[-1] = agents[-1], agents[place]
+            drawn.append(agents.pop())
+        self._known.difference_update(drawn)
+        if not agents:
+            self._whole = 0
+        return drawn
