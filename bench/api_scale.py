@@ -24,7 +24,7 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import make_node, make_pod
 from stretto.web.api.message import ApiRequest, ApiResponse, ApiStream
-from stretto.web.api.reviews import PendingReviews
+from stretto.web.api.webhooks.reviews import PendingReviews
 from stretto.web.api.server import ApiServer, ApiSettings
 
 BATCH = 1000

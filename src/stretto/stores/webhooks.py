@@ -8,6 +8,9 @@ import msgspec
 
 from stretto.api.types.federation.objects import WebhookTLSConfig
 
+MOST_BYTES: Final = 1 << 20
+"""Maximum bytes of an answer."""
+
 
 class WebhookCall(msgspec.Struct, frozen=True):
     """One call: a POST of JSON."""
@@ -20,6 +23,8 @@ class WebhookCall(msgspec.Struct, frozen=True):
     timeout_s: float
     #: TLS of the server; ``None`` for the defaults.
     tls: WebhookTLSConfig | None = None
+    #: Maximum bytes of an answer.
+    most_bytes: int = MOST_BYTES
 
 
 class WebhookFault(Enum):
@@ -46,6 +51,8 @@ class WebhookAnswer(msgspec.Struct, frozen=True):
     problem: str = ""
     #: HTTP status of a failure; 0 otherwise.
     status: int = 0
+    #: Whether the body is plain text, which messages may show.
+    is_text: bool = True
     #: What kept the call from its answer.
     fault: WebhookFault = WebhookFault.OTHER
 

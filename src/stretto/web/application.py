@@ -5,7 +5,7 @@ It is written to ASGI itself, without a framework: it has one route, and every r
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -13,7 +13,12 @@ from stretto.serving.configuration import PEER
 from stretto.stores.webhooks import NO_WEBHOOKS, WebhookAnswer, WebhookCall
 from stretto.web.api.authn.users import certificate_user
 from stretto.web.api.message import Answer, ApiRequest, ApiResponse, ApiStream
-from stretto.web.api.reviews import PendingReviews
+from stretto.web.api.webhooks.reviews import (
+    PendingReviews,
+    PendingReviewsError,
+    ReviewCall,
+    ReviewMemory,
+)
 from stretto.web.hosts import LOOPBACK_HOSTS, host_of
 
 MAX_BODY: Final = 3 << 20
@@ -95,9 +100,10 @@ class _Api:
         decoded = (scope.get("extensions") or {}).get(PEER)
         peer = None if decoded is None else certificate_user(decoded)
         whole = f"{target}?{query}" if query else target
-        answer = await self._answered(ApiRequest(scope["method"], whole, headers, body, peer))
+        request = ApiRequest(scope["method"], whole, headers, body, peer)
+        answer = await self._answered(request)
         if isinstance(answer, ApiStream):
-            await self._stream(answer, receive, send)
+            await self._stream(answer, request.memory, receive, send)
             return
         await self._settled()
         await _respond(answer, send)
@@ -112,8 +118,13 @@ class _Api:
             request.memory.take(answer.calls, await self._review(calls))
         return _plain(504, "the object changes faster than its webhooks answer\n")
 
-    async def _stream(self, stream: ApiStream, receive: Receive, send: Send) -> None:
-        """Send the chunks of a stream until it ends or the client leaves."""
+    async def _stream(
+        self, stream: ApiStream, memory: ReviewMemory, receive: Receive, send: Send
+    ) -> None:
+        """Send the chunks of a stream until it ends or the client leaves.
+
+        Where it waits for webhooks, their answers come into the memory of its request.
+        """
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
 
@@ -134,7 +145,11 @@ class _Api:
             while not left.done():
                 news.clear()
                 is_woken = False
-                chunks = stream.poll()
+                try:
+                    chunks = stream.poll()
+                except PendingReviewsError as pending:
+                    await self._review_for(memory, pending.calls, left)
+                    continue
                 if chunks is None or loop.time() >= until:
                     break
                 if chunks:
@@ -151,6 +166,18 @@ class _Api:
             left.cancel()
             end()
             stream.close()
+
+    async def _review_for(
+        self, memory: ReviewMemory, calls: Sequence[ReviewCall], left: asyncio.Future[None]
+    ) -> None:
+        """Call webhooks whose answers a memory gets, unless the client leaves before."""
+        review = asyncio.ensure_future(self._review([each.call for each in calls]))
+        waits: set[asyncio.Future[Any]] = {review, left}
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if review.done():
+            memory.take(calls, review.result())
+        else:
+            review.cancel()
 
 
 async def _departure(receive: Receive) -> None:

@@ -13,6 +13,8 @@ _VALUES: Final[dict[type, tuple[str, str]]] = {
 }
 """Python type of a JSON value to its names in Go's decoder and in Go's reflection."""
 _NUMBER: Final = ("number", "float64")
+_PRINTED: Final[dict[type, str]] = {dict: "map[string]interface {}", list: "[]interface {}"}
+"""Python type of a JSON value to the Go type, where it is not the kind."""
 _TYPES: Final[dict[Form, str]] = {
     Form.DOUBLE: "float64",
     Form.BYTES: "[]uint8",
@@ -28,6 +30,13 @@ def json_type(value: Any) -> str:
 def reflected_kind(value: Any) -> str:
     """The kind of a JSON value in Go's reflection."""
     return _VALUES.get(type(value), _NUMBER)[1]
+
+
+def reflected_type(value: Any) -> str:
+    """The type of a JSON value as Go's ``%T`` prints it."""
+    if value is None:
+        return "<nil>"
+    return _PRINTED.get(type(value), reflected_kind(value))
 
 
 def struct_type(name: str) -> str:

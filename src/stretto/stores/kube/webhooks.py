@@ -22,8 +22,6 @@ from stretto.stores.kube.login.trust import trusting_context
 from stretto.stores.kube.transport.event_loop import LoopThread
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall, WebhookFault
 
-MOST_BYTES: Final = 1 << 20
-"""Maximum bytes of an answer."""
 PAUSE: Final = 5.0
 """Seconds for which a server that failed is not called."""
 _UNTRUSTED: Final = (18, 19, 20, 21)
@@ -106,12 +104,13 @@ class HttpWebhookClient:
             ssl=_context(tls) if tls is not None else True,
             server_hostname=(tls.server_name or None) if tls is not None else None,
         ) as response:
-            body = await body_of(response, MOST_BYTES)
+            body = await body_of(response, call.most_bytes)
             if response.status == 200:
                 return WebhookAnswer(body)
             said = body[:_SAID].decode("utf-8", "replace").strip()
             problem = f"HTTP status {response.status}: {said}"
-            return WebhookAnswer(body, problem, response.status)
+            is_text = response.content_type.startswith("text/")
+            return WebhookAnswer(body, problem, response.status, is_text=is_text)
 
 
 def _fault(error: Exception) -> WebhookFault:

@@ -115,6 +115,12 @@ def internal(message: str) -> ApiError:
     return ApiError(500, "", message)
 
 
+def failed_internally(text: str) -> ApiError:
+    """500 about what happens inside the server, with its cause."""
+    details = {"causes": [{"message": text}]}
+    return ApiError(500, "InternalError", f"Internal error occurred: {text}", details)
+
+
 def not_found(group: str, resource: str, name: str) -> ApiError:
     """404 about an object."""
     text = f'{qualified(group, resource)} "{name}" not found'

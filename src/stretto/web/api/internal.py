@@ -11,11 +11,11 @@ from stretto.web.api.call import Call, WriteOptions
 from stretto.web.api.failures import not_found
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.objects.reading import read_object
-from stretto.web.api.pending import PendingWrites, StartReviews, refuse_reviews
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.routes import Route
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.removal import DeleteOptions, remove
+from stretto.web.api.webhooks.pending import PendingWrites, StartReviews, refuse_reviews
 from stretto.web.api.writes import create_object, default_object
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from stretto.web.api.authn.users import User
-from stretto.web.api.reviews import ReviewMemory
+from stretto.web.api.webhooks.reviews import ReviewMemory
 
 JSON: Final = "application/json"
 """The media type of most bodies."""

@@ -13,6 +13,7 @@ from stretto.api.schema.kubernetes import (
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.fresh.components import ComponentStatuses
+from stretto.web.api.webhooks.reviews import ReviewMemory
 
 WRITES: Final = ("create", "update", "patch")
 """Verbs that need a body."""
@@ -39,6 +40,21 @@ class ComputedObjects(Protocol):
         ...
 
 
+class VersionConversion(Protocol):
+    """Changes the version of objects."""
+
+    def convert(
+        self, items: Sequence[dict[str, Any]], api_version: str, memory: ReviewMemory
+    ) -> list[dict[str, Any]]:
+        """Objects in another version, in the same order.
+
+        Raises:
+            PendingReviewsError: a webhook has not answered yet.
+            ApiError: it fails.
+        """
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class ServedResource:
     """One resource in one version."""
@@ -55,6 +71,8 @@ class ServedResource:
     definition: Any = None
     #: Further facts of a custom resource's version.
     version: Mapping[str, Any] = field(default_factory=dict)
+    #: Converts its objects; ``None``: versions differ in their schemas only.
+    conversion: VersionConversion | None = None
     #: Computes its objects; ``None`` where the store holds them.
     computed: ComputedObjects | None = None
 

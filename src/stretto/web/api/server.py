@@ -37,12 +37,12 @@ from stretto.web.api.fresh.registrations import settle_registrations
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
-from stretto.web.api.reviews import PendingReviews, PendingReviewsError
 from stretto.web.api.routes import parse_route, verb_of
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import ObjectStorage, PastStore
 from stretto.web.api.verbs.dispatch import dispatch
+from stretto.web.api.webhooks.reviews import PendingReviews, PendingReviewsError
 
 _LOG: Final = logging.getLogger(__name__)
 

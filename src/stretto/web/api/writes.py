@@ -13,6 +13,7 @@ from stretto.web.api.objects.changes import (
     canonical,
     check_version,
     is_canonical,
+    is_outdated,
     merge_owners,
     restore,
     served,
@@ -140,7 +141,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
     refuse(call, item, errors)
     for admit in state.validating:
         admit(state, admission)
-    if is_same(item, old.item):
+    if is_same(item, old.item) and not is_outdated(call.resource, old.record):
         return shape(call, old.item) if is_canonical(call.resource) else old.item
     if call.options.dry_run:
         return _as_stored(call, item)

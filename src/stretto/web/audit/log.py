@@ -10,8 +10,8 @@ from stretto.base.clock import Clock, timestamp
 from stretto.base.rng import Rng
 from stretto.web.api.authn.users import User
 from stretto.web.api.message import Answer, ApiRequest, ApiStream
-from stretto.web.api.reviews import PendingReviews
 from stretto.web.api.routes import parse_route, verb_of
+from stretto.web.api.webhooks.reviews import PendingReviews
 from stretto.web.audit.events import AuditEntry, answer_parts, audit_event
 from stretto.web.audit.policy import AuditLevel, AuditPolicy, AuditStage, AuditSubject
 

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 
 from stretto.stores.kube.webhooks import HttpWebhookClient
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall
-from stretto.web.api.reviews import ReviewCall, ReviewMemory
+from stretto.web.api.webhooks.reviews import ReviewCall, ReviewMemory
 from stretto.web.application import Attempt, Settled, application
 
 

@@ -113,17 +113,3 @@ def test_a_null_that_is_applied_is_a_value(send: Send) -> None:
     body = tree("v1") | {"spec": {"color": None}}
     answer = send("PATCH", f"{NEW}/t?fieldManager=m", body, "apply-patch+yaml")
     assert 'spec.color in body must be of type string: "null"' in answer.message
-
-
-@pytest.mark.usefixtures("defined")
-def test_a_version_that_a_webhook_converts_is_refused(send: Send, server: ApiServer) -> None:
-    send("POST", NEW, tree("v1", color="red"))
-    client = {"url": "https://hooks.test/convert"}
-    hook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
-    body = {"spec": {"conversion": {"strategy": "Webhook", "webhook": hook}}}
-    path = f"{DEFINITIONS}/trees.example.org"
-    assert send("PATCH", path, body, "merge-patch+json").status == 200
-    server.tick()
-    assert send("GET", f"{NEW}/t").status == 200
-    text = "conversion webhook for example.org/v1beta1, Kind=Tree failed"
-    assert text in send("GET", f"{OLD}/t").message

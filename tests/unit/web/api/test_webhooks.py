@@ -9,8 +9,8 @@ import pytest
 
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall, WebhookFault
 from stretto.web.api.message import ApiRequest, ApiResponse
-from stretto.web.api.reviews import PendingReviews
 from stretto.web.api.server import ApiServer
+from stretto.web.api.webhooks.reviews import PendingReviews
 from tests.unit.web.api.conftest import Reply
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"

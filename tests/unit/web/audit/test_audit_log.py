@@ -12,8 +12,8 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.web.api.message import ApiRequest, ApiResponse, ApiStream
-from stretto.web.api.reviews import PendingReviews
 from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.api.webhooks.reviews import PendingReviews
 from stretto.web.audit.files import AuditFile, AuditFiles
 from stretto.web.audit.log import AuditLog, AuditSettings
 from stretto.web.audit.policy import METADATA_ONLY, AuditPolicy, read_policy

@@ -4,7 +4,7 @@ The rules are those of Kubernetes: an update owns the fields that it changes, an
 fields that it names, and an apply that would change a field of another manager conflicts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +14,8 @@ from stretto.api.edit.apply import fieldset
 from stretto.api.edit.apply.compare import FieldChanges, compare, owned_fields
 from stretto.api.edit.apply.fieldset import FieldSet
 from stretto.api.edit.apply.last_applied import MANAGER, annotated, taken_over
-from stretto.api.edit.apply.merge import merge, without
+from stretto.api.edit.apply.merge import merge
+from stretto.api.edit.apply.pruning import brought_back, removed
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.types import StructType, ValueType
 
@@ -87,6 +88,14 @@ class OwnershipError(Exception):
         self.conflicts = conflicts
 
 
+class VersionError(ApplyError):
+    """An object that does not fit the schema of a version in which a manager owns fields."""
+
+
+InVersion = Callable[[Sequence[Json], str], tuple[Sequence[Json], ValueType] | None]
+"""Objects in another API version with its type; ``None`` if that version does not exist."""
+
+
 @dataclass(frozen=True)
 class WriteFrame:
     """What a write knows about its object: types, writer and time."""
@@ -99,6 +108,8 @@ class WriteFrame:
     now: str
     #: Sub-trees that the write resets, so that it owns nothing there.
     reset: FieldSet
+    #: Shows objects in the versions of managers; ``None``: all versions have the same fields.
+    in_version: InVersion | None = None
 
     @property
     def kind(self) -> ValueType:
@@ -163,19 +174,58 @@ def _encoded(entry: ManagerEntry) -> Json:
 
 
 def managed_update(old: Json, new: Json, managers: Managers, frame: WriteFrame) -> Managers:
-    """The managers after an update from one object to another."""
-    found = _filtered(compare(_plain(old), _plain(new), frame.kind), frame.reset)
-    others = {
-        identity: replace(each, fields=_taken(each.fields, found))
-        for identity, each in managers.items()
-    }
+    """The managers after an update from one object to another.
+
+    Raises:
+        VersionError: an object does not fit a version in which a manager owns fields.
+    """
+    changes = _VersionedChanges(_plain(old), _plain(new), frame)
+    kept = _reduced(managers, changes)
+    found = changes.own
     gained = fieldset.union(found.modified, found.added)
-    kept = {identity: each for identity, each in others.items() if each.fields}
     if gained:
         mine = frame.key.identity
         before = kept[mine].fields if mine in kept else {}
         kept[mine] = ManagerEntry(frame.key, fieldset.union(before, gained), frame.now)
     return _capped(kept)
+
+
+class _VersionedChanges:
+    """What a write changes, in each version in which managers own fields."""
+
+    def __init__(self, old: Json, new: Json, frame: WriteFrame) -> None:
+        self._items = (old, new)
+        self._frame = frame
+        #: In the version of the write.
+        self.own = _filtered(compare(old, new, frame.kind), frame.reset)
+        self._known: dict[str, FieldChanges | None] = {frame.key.api_version: self.own}
+
+    def of(self, api_version: str) -> FieldChanges | None:
+        """In a version; ``None`` if it does not exist."""
+        if self._frame.in_version is None:
+            return self.own
+        if api_version not in self._known:
+            self._known[api_version] = self._compared(self._frame.in_version, api_version)
+        return self._known[api_version]
+
+    def _compared(self, in_version: InVersion, api_version: str) -> FieldChanges | None:
+        shown = in_version(self._items, api_version)
+        if shown is None:
+            return None
+        (old, new), kind = shown
+        return _filtered(compare(old, new, kind), self._frame.reset)
+
+
+def _reduced(managers: Managers, changes: _VersionedChanges, mine: Any = None) -> Managers:
+    """Managers without the fields that a write takes, except one that keeps its fields."""
+    kept: Managers = {}
+    for identity, each in managers.items():
+        found = changes.of(each.key.api_version)
+        if identity == mine:
+            kept[identity] = each
+        elif found is not None:
+            kept[identity] = replace(each, fields=_taken(each.fields, found))
+    return {identity: each for identity, each in kept.items() if each.fields}
 
 
 def fields_of_new(empty: Json, new: Json, kind: StructType, reset: FieldSet) -> FieldSet:
@@ -253,18 +303,13 @@ def managed_apply(
     last = managers.get(mine)
     after = {**managers, mine: ManagerEntry(frame.key, owned, last.time if last else "")}
     if last is not None:
-        holders = [named, *(each.fields for key, each in after.items() if key != mine)]
-        merged = _pruned(merged, last.fields, holders, frame)
-    found = _filtered(compare(live, merged, frame.kind), frame.reset)
-    changed = fieldset.union(found.modified, found.added)
+        owners = {**after, mine: ManagerEntry(frame.key, named)}
+        merged = _pruned(merged, last, owners, frame)
+    changes = _VersionedChanges(live, merged, frame)
     if not force:
         allowed = taken_over(live, frame.kind) if frame.key.manager == MANAGER else {}
-        _check_conflicts(after, changed, allowed, mine)
-    kept = {
-        identity: each if identity == mine else replace(each, fields=_taken(each.fields, found))
-        for identity, each in after.items()
-    }
-    kept = {identity: each for identity, each in kept.items() if each.fields}
+        _check_conflicts(after, changes, allowed, mine)
+    kept = _reduced(after, changes, mine)
     if mine in kept and merged != live:
         kept[mine] = replace(kept[mine], time=frame.now)
     if frame.key.manager == MANAGER:
@@ -272,62 +317,52 @@ def managed_apply(
     return merged, kept
 
 
-def _check_conflicts(managers: Managers, changed: FieldSet, allowed: FieldSet, mine: Any) -> None:
+def _pruned(merged: Json, last: ManagerEntry, owners: Managers, frame: WriteFrame) -> Json:
+    """An object without the fields that the applier owned before, and that have no owner now.
+
+    Fields are removed in the version in which the applier owned them; what has an owner in another
+    version comes back.
+    """
+    held: dict[str, FieldSet] = {}
+    for each in owners.values():
+        version = (frame if frame.in_version is None else each).key.api_version
+        held[version] = fieldset.union(held.get(version, {}), each.fields)
+    if frame.in_version is None:
+        return removed(merged, last.fields, held[frame.key.api_version], frame.kind)
+    first = last.key.api_version
+    shown = frame.in_version([merged], first)
+    if shown is None:
+        return merged
+    (before,), kind = shown
+    after = removed(before, last.fields, held.pop(first, {}), kind)
+    for version, fields in held.items():
+        both = frame.in_version([before, after], version)
+        if both is not None:
+            (before, after), kind = both
+            after = brought_back(before, after, fields, kind)
+    shown = frame.in_version([after], frame.key.api_version)
+    return after if shown is None else shown[0][0]
+
+
+def _check_conflicts(
+    managers: Managers, changes: _VersionedChanges, allowed: FieldSet, mine: Any
+) -> None:
     """Refuse changes of fields that other managers own, unless all are allowed.
 
     Raises:
         OwnershipError: names those that are not allowed.
     """
-    conflicts = [
-        (managers[identity], path)
-        for identity in sorted(managers)
-        if identity != mine
-        for path in fieldset.paths(
-            fieldset.difference(fieldset.intersection(managers[identity].fields, changed), allowed)
-        )
-    ]
+    conflicts = []
+    for identity in sorted(managers):
+        entry = managers[identity]
+        found = None if identity == mine else changes.of(entry.key.api_version)
+        if found is None:
+            continue
+        changed = fieldset.union(found.modified, found.added)
+        taken = fieldset.difference(fieldset.intersection(entry.fields, changed), allowed)
+        conflicts += [(entry, path) for path in fieldset.paths(taken)]
     if conflicts:
         raise OwnershipError(conflicts)
-
-
-def _pruned(merged: Json, last: FieldSet, holders: list[FieldSet], frame: WriteFrame) -> Json:
-    """An object without the fields that the applier owned before, and that have no owner now."""
-    held: FieldSet = {}
-    for each in holders:
-        held = fieldset.union(held, _with_members(each))
-    gone = fieldset.difference(_leaves(last), held)
-    return dict(without(merged, _closed(gone, held), frame.kind))
-
-
-def _with_members(fields: FieldSet) -> FieldSet:
-    """A set in which every inner path is a member too."""
-    return {
-        key: {fieldset.SELF: {}, **_with_members(fieldset.children(node))}
-        if fieldset.children(node)
-        else {}
-        for key, node in fields.items()
-        if key != fieldset.SELF
-    }
-
-
-_leaves = _with_members
-
-
-def _closed(gone: FieldSet, held: FieldSet) -> FieldSet:
-    """A set to remove, without inner paths below which other fields are still owned."""
-    kept: FieldSet = {}
-    for key, node in gone.items():
-        if key == fieldset.SELF:
-            continue
-        other = held.get(key)
-        below = fieldset.children(node)
-        if other is None:
-            kept[key] = {}
-        elif below:
-            inner = _closed(below, fieldset.children(other))
-            if inner:
-                kept[key] = inner
-    return kept
 
 
 def conflict_text(error: OwnershipError) -> tuple[str, list[Json]]:

@@ -20,6 +20,7 @@ from stretto.web.api.admission.use import check_use
 from stretto.web.api.configured.mutations import mutate_by_policies
 from stretto.web.api.configured.policies import validate_by_policies
 from stretto.web.api.configured.webhooks import mutate_by_webhooks, validate_by_webhooks
+from stretto.web.api.crds.conversion.writes import convert_write
 from stretto.web.api.state import Admit
 
 MUTATING: Final[tuple[Admit, ...]] = (
@@ -39,7 +40,7 @@ CHANGING: Final[tuple[Admit, ...]] = (mutate_by_policies, mutate_by_webhooks)
 """Admission that objects of the cluster configure, after all that changes objects."""
 CONFIGURED: Final[tuple[Admit, ...]] = (validate_by_policies, validate_by_webhooks)
 """Admission that objects of the cluster configure, after all else that refuses."""
-CHARGING: Final[tuple[Admit, ...]] = (charge_quotas,)
-"""Admission that comes after all that refuses."""
+CHARGING: Final[tuple[Admit, ...]] = (convert_write, charge_quotas)
+"""Admission that comes after all that refuses; the first write is that of a quota."""
 ACCOUNTS: Final[tuple[Admit, ...]] = (admit_account,)
 """Admission where pods need a ServiceAccount, after that which changes objects."""

@@ -6,26 +6,21 @@ import string
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
 from stretto.api.schema.golang import json_type
 from stretto.api.wire.kinds import Kind
 from stretto.stores.webhooks import WebhookAnswer
-from stretto.web.api.configured.addresses import AddressError, service_url
 from stretto.web.api.configured.attributes import WriteAttributes
 from stretto.web.api.configured.hooks import REVIEWED_VERSIONS, Hook, review_call
-from stretto.web.api.configured.problems import call_problem
 from stretto.web.api.failures import ApiError
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
-from stretto.web.api.reviews import PendingReviewsError
 from stretto.web.api.state import ApiState
+from stretto.web.api.webhooks.addresses import AddressError, service_url
+from stretto.web.api.webhooks.bodies import BadAnswerError, ReviewKind, check_types, review_of
+from stretto.web.api.webhooks.problems import call_problem
+from stretto.web.api.webhooks.reviews import PendingReviewsError
 
 Json = dict[str, Any]
-
-
-class _BadAnswerError(Exception):
-    """An answer that is no review."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +56,9 @@ def answer_of(state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Ki
     try:
         problem = call_problem(review.call, found)
         if problem:
-            raise _BadAnswerError(f"failed to call webhook: {problem}")
+            raise BadAnswerError(f"failed to call webhook: {problem}")
         return _read(found, uid, hook)
-    except _BadAnswerError as error:
+    except BadAnswerError as error:
         return _failed(hook, str(error))
 
 
@@ -79,15 +74,15 @@ def _read(answer: WebhookAnswer, uid: str, hook: Hook) -> HookAnswer:
     """The review in an answer.
 
     Raises:
-        _BadAnswerError: it is no review, or one of another request.
+        BadAnswerError: it is no review, or one of another request.
     """
     prefix = "received invalid webhook response: "
     response = _response(answer, hook)
     if response is None:
-        raise _BadAnswerError(f"{prefix}webhook response was absent")
+        raise BadAnswerError(f"{prefix}webhook response was absent")
     if response.get("uid", "") != uid:
         given = response.get("uid", "")
-        raise _BadAnswerError(f'{prefix}expected response.uid="{uid}", got "{given}"')
+        raise BadAnswerError(f'{prefix}expected response.uid="{uid}", got "{given}"')
     status = response.get("status")
     return HookAnswer(
         bool(response.get("allowed")),
@@ -99,54 +94,21 @@ def _read(answer: WebhookAnswer, uid: str, hook: Hook) -> HookAnswer:
 
 def _response(answer: WebhookAnswer, hook: Hook) -> Json | None:
     """The response of a review, whose members have their types."""
-    head = "failed to call webhook: "
     try:
-        review = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        review = ""
-    if not isinstance(review, dict):
-        raise _BadAnswerError(
-            f"{head}couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f"{json_type(review)} into Go value of type struct {{ APIVersion string "
-            '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        )
-    version, kind = review.get("apiVersion") or "", review.get("kind") or ""
-    group, _, last = str(version).rpartition("/")
-    if (version or kind) and (version, kind) != (f"{_GROUP}/{hook.version}", _KIND):
-        if (group, kind) == (_GROUP, _KIND) and last in REVIEWED_VERSIONS:
-            text = f"converting ({last}.{kind}) to ({hook.version}.{kind}): unknown conversion"
-        else:
-            scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-            text = f'no kind "{kind}" is registered for version "{version}" {scheme}'
-        raise _BadAnswerError(head + text)
-    if not kind:
-        wanted = f"{_GROUP}/{hook.version}, Kind={_KIND}"
+        review = review_of(answer.body, _REVIEW, hook.version)
+        found: Json | None = review.get("response")
+        if review.get("kind") and found is not None:
+            check_types(found, "AdmissionReview.response of type v1.AdmissionResponse", _MEMBERS)
+    except BadAnswerError as error:
+        raise BadAnswerError(f"failed to call webhook: {error}") from error
+    if not review.get("kind"):
+        wanted = f"{_REVIEW.group}/{hook.version}, Kind={_REVIEW.kind}"
         text = f"expected webhook response of {wanted}, got /, Kind="
-        raise _BadAnswerError(f"received invalid webhook response: {text}")
-    found = review.get("response")
-    return None if found is None else _typed(found)
+        raise BadAnswerError(f"received invalid webhook response: {text}")
+    return found
 
 
-def _typed(response: Any) -> Json:
-    """A response whose members have their types.
-
-    Raises:
-        _BadAnswerError: one has another type.
-    """
-    head = "failed to call webhook: json: cannot unmarshal"
-    if not isinstance(response, dict):
-        field = "AdmissionReview.response of type v1.AdmissionResponse"
-        raise _BadAnswerError(f"{head} {json_type(response)} into Go struct field {field}")
-    for name, (kind, word) in _MEMBERS.items():
-        value = response.get(name)
-        if value is not None and not isinstance(value, kind):
-            field = f"AdmissionResponse.response.{name} of type {word}"
-            raise _BadAnswerError(f"{head} {json_type(value)} into Go struct field {field}")
-    return response
-
-
-_GROUP: Final = "admission.k8s.io"
-_KIND: Final = "AdmissionReview"
+_REVIEW: Final = ReviewKind("admission.k8s.io", "AdmissionReview", REVIEWED_VERSIONS)
 _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "uid": (str, "types.UID"),
     "allowed": (bool, "bool"),
@@ -164,24 +126,24 @@ def _patch(response: Json, hook: Hook) -> list[Any]:
     content = _decoded(str(text or ""))
     if not hook.is_mutating and (text or response.get("patchType")):
         word = "patch" if text else "patchType"
-        raise _BadAnswerError(f"{prefix}validating webhook may not return response.{word}")
+        raise BadAnswerError(f"{prefix}validating webhook may not return response.{word}")
     if text and not response.get("patchType"):
         problem = "webhook returned response.patch but not response.patchType"
-        raise _BadAnswerError(prefix + problem)
+        raise BadAnswerError(prefix + problem)
     if response.get("patchType") and not text:
         problem = "webhook returned response.patchType but not response.patch"
-        raise _BadAnswerError(prefix + problem)
+        raise BadAnswerError(prefix + problem)
     if not response.get("allowed") or not content:
         return []
     head = "received undecodable patch in webhook response: "
     try:
         found, _ = json_text.parse(content)
     except JsonTextError as error:
-        raise _BadAnswerError(f"{head}{error}") from error
+        raise BadAnswerError(f"{head}{error}") from error
     if not isinstance(found, list):
         word = json_type(found)
         text = f"json: cannot unmarshal {word} into Go value of type jsonpatch.Patch"
-        raise _BadAnswerError(head + text)
+        raise BadAnswerError(head + text)
     return found
 
 
@@ -192,7 +154,7 @@ def _decoded(text: str) -> bytes:
     except (binascii.Error, ValueError) as error:
         place = next((at for at, each in enumerate(text) if each not in _BASE64), len(text))
         problem = f"illegal base64 data at input byte {place}"
-        raise _BadAnswerError(f"failed to call webhook: {problem}") from error
+        raise BadAnswerError(f"failed to call webhook: {problem}") from error
 
 
 _BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/=")

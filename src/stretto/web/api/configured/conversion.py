@@ -7,6 +7,7 @@ from stretto.web.api.configured.attributes import WriteAttributes
 from stretto.web.api.objects.versions import shown_form, stored_form
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
+from stretto.web.api.webhooks.reviews import ReviewMemory
 
 Json = dict[str, Any]
 
@@ -19,12 +20,14 @@ def in_version(
     other = state.resources.find(kind.group, kind.version, kind.plural)
     if item is None or other is None or attributes.admission.shown is not None:
         return item
-    return converted(item, resource, other)
+    return converted(item, resource, other, attributes.admission.call.request.memory)
 
 
-def converted(item: Json, resource: ServedResource, other: ServedResource) -> Json:
+def converted(
+    item: Json, resource: ServedResource, other: ServedResource, memory: ReviewMemory
+) -> Json:
     """An object of one version of a resource in another version."""
     if resource.kind == other.kind:
         return item
     stored = item if resource.definition is not None else stored_form(resource, item)
-    return shown_form(other, {**stored, "metadata": item["metadata"]})
+    return shown_form(other, {**stored, "metadata": item["metadata"]}, memory)

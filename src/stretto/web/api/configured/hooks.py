@@ -7,17 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.types.federation.objects import WebhookTLSConfig
 from stretto.api.wire.kinds import Kind
-from stretto.stores.webhooks import WebhookCall
 from stretto.web.api import failures
-from stretto.web.api.configured.addresses import address_of
 from stretto.web.api.configured.attributes import WriteAttributes
 from stretto.web.api.configured.conversion import in_version
 from stretto.web.api.configured.expressions import WriteExpressions, unmet_condition
 from stretto.web.api.configured.matching import matched_resource
-from stretto.web.api.reviews import ReviewCall
 from stretto.web.api.state import ApiState
+from stretto.web.api.webhooks.addresses import address_of, webhook_call
+from stretto.web.api.webhooks.reviews import ReviewCall
 
 Json = dict[str, Any]
 
@@ -128,7 +126,7 @@ def review_call(
         AddressError: the webhook cannot be reached.
     """
     client = hook.spec.get("clientConfig") or {}
-    address = address_of(state, client)
+    address = address_of(state.storage, client)
     item = in_version(state, attributes, attributes.item, kind)
     old = in_version(state, attributes, attributes.old, kind)
     reviewed = attributes.kind if attributes.admission.shown is not None else kind
@@ -141,12 +139,7 @@ def review_call(
         "apiVersion": f"admission.k8s.io/{hook.version}",
         "request": {"uid": uid, **request},
     }
-    tls = WebhookTLSConfig(
-        server_name=address.server_name, ca_data=str(client.get("caBundle") or "")
-    )
-    joint = "&" if "?" in address.url else "?"
-    url = f"{address.url}{joint}timeout={hook.seconds}s"
-    sent = WebhookCall(url, msgspec.json.encode(review), float(hook.seconds), tls)
+    sent = webhook_call(address, client, msgspec.json.encode(review), hook.seconds)
     return ReviewCall(key, sent), uid
 
 

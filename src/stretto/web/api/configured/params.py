@@ -49,6 +49,8 @@ def params_of(
             "failed to configure binding: no params found for policy binding with `Deny` "
             "parameterNotFoundAction"
         )
+    if resource.definition is not None:
+        found = shown_custom(found, resource, attributes.admission.call.request.memory)
     return list(found)
 
 
@@ -75,6 +77,4 @@ def _found(state: ApiState, resource: ServedResource, ref: Json, namespace: str)
             for each in state.storage.items(stored, namespace)
             if selects(ref.get("selector"), each["metadata"].get("labels") or {})
         ]
-    if resource.definition is None:
-        return items
-    return [shown_custom(each, resource) for each in items]
+    return items

@@ -6,7 +6,7 @@ from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.schema.decoding import DecodeError
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.configured.conversion import converted
-from stretto.web.api.failures import ApiError, internal
+from stretto.web.api.failures import failed_internally, internal
 from stretto.web.api.objects.reading import OtherKindError, decoded_object
 from stretto.web.api.state import AdmittedWrite, ApiState
 
@@ -48,16 +48,10 @@ def _read(
         raise failed_internally(str(error)) from error
     if unknown and strict and resource.definition is None:
         raise failed_internally(f"strict decoding error: {', '.join(unknown)}")
-    item = converted(item, other, resource)
+    item = converted(item, other, resource, admission.call.request.memory)
     if resource.definition is None:
         set_defaults(item, resource.struct)
     return item
-
-
-def failed_internally(text: str) -> ApiError:
-    """500 about what happens inside the server, with its cause."""
-    details = {"causes": [{"message": text}]}
-    return ApiError(500, "InternalError", f"Internal error occurred: {text}", details)
 
 
 def _fill(item: Json, other: Json) -> None:

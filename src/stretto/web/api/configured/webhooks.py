@@ -9,11 +9,11 @@ from stretto.web.api.configured.answers import HookAnswer, answer_of, heed
 from stretto.web.api.configured.attributes import attributes_of
 from stretto.web.api.configured.conversion import in_version
 from stretto.web.api.configured.hooks import MUTATING, VALIDATING, Hook, concerned, hooks_of
-from stretto.web.api.configured.replacement import failed_internally, replace_reviewed
-from stretto.web.api.failures import ApiError
+from stretto.web.api.configured.replacement import replace_reviewed
+from stretto.web.api.failures import ApiError, failed_internally
 from stretto.web.api.patching.operations import OperationError, operated
-from stretto.web.api.reviews import PendingReviewsError, ReviewCall
 from stretto.web.api.state import AdmittedWrite, ApiState
+from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall
 
 Json = dict[str, Any]
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
 from stretto.web.api.crds.conditions import with_condition, write_status
+from stretto.web.api.crds.conversion.webhook import WebhookConversion
 from stretto.web.api.crds.endings import begin_end, end_definition
 from stretto.web.api.crds.versions import served_versions
 from stretto.web.api.resources import ServedResource
@@ -39,8 +40,16 @@ def refresh(state: ApiState) -> None:
     found: list[ServedResource] = []
     for definition in state.storage.items(CUSTOM_RESOURCE_DEFINITION):
         if _is_true(definition, "Established"):
-            found += served_versions(definition)
+            found += served_versions(definition, _conversion_of(state, definition))
     state.resources.replace_custom(found)
+
+
+def _conversion_of(state: ApiState, definition: Json) -> WebhookConversion | None:
+    """The webhook that converts the objects of a definition; ``None`` if it has none."""
+    strategy = (definition["spec"].get("conversion") or {}).get("strategy")
+    if strategy != "Webhook":
+        return None
+    return WebhookConversion(state.storage, state.rng.uid, definition)
 
 
 def after_definition(state: ApiState, admission: AdmittedWrite) -> None:

@@ -1,6 +1,7 @@
 """Objects of custom kinds: from a body to what is stored, and back in any served version."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any, Final
 
 from stretto.api.checks.custom.values import check_value
@@ -10,8 +11,8 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.structural import drop_nulls, prune, set_schema_defaults
 from stretto.web.api.crds.printing import values_at
 from stretto.web.api.crds.rules import check_rules
-from stretto.web.api.failures import internal
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.webhooks.reviews import ReviewMemory
 
 Json = dict[str, Any]
 
@@ -52,45 +53,82 @@ def read_custom(
     return item, [*(f"metadata.{path}" for path in found.unknown), *sorted(unknown)]
 
 
-def shown_custom(item: Json, resource: ServedResource) -> Json:
-    """A stored object in the served version.
+def shown_custom(
+    items: Sequence[Json], resource: ServedResource, memory: ReviewMemory
+) -> list[Json]:
+    """Stored objects in the served version.
 
-    It has the defaults of the version in which it is stored, without what the served version does
-    not know.
-    """
-    schema = resource.version["schema"]
-    schemas: dict[str, Json] = resource.version["schemas"]
-    stored = schemas.get(str(item.get("apiVersion", "")).rpartition("/")[2], schema)
-    rest = _pruned(item, stored)
-    set_schema_defaults(rest, stored)
-    if stored is not schema:
-        _check_conversion(resource)
-        rest = _pruned(rest, schema)
-    return {**rest, "apiVersion": resource.kind.api_version, "metadata": item["metadata"]}
+    They have the defaults of the version in which they are stored, without what the served version
+    does not know.
 
-
-def stored_custom(item: Json, resource: ServedResource) -> Json:
-    """An object as the store keeps it: in the storage version of its definition."""
-    version = resource.version["storage"]
-    if version != resource.kind.version:
-        _check_conversion(resource)
-    rest = _pruned(item, resource.version["schemas"][version])
-    return {**rest, "apiVersion": f"{resource.group}/{version}", "metadata": item["metadata"]}
-
-
-def _check_conversion(resource: ServedResource) -> None:
-    """Refuse an object that a webhook would have to convert.
+    Args:
+        items: the objects.
+        resource: the served version.
+        memory: what their request keeps between its attempts.
 
     Raises:
-        ApiError: the definition has a conversion webhook.
+        PendingReviewsError: a webhook must convert them, and has not answered yet.
+        ApiError: it fails.
     """
-    conversion = resource.definition["spec"].get("conversion") or {}
-    if conversion.get("strategy") == "Webhook":
-        kind = resource.kind
-        raise internal(
-            f"conversion webhook for {kind.api_version}, Kind={kind.kind} failed: this server "
-            "calls no conversion webhooks"
-        )
+    stored = [_with_defaults(each, resource) for each in items]
+    return _in_version(stored, resource, resource.kind.version, memory)
+
+
+def stored_custom(item: Json, resource: ServedResource, memory: ReviewMemory) -> Json:
+    """An object as the store keeps it: in the storage version of its definition.
+
+    Raises:
+        PendingReviewsError: a webhook must convert it, and has not answered yet.
+        ApiError: it fails.
+    """
+    return _in_version([item], resource, resource.version["storage"], memory)[0]
+
+
+def _with_defaults(item: Json, resource: ServedResource) -> Json:
+    """A stored object with the defaults of the version in which it is stored."""
+    schemas: dict[str, Json] = resource.version["schemas"]
+    version = str(item.get("apiVersion", "")).rpartition("/")[2]
+    schema = schemas.get(version, resource.version["schema"])
+    found = _pruned(item, schema)
+    set_schema_defaults(found, schema)
+    return {**found, "metadata": item["metadata"]}
+
+
+def _in_version(
+    items: Sequence[Json], resource: ServedResource, version: str, memory: ReviewMemory
+) -> list[Json]:
+    """Objects in a version, without what it does not know."""
+    wanted = f"{resource.group}/{version}"
+    schema = resource.version["schemas"][version]
+    found = converted_to(items, resource, wanted, memory)
+    return [
+        {**(after if after is before else _fitted(after, schema)), "apiVersion": wanted}
+        for before, after in zip(items, found, strict=True)
+    ]
+
+
+def converted_to(
+    items: Sequence[Json], resource: ServedResource, api_version: str, memory: ReviewMemory
+) -> list[Json]:
+    """Objects of a custom kind in a version, as its converter makes them; the same if they are.
+
+    Raises:
+        PendingReviewsError: a webhook must convert them, and has not answered yet.
+        ApiError: it fails.
+    """
+    others = [each for each in items if each.get("apiVersion", api_version) != api_version]
+    if resource.conversion is not None and others:
+        made = iter(resource.conversion.convert(others, api_version, memory))
+    else:
+        made = iter([dict(each) for each in others])
+    return [
+        each if each.get("apiVersion", api_version) == api_version else next(made) for each in items
+    ]
+
+
+def _fitted(item: Json, schema: Json) -> Json:
+    """An object without what a schema does not know, and without nulls that it does not allow."""
+    return {**drop_nulls(_pruned(item, schema), schema), "metadata": item["metadata"]}
 
 
 def _pruned(item: Json, schema: Json) -> Json:

@@ -1,33 +1,60 @@
-"""Owners of the fields of custom objects in several versions."""
+"""Custom objects in the versions in which managers own their fields."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
-from stretto.api.edit.apply.managers import Managers
+from stretto.api.edit.apply.managers import InVersion, VersionError
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
 from stretto.api.schema.structural import struct_of_schema
+from stretto.api.schema.types import ValueType
+from stretto.web.api.crds.objects import converted_to
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall, ReviewMemory
 
 Json = dict[str, Any]
 
 
-def fit_versions(resource: ServedResource, managers: Managers, items: Iterable[Json]) -> bool:
-    """Whether objects fit the schemas of all versions in which managers own fields.
+def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | None:
+    """Shows objects of a custom kind in its versions; ``None`` for a kind of Kubernetes.
 
-    If they do not, kube-apiserver cannot compare the versions and forgets the managers.
+    Args:
+        resource: the version of the request.
+        memory: what the request keeps between its attempts.
     """
     if resource.definition is None:
-        return True
+        return None
     schemas: dict[str, Json] = resource.version["schemas"]
-    versions = {each.key.api_version for each in managers.values()}
-    others = versions - {resource.kind.api_version}
-    known = [schemas.get(each.rpartition("/")[2]) for each in sorted(others)]
-    kinds = [struct_value(struct_of_schema(each)) for each in known if each is not None]
-    found = list(items) if kinds else []
-    try:
-        for kind in kinds:
+
+    def in_version(
+        items: Sequence[Json], api_version: str
+    ) -> tuple[Sequence[Json], ValueType] | None:
+        group, _, version = api_version.rpartition("/")
+        schema = schemas.get(version) if group == resource.group else None
+        if schema is None:
+            return None
+        found = _each_converted(items, resource, api_version, memory)
+        kind = struct_value(struct_of_schema(schema))
+        try:
             for each in found:
                 check_typed(each, kind)
-    except ApplyError:
-        return False
-    return True
+        except ApplyError as error:
+            raise VersionError(str(error)) from error
+        return found, kind
+
+    return in_version
+
+
+def _each_converted(
+    items: Sequence[Json], resource: ServedResource, api_version: str, memory: ReviewMemory
+) -> list[Json]:
+    """States of one object in a version, each in a review of its own."""
+    found: list[Json] = []
+    pending: list[ReviewCall] = []
+    for each in items:
+        try:
+            found += converted_to([each], resource, api_version, memory)
+        except PendingReviewsError as error:
+            pending += error.calls
+    if pending:
+        raise PendingReviewsError(pending)
+    return found

@@ -1,6 +1,7 @@
 """The resources that a definition serves, one for each version."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from stretto.api.kinds.table import TABLE
@@ -8,7 +9,7 @@ from stretto.api.schema.kubernetes import ResourceFacts, SubresourceFacts
 from stretto.api.schema.structural import struct_of_schema
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.crds.printing import table_format
-from stretto.web.api.resources import ServedResource
+from stretto.web.api.resources import ServedResource, VersionConversion
 
 Json = dict[str, Any]
 
@@ -18,8 +19,15 @@ _VERBS: Final = (
 _STATUS_VERBS: Final = ("get", "patch", "update")
 
 
-def served_versions(definition: Json) -> Iterator[ServedResource]:
-    """A resource for each served version."""
+def served_versions(
+    definition: Json, conversion: VersionConversion | None
+) -> Iterator[ServedResource]:
+    """A resource for each served version.
+
+    Args:
+        definition: the definition.
+        conversion: converts its objects; ``None``: versions differ in their schemas only.
+    """
     spec, status = definition["spec"], definition.get("status") or {}
     names = status.get("acceptedNames") or {}
     if not names.get("plural"):
@@ -27,7 +35,7 @@ def served_versions(definition: Json) -> Iterator[ServedResource]:
     stored = stored_kind(definition)
     for version in spec.get("versions") or ():
         if version.get("served"):
-            yield _resource(definition, version, names, stored)
+            yield replace(_resource(definition, version, names, stored), conversion=conversion)
 
 
 def stored_kind(definition: Json) -> Kind:

@@ -1,5 +1,6 @@
 """What every write checks and answers: version and identity, the rules of the kind, the form."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -8,10 +9,12 @@ from stretto.api.checks.fields.errors import invalid as invalid_field
 from stretto.api.checks.fields.errors import repeated
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.selectors import integer
+from stretto.stores.store import Record
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.objects import stored_custom
-from stretto.web.api.objects.versions import shown_form
+from stretto.web.api.objects.rendering import rendered
+from stretto.web.api.objects.versions import shown_form, shown_forms
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.storage import StoredItem
 
@@ -20,7 +23,12 @@ Json = dict[str, Any]
 
 def shape(call: Call, item: Json) -> Json:
     """A stored object in the served version, with what Go would encode."""
-    return shown_form(call.resource, item)
+    return shown_form(call.resource, item, call.request.memory)
+
+
+def shapes(call: Call, items: Sequence[Json]) -> list[Json]:
+    """Stored objects in the served version; a webhook converts all of them in one call."""
+    return shown_forms(call.resource, items, call.request.memory)
 
 
 def is_canonical(resource: ServedResource) -> bool:
@@ -28,10 +36,17 @@ def is_canonical(resource: ServedResource) -> bool:
     return resource.definition is None and resource.kind == resource.stored
 
 
+def is_outdated(resource: ServedResource, record: Record) -> bool:
+    """Whether an object is stored in another version than its definition states now."""
+    if resource.definition is None:
+        return False
+    return bool(rendered(record)["apiVersion"].rpartition("/")[2] != resource.version["storage"])
+
+
 def canonical(call: Call, item: Json) -> Json:
     """An object as the store keeps it."""
     if call.resource.definition is not None:
-        return stored_custom(item, call.resource)
+        return stored_custom(item, call.resource, call.request.memory)
     return shape(call, item) if is_canonical(call.resource) else item
 
 

@@ -8,6 +8,7 @@ import msgspec
 from stretto.api.edit.apply.managers import (
     ManagerEntry,
     ManagerKey,
+    VersionError,
     WriteFrame,
     decode_managers,
     encode_managers,
@@ -20,7 +21,7 @@ from stretto.api.schema.kubernetes import struct
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
-from stretto.web.api.crds.owners import fit_versions
+from stretto.web.api.crds.owners import versions_of
 from stretto.web.api.objects.recent import recent
 from stretto.web.api.objects.strategies import SIGNING_REQUEST, STATUS_ONLY
 from stretto.web.api.resources import ServedResource
@@ -57,13 +58,25 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
     metadata.pop("managedFields", None)
     if not managers and old["metadata"].get("uid"):
         return
-    if not fit_versions(call.resource, managers, (old, item)):
+    try:
+        managers = managed_update(old, item, managers, write_frame(state, call, "Update"))
+    except VersionError:
         return
-    key = ManagerKey(call.manager, "Update", call.resource.kind.api_version, subresource)
-    frame = WriteFrame(call.resource.struct, key, state.now, reset_fields(call))
-    managers = managed_update(old, item, managers, frame)
     if managers:
         metadata["managedFields"] = encode_managers(managers)
+
+
+def write_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
+    """A write of an object, ``Update`` or ``Apply``."""
+    resource = call.resource
+    version = resource.kind.api_version
+    return WriteFrame(
+        resource.struct,
+        ManagerKey(call.manager, operation, version, call.route.subresource),
+        state.now,
+        reset_fields(call),
+        versions_of(resource, call.request.memory),
+    )
 
 
 def _is_untracked(resource: ServedResource, item: Json) -> bool:

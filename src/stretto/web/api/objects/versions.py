@@ -4,7 +4,7 @@ What the first version of autoscalers has no field for is in annotations. Events
 differ in the names of members.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from stretto.api.schema.types import Form, StructType
 from stretto.web.api.crds.objects import shown_custom
 from stretto.web.api.objects.recent import recent
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.webhooks.reviews import ReviewMemory
 
 Json = dict[str, Any]
 
@@ -37,17 +38,43 @@ class VersionForms:
     to_served: Callable[[Json], Json]
 
 
-def shown_form(resource: ServedResource, item: Json) -> Json:
+def shown_form(resource: ServedResource, item: Json, memory: ReviewMemory) -> Json:
     """A stored object in the served version, with what Go would encode."""
-    kind = resource.kind
+    return shown_forms(resource, [item], memory)[0]
+
+
+def shown_forms(
+    resource: ServedResource, items: Sequence[Json], memory: ReviewMemory
+) -> list[Json]:
+    """Stored objects in the served version, with what Go would encode.
+
+    Args:
+        resource: the served version.
+        items: the objects.
+        memory: what their request keeps between its attempts.
+
+    Raises:
+        PendingReviewsError: a webhook must convert them, and has not answered yet.
+        ApiError: it fails.
+    """
     if resource.definition is not None:
-        item = shown_custom(item, resource)
-    elif resource.struct.fields:
-        item = served_form(resource, item)
-        inner = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-        item = _decoded(inner, resource.struct)
-    rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-    return {"kind": kind.kind, "apiVersion": kind.api_version, **rest}
+        found = shown_custom(items, resource, memory)
+    else:
+        found = [_shown_built_in(resource, each) for each in items]
+    kind = resource.kind
+    head = {"kind": kind.kind, "apiVersion": kind.api_version}
+    return [{**head, **_without_type(each)} for each in found]
+
+
+def _shown_built_in(resource: ServedResource, item: Json) -> Json:
+    """A stored object of a kind of Kubernetes in the served version."""
+    if not resource.struct.fields:
+        return item
+    return _decoded(_without_type(served_form(resource, item)), resource.struct)
+
+
+def _without_type(item: Json) -> Json:
+    return {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
 
 
 def _decoded(item: Json, kind: StructType) -> Json:
@@ -80,8 +107,8 @@ def stored_form(resource: ServedResource, item: Json) -> Json:
     if forms is None or found is None:
         return item
     stored = forms.to_stored(item)
-    inner = {key: each for key, each in stored.items() if key not in ("kind", "apiVersion")}
-    return {"kind": kind.kind, "apiVersion": kind.api_version, **decode(inner, found, Decoding())}
+    inner = decode(_without_type(stored), found, Decoding())
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **inner}
 
 
 def served_form(resource: ServedResource, item: Json) -> Json:

@@ -22,6 +22,7 @@ class RecordViews:
         """Keep at most that many of each."""
         self._items: _Latest[Json] = _Latest(kept)
         self._events: _Latest[bytes] = _Latest(kept)
+        self._converted: _Latest[Json] = _Latest(kept)
 
     def item(self, record: Record) -> Json:
         """The object of a record; it must not be changed."""
@@ -34,6 +35,15 @@ class RecordViews:
         if len(record.body) > _LARGE:
             return make()
         return self._events.get((_state(record), form), make)
+
+    def converted(self, record: Record, form: Hashable) -> Json | None:
+        """The object of a record as a webhook has converted it; ``None`` if it is not kept."""
+        return self._converted.find((_state(record), form))
+
+    def keep_converted(self, record: Record, form: Hashable, item: Json) -> None:
+        """Keep a converted object; it must not be changed."""
+        if len(record.body) <= _LARGE:
+            self._converted.get((_state(record), form), lambda: item)
 
 
 def _state(record: Record) -> Hashable:
@@ -50,6 +60,10 @@ class _Latest(Generic[Made]):
     def __init__(self, kept: int) -> None:
         self._kept = kept
         self._values: dict[Hashable, Made] = {}
+
+    def find(self, key: Hashable) -> Made | None:
+        """A value; ``None`` if it is not kept."""
+        return self._values.get(key)
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """A value, made if it is not kept."""

@@ -1,12 +1,13 @@
 """Configurations of server-side apply: from a body to the merged object and its managers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stretto.api.edit.apply.managers import (
     ManagerKey,
     Managers,
     OwnershipError,
+    VersionError,
     WriteFrame,
     conflict_text,
     decode_managers,
@@ -94,11 +95,13 @@ def merged(
     managers = decode_managers(live["metadata"].get("managedFields"))
     if not managers and live["metadata"].get("uid"):
         key = ManagerKey(_BEFORE, "Update", config.kind.api_version, call.route.subresource)
-        start = WriteFrame(frame.struct, key, frame.now, frame.reset)
+        start = replace(frame, key=key)
         managers = managed_update(empty, live, {}, start)
     try:
         force = bool(call.options.force)
         return managed_apply(live, config.item, managers, frame, force=force)
+    except VersionError as error:
+        raise internal(str(error)) from error
     except ApplyError as error:
         raise _untyped(config, error) from error
     except OwnershipError as error:

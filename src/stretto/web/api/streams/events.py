@@ -1,17 +1,18 @@
 """The events of one watch, in the form that its client accepts."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import TooOldError
 from stretto.stores.store import Record, Watch
 from stretto.web.api.call import Call
 from stretto.web.api.encoding import event
-from stretto.web.api.failures import expired, status_of
+from stretto.web.api.failures import ApiError, expired, status_of
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.state import ApiState
+from stretto.web.api.streams.converted import ConvertedSelection, converted_items
 from stretto.web.api.streams.plan import StreamPlan
 from stretto.web.api.tables.rows import table_of
 from stretto.web.api.verbs.answers import metadata_only
@@ -23,6 +24,19 @@ _BATCH: Final = 512
 _BOOKMARK_SECONDS: Final = 60.0
 
 
+class _Change(NamedTuple):
+    """One change that a watch yields."""
+
+    #: Type of the event; ``_KNOWN`` for an object that the client knows.
+    word: str
+    #: The object; ``None`` for the end of the present objects.
+    record: Record | None
+
+
+_KNOWN: Final = "KNOWN"
+_INITIAL_END: Final = _Change("BOOKMARK", None)
+
+
 class EventStream:
     """The events of one watch."""
 
@@ -32,6 +46,9 @@ class EventStream:
         self._plan = plan
         self._started = False
         self._ended = False
+        self._batch: list[_Change] = []
+        self._converts = call.resource.conversion is not None
+        self._selected = ConvertedSelection(plan.selection)
         self._kind: Kind = call.resource.stored
         self._watch: Watch = state.storage.watch(self._kind, plan.since, self._filter())
         self._resource = call.resource
@@ -54,42 +71,99 @@ class EventStream:
         self._watch.close()
 
     def poll(self) -> Sequence[bytes] | None:
-        """Events that can be sent now; ``None`` at the end."""
+        """Events that can be sent now; ``None`` at the end.
+
+        Raises:
+            PendingReviewsError: a webhook must convert them, and has not answered yet.
+        """
         if self._ended:
             return None
-        chunks: list[bytes] = []
-        if not self._started:
-            self._started = True
-            chunks += self._initial()
-        current = self._state.resources.find(
-            self._resource.group, self._resource.kind.version, self._resource.resource
-        )
+        is_served = self._is_served()
         try:
-            for change in self._watch.poll(_BATCH):
-                self._version = change.record.version
-                if self._version > self._plan.after:
-                    chunks.append(self._line(change.type.name, change.record))
+            self._batch = self._batch or self._next_batch()
+            chunks = self._lines(self._batch)
         except TooOldError:
-            self._ended = True
-            error = expired("The resourceVersion for the provided watch is too old.")
-            return [*chunks, event("ERROR", status_of(error), self._plan.accepted.media)]
-        if current is None and not chunks:
+            text = "The resourceVersion for the provided watch is too old."
+            return [self._failure(expired(text))]
+        except ApiError as error:
+            return [self._failure(error)]
+        self._batch = []
+        if not is_served and not chunks:
             self.close()
             return None
         return chunks + self._progress()
 
-    def _initial(self) -> list[bytes]:
+    def _is_served(self) -> bool:
+        """Whether the resource is still served."""
+        known = self._resource
+        found = self._state.resources.find(known.group, known.kind.version, known.resource)
+        return found is not None
+
+    def _failure(self, error: ApiError) -> bytes:
+        """The last event of a watch that fails."""
+        self.close()
+        return event("ERROR", status_of(error), self._plan.accepted.media)
+
+    def _next_batch(self) -> list[_Change]:
+        """The next changes.
+
+        Raises:
+            TooOldError: they are not kept.
+        """
+        if not self._started:
+            self._started = True
+            found = self._initial()
+            if found:
+                return found
+        changes = []
+        for change in self._watch.poll(_BATCH):
+            self._version = change.record.version
+            if self._version > self._plan.after:
+                changes.append(_Change(change.type.name, change.record))
+        return changes
+
+    def _initial(self) -> list[_Change]:
+        """The objects with which the stream begins."""
         selects = self._filter() or (lambda _: True)
-        chunks = [self._line("ADDED", each) for each in self._plan.initial if selects(each)]
+        found = [_Change("ADDED", each) for each in self._plan.initial if selects(each)]
         shows_all = self._plan.starts_now and self._plan.selection.initial_events is not False
         if shows_all and self._plan.selection.bookmarks:
-            chunks.append(self._bookmark(self._plan.since, {_END_NOTE: "true"}))
+            found.append(_INITIAL_END)
+        if self._converts and not self._plan.starts_now:
+            past = self._state.storage.records_at(self._kind, self._plan.since) or ()
+            found += [_Change(_KNOWN, each) for each in past if selects(each)]
+        return found
+
+    def _lines(self, batch: Sequence[_Change]) -> list[bytes]:
+        """Changes as events."""
+        shown: Iterator[Json] = iter(())
+        if self._converts:
+            records = [each.record for each in batch if each.record is not None]
+            shown = iter(converted_items(self._call, records, self._state.views))
+        chunks: list[bytes] = []
+        for word, record in batch:
+            if record is None:
+                chunks.append(self._bookmark(self._plan.since, {_END_NOTE: "true"}))
+            elif self._converts:
+                chunks += self._converted(word, next(shown))
+            else:
+                chunks.append(self._line(word, record))
         return chunks
+
+    def _converted(self, word: str, item: Json) -> list[bytes]:
+        """The event about a converted object, if the watch selects it."""
+        if word == _KNOWN:
+            self._selected.follow(item)
+            return []
+        change = self._selected.change(word, item)
+        return [] if change is None else [self._encoded(*change)]
 
     def _filter(self) -> Callable[[Record], bool] | None:
         """Whether a record is selected; ``None`` if all are."""
         selection, views = self._plan.selection, self._state.views
         namespace = selection.namespace
+        if self._converts and not selection.is_everything:
+            return selection.covers
         if selection.is_everything:
             return (lambda record: record.namespace == namespace) if namespace else None
 
@@ -126,8 +200,9 @@ class EventStream:
         metadata: Json = {"resourceVersion": str(version)}
         if notes:
             metadata["annotations"] = notes
-        blank: Json = {"metadata": {}}
-        item = shape(self._call, blank)
+        item: Json = {"metadata": {}}
+        if self._resource.definition is None:
+            item = shape(self._call, item)
         item = {**item, "kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
         accepted = self._plan.accepted
         if accepted.form and accepted.form != "Table":

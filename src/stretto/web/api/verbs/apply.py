@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from stretto.api.edit.apply.managers import ManagerKey, Managers, WriteFrame, encode_managers
+from stretto.api.edit.apply.managers import Managers, encode_managers
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import served, shape
 from stretto.web.api.objects.naming import named
-from stretto.web.api.objects.ownership import blank, reset_fields
+from stretto.web.api.objects.ownership import blank, write_frame
 from stretto.web.api.objects.reading import read_object
 from stretto.web.api.patching.configurations import (
     AppliedConfig,
@@ -49,14 +49,14 @@ def applied(state: ApiState, call: Call, config: AppliedConfig, old: Json) -> Js
     Raises:
         ApiError: the configuration does not fit, or it conflicts with other managers.
     """
-    frame = _frame(state, call)
+    frame = write_frame(state, call, "Apply")
     item, managers = merged(call, config, (blank(call), shape(call, old)), frame)
     return _read(call, config, item, managers)
 
 
 def _create(state: ApiState, call: Call, config: AppliedConfig) -> ApiResponse:
     empty = blank(call)
-    item, managers = merged(call, config, (empty, empty), _frame(state, call))
+    item, managers = merged(call, config, (empty, empty), write_frame(state, call, "Apply"))
     created = store_new(state, call, _read(call, config, item, managers))
     return answer(state, call, created, 201)
 
@@ -70,9 +70,3 @@ def _read(call: Call, config: AppliedConfig, merged: Json, managers: Managers) -
     heed_repeated(call, config)
     named(call, item)["metadata"]["managedFields"] = encode_managers(managers)
     return default_object(call, item)
-
-
-def _frame(state: ApiState, call: Call) -> WriteFrame:
-    resource = call.resource
-    key = ManagerKey(call.manager, "Apply", resource.kind.api_version, call.route.subresource)
-    return WriteFrame(resource.struct, key, state.now, reset_fields(call))

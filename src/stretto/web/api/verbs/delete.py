@@ -9,7 +9,7 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call, integer_parameter, write_options
 from stretto.web.api.failures import bad_request
 from stretto.web.api.message import Answer, ApiResponse
-from stretto.web.api.objects.changes import shape
+from stretto.web.api.objects.changes import shape, shapes
 from stretto.web.api.objects.reading import parse_body
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
@@ -87,6 +87,7 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
         options.propagation_policy or options.orphan_dependents is not None
     ):
         call.warnings.append(_KEEP_CHILDREN)
+    shape(call, found.item)  # a converter answers before the object is deleted
     last, gone = remove(state, call, found, options)
     if not gone:
         return answer(state, call, shape(call, last), 200)
@@ -113,6 +114,8 @@ def delete_collection(state: ApiState, call: Call, snapshots: Snapshots) -> Answ
         state.storage.find(call.resource.stored, each.namespace, each.name) for each in page.records
     ]
     present = [each for each in found if each is not None]
+    if call.resource.conversion is not None:
+        shapes(call, [each.item for each in present])
     review_removals(state, call, present)
     for stored in present:
         remove(state, call, stored, options)

@@ -1,12 +1,13 @@
 """GET of a collection: selection, pages and versions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stretto.stores.store import Record
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, bad_request, expired, too_new
 from stretto.web.api.message import Answer
+from stretto.web.api.objects.changes import shapes
 from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.selection.options import EXACT, Selection, selection_of, version_number
 from stretto.web.api.selection.pages import PageToken, Snapshots, decode_token, encode_token
@@ -15,6 +16,8 @@ from stretto.web.api.verbs.answers import LIST_FORMS, accept
 from stretto.web.api.verbs.pages import ListPage, list_answer
 
 Json = dict[str, Any]
+Render = Callable[[Record], Json]
+"""The object of a record."""
 
 
 def lists(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
@@ -40,7 +43,8 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
         records, version = _records(state, call, selection)
         if not selection.namespace and call.resource.kind.namespaced:
             records = in_key_order(records)
-    items, further, left = _select(records, selection, start)
+    render = _renderer(call, records, selection)
+    items, further, left = _select(records, selection, start, render)
     metadata: Json = {"resourceVersion": str(version)}
     if further:
         metadata["continue"] = encode_token(version, further)
@@ -101,8 +105,18 @@ def _expired_page(token: PageToken) -> ApiError:
     return ApiError(410, "Expired", text, None, {"continue": encode_token(-1, token.start)})
 
 
+def _renderer(call: Call, records: Sequence[Record], selection: Selection) -> Render:
+    """What labels and fields select by: the objects in the version of the call, if converted."""
+    if call.resource.conversion is None or selection.is_everything:
+        return rendered
+    found = [each for each in records if selection.covers(each)]
+    items = shapes(call, [rendered(each) for each in found])
+    shown = {each.uid: item for each, item in zip(found, items, strict=True)}
+    return lambda record: shown[record.uid]
+
+
 def _select(
-    records: Sequence[Record], selection: Selection, start: str
+    records: Sequence[Record], selection: Selection, start: str, render: Render
 ) -> tuple[list[Record], str, int]:
     """The records of a page, the key of the next page, and how many are left.
 
@@ -124,7 +138,7 @@ def _select(
             return found, _key(found[-1], selection) + "\0", left
         if not selection.covers(record):
             continue
-        if selection.is_everything or selection.matches(rendered(record)):
+        if selection.is_everything or selection.matches(render(record)):
             found.append(record)
     return found, "", 0
 

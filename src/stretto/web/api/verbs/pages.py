@@ -14,7 +14,7 @@ from stretto.stores.store import Record
 from stretto.web.api.call import Call
 from stretto.web.api.message import JSON, NO_CACHE, Answer, ApiResponse, ApiStream
 from stretto.web.api.negotiation import PLAIN, Accepted, encoded, warning_headers
-from stretto.web.api.objects.changes import is_canonical, shape
+from stretto.web.api.objects.changes import is_canonical, shapes
 from stretto.web.api.objects.rendering import item_text, rendered
 from stretto.web.api.state import ApiState
 from stretto.web.api.tables.rows import table_of
@@ -42,7 +42,7 @@ def list_answer(state: ApiState, call: Call, page: ListPage, accepted: Accepted)
     """A page in the form that the client accepts."""
     if accepted == PLAIN and is_canonical(call.resource):
         return _copied(call, page)
-    found = [shape(call, rendered(each)) for each in page.records]
+    found = shapes(call, [rendered(each) for each in page.records])
     return items_answer(state, call, (found, page.metadata), accepted)
 
 

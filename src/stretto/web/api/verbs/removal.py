@@ -9,9 +9,9 @@ from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.crds.endings import mark_end
 from stretto.web.api.failures import ApiError
-from stretto.web.api.reviews import PendingReviewsError, ReviewCall
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
+from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall
 
 Json = dict[str, Any]
 

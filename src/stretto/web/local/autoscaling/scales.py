@@ -9,6 +9,7 @@ from stretto.reconcile.scales import NoScaleError, WorkloadScale
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient
+from stretto.web.api.objects.changes import served
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.scale.replicas import scale_of
 from stretto.web.api.subresources.scale.storing import with_replicas
@@ -36,7 +37,12 @@ class ApiScales:
         with _failures():
             call = self._call(namespace, target)
             stored = self._state.storage.get(call.resource, namespace, target.name)
-            found = scale_of(call, stored.item)
+            purpose = (
+                f"read {call.resource.kind.resource} {namespace} {target.name} {stored.version}"
+            )
+            found = self._client.writes.run(
+                purpose, call, lambda call: scale_of(call, served(call, stored).item)
+            )
         return WorkloadScale(found["spec"].get("replicas", 0), found["status"].get("selector", ""))
 
     def write(self, namespace: str, target: ScaleTargetRef, replicas: int) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 from stretto.web.api.call import Call
 from stretto.web.api.failures import no_method
 from stretto.web.api.message import ApiResponse
+from stretto.web.api.objects.changes import served
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.scale.ownership import owned_scale
-from stretto.web.api.subresources.scale.replicas import SCALE, scale_of
+from stretto.web.api.subresources.scale.replicas import SCALE, check_replicas, scale_of
 from stretto.web.api.subresources.scale.requests import read_patch, read_update
 from stretto.web.api.subresources.scale.storing import rescaled
 from stretto.web.api.tables.columns import format_of
@@ -22,11 +23,12 @@ def scale(state: ApiState, call: Call) -> ApiResponse:
         raise no_method()
     route = call.route
     if call.verb == "get":
-        found = state.storage.get(call.resource, route.namespace, route.name)
+        found = served(call, state.storage.get(call.resource, route.namespace, route.name))
+        check_replicas(call, found.item)
         return _answer(state, call, found.item)
     read = read_update if call.verb == "update" else read_patch
     change = read(state, call)
-    found = state.storage.get(call.resource, route.namespace, route.name)
+    found = served(call, state.storage.get(call.resource, route.namespace, route.name))
     wanted, owners = change(owned_scale(call, found.item))
     return _answer(state, call, rescaled(state, call, found, wanted, owners))
 

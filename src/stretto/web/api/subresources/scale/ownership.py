@@ -12,7 +12,7 @@ from stretto.api.edit.apply.managers import (
     encode_managers,
     managed_update,
 )
-from stretto.api.edit.apply.scales import scale_managers, workload_managers
+from stretto.api.edit.apply.scales import ReplicasField, scale_managers, workload_managers
 from stretto.web.api.call import Call
 from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.scale.replicas import (
@@ -53,10 +53,30 @@ def own_scale(state: ApiState, call: Call, old: Json, wanted: Json) -> Managers:
     return managed_update(old, wanted, managers, scale_frame(state, call, "Update"))
 
 
-def _replicas_field(call: Call) -> FieldSet:
-    """The field of the workload that holds the wanted replicas."""
+def _replicas_field(call: Call) -> ReplicasField:
+    """The field of the workload that holds the wanted replicas, by version."""
+    definition = call.resource.definition
+    if definition is None:
+        field = _field_at(replica_paths(call)[0])
+        return lambda _: field
+    group = call.resource.group
+    paths = {
+        f"{group}/{each['name']}": _field_at(_replicas_path(each))
+        for each in definition["spec"]["versions"]
+    }
+    return paths.get
+
+
+def _replicas_path(version: Json) -> str:
+    """Where a version of a custom kind has the wanted replicas; empty if it has none."""
+    scale = (version.get("subresources") or {}).get("scale") or {}
+    return str(scale.get("specReplicasPath") or "")
+
+
+def _field_at(path: str) -> FieldSet:
+    """The field at a path; empty for an empty one."""
     found: FieldSet = {}
-    for part in reversed(parts_of(replica_paths(call)[0])):
+    for part in reversed(parts_of(path) if path else []):
         found = {fieldset.field(part): found}
     return found
 

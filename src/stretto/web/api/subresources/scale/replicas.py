@@ -55,6 +55,23 @@ def scale_of(call: Call, item: Json) -> Json:
     }
 
 
+def check_replicas(call: Call, item: Json) -> None:
+    """Refuse the scale of a custom object that states no replicas.
+
+    Raises:
+        ApiError: it states none.
+    """
+    path = replica_paths(call)[0]
+    if call.resource.definition is not None and _at(item, path) is None:
+        text = f'the spec replicas field "{path}" does not exist'
+        raise ApiError(
+            500,
+            "InternalError",
+            f"Internal error occurred: {text}",
+            {"causes": [{"message": text}]},
+        )
+
+
 def replica_paths(call: Call) -> tuple[str, str, str]:
     """Paths of the wanted replicas, of the present ones and of the selector."""
     custom = call.resource.version.get("scale")

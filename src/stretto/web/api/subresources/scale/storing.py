@@ -32,6 +32,7 @@ def with_replicas(state: ApiState, call: Call, old: StoredItem, replicas: int) -
     Raises:
         ApiError: it is refused.
     """
+    old = served(call, old)
     before = owned_scale(call, old.item)
     wanted = {**before, "spec": {"replicas": replicas}}
     return rescaled(state, call, old, wanted, own_scale(state, call, before, wanted))

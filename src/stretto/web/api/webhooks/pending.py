@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from stretto.stores.webhooks import NO_WEBHOOKS
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
-from stretto.web.api.reviews import PendingReviewsError, ReviewCall, ReviewMemory
+from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall, ReviewMemory
 
 T = TypeVar("T")
 

@@ -38,6 +38,9 @@ def call_problem(call: WebhookCall, answer: WebhookAnswer) -> str:
 _EMPTY: Final = "0-length response with status code: 200 and content type: application/json"
 
 
+_UNKNOWN: Final = "unknown"
+
+
 def _of_connection(call: WebhookCall, answer: WebhookAnswer) -> str:
     """Why no answer came."""
     parts = urlsplit(call.url)
@@ -55,7 +58,7 @@ def _of_connection(call: WebhookCall, answer: WebhookAnswer) -> str:
 def _of_status(answer: WebhookAnswer) -> str:
     """What an answer says whose status is that of a failure."""
     stated = _status_message(answer.body)
-    said = answer.body.decode("utf-8", "replace").strip()
+    said = answer.body.decode("utf-8", "replace").strip() if answer.is_text else _UNKNOWN
     if stated:
         return stated
     if answer.status == 403 and said:
@@ -63,7 +66,7 @@ def _of_status(answer: WebhookAnswer) -> str:
     if answer.status in _STATUSES:
         return _STATUSES[answer.status]
     if answer.status >= 500:
-        shown = quoted(said or "unknown")
+        shown = quoted(said or _UNKNOWN)
         return f"an error on the server ({shown}) has prevented the request from succeeding"
     text = "the server responded with the status code"
     return f"{text} {answer.status} but did not return more information"

@@ -7,6 +7,7 @@ start, with the objects as they are then.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -28,6 +29,10 @@ class ReviewMemory:
 
     #: Answers by the key of their call.
     answers: dict[str, WebhookAnswer] = field(default_factory=dict)
+    #: Requests of conversions as they were sent, by the key of their call.
+    requests: dict[str, Any] = field(default_factory=dict)
+    #: Objects as converters made them, by what was converted.
+    converted: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Identities and generated parts of names by their purpose.
     drawn: dict[str, str] = field(default_factory=dict)
 
@@ -40,6 +45,11 @@ class ReviewMemory:
     def take(self, calls: Sequence[ReviewCall], answers: Sequence[WebhookAnswer]) -> None:
         """Keep the answers of some calls."""
         self.answers |= {call.key: answer for call, answer in zip(calls, answers, strict=True)}
+
+    def forget(self) -> None:
+        """Keep nothing: what comes next is another request."""
+        for each in (self.answers, self.requests, self.converted, self.drawn):
+            each.clear()
 
 
 class PendingReviewsError(Exception):

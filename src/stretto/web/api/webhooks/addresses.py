@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stretto.api.types.federation.objects import WebhookTLSConfig
 from stretto.api.wire.kinds import SERVICE, Kind
-from stretto.web.api.state import ApiState
+from stretto.stores.webhooks import MOST_BYTES, WebhookCall
+from stretto.web.api.storage import ObjectStorage
 
 Json = dict[str, Any]
 
 _SLICE: Final = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 _PORT: Final = 443
+_GROWTH: Final = 4
+"""Bytes that an answer may have for each byte that is sent, besides those of any answer."""
 _OF_SERVICE: Final = "kubernetes.io/service-name"
 
 
@@ -29,7 +33,7 @@ class HookAddress:
     shown: str = ""
 
 
-def address_of(state: ApiState, client: Json) -> HookAddress:
+def address_of(storage: ObjectStorage, client: Json) -> HookAddress:
     """Where the webhook of a ``clientConfig`` is.
 
     Raises:
@@ -40,7 +44,22 @@ def address_of(state: ApiState, client: Json) -> HookAddress:
         if not str(url).startswith("https://"):
             raise AddressError(f"url {url!r} must use https")
         return HookAddress(str(url), shown=str(url))
-    return _of_service(state, client.get("service") or {})
+    return _of_service(storage, client.get("service") or {})
+
+
+def webhook_call(address: HookAddress, client: Json, body: bytes, seconds: int) -> WebhookCall:
+    """The call of a webhook: what is sent where, and which certificate its server must have."""
+    tls = WebhookTLSConfig(
+        server_name=address.server_name, ca_data=str(client.get("caBundle") or "")
+    )
+    most = MOST_BYTES + _GROWTH * len(body)
+    return WebhookCall(timed(address.url, seconds), body, float(seconds), tls, most)
+
+
+def timed(url: str, seconds: int) -> str:
+    """An address with the timeout of its calls, as kube-apiserver states it."""
+    joint = "&" if "?" in url else "?"
+    return f"{url}{joint}timeout={seconds}s"
 
 
 def service_url(reference: Json) -> str:
@@ -50,12 +69,12 @@ def service_url(reference: Json) -> str:
     return f"https://{host}:{int(reference.get('port') or _PORT)}{path}"
 
 
-def _of_service(state: ApiState, reference: Json) -> HookAddress:
+def _of_service(storage: ObjectStorage, reference: Json) -> HookAddress:
     name, namespace = str(reference.get("name", "")), str(reference.get("namespace", ""))
     number = int(reference.get("port") or _PORT)
     path = str(reference.get("path") or "")
     host = f"{name}.{namespace}.svc"
-    found = state.storage.find(SERVICE, namespace, name)
+    found = storage.find(SERVICE, namespace, name)
     if found is None:
         raise AddressError(f'service "{name}" not found')
     spec = found.item.get("spec") or {}
@@ -65,14 +84,14 @@ def _of_service(state: ApiState, reference: Json) -> HookAddress:
     port = next((each for each in spec.get("ports") or () if each.get("port") == number), None)
     if port is None:
         raise AddressError(f'no service port {number} found for service "{name}"')
-    address, target = _endpoint(state, namespace, name, str(port.get("name") or ""))
+    address, target = _endpoint(storage, namespace, name, str(port.get("name") or ""))
     literal = f"[{address}]" if ":" in address else address
     return HookAddress(f"https://{literal}:{target}{path}", host, shown)
 
 
-def _endpoint(state: ApiState, namespace: str, name: str, port: str) -> tuple[str, int]:
+def _endpoint(storage: ObjectStorage, namespace: str, name: str, port: str) -> tuple[str, int]:
     """Address and port of the first endpoint that is ready."""
-    for each in state.storage.items(_SLICE, namespace):
+    for each in storage.items(_SLICE, namespace):
         if (each["metadata"].get("labels") or {}).get(_OF_SERVICE) != name:
             continue
         numbers = [

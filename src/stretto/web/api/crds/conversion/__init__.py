@@ -1,0 +1,1 @@
+"""Conversion of custom objects between versions by the webhook of their definition."""

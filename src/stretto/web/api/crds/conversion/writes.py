@@ -1,0 +1,31 @@
+"""The conversion of a write before anything is stored.
+
+A request that waits for a converter is answered again from its start. Therefore it converts what it
+stores, and what it answers, before its first write; afterwards its memory has both.
+"""
+
+from typing import Any, Final
+
+from stretto.web.api.objects.changes import canonical, shape
+from stretto.web.api.state import AdmittedWrite, ApiState
+
+Json = dict[str, Any]
+
+_UID: Final = "uid of a new object"
+
+
+def convert_write(state: ApiState, admission: AdmittedWrite) -> None:
+    """Have a converter answer about an object that is stored next.
+
+    Raises:
+        PendingReviewsError: it has not answered yet.
+        ApiError: it fails.
+    """
+    call, item = admission.call, admission.item
+    if item is None or call.resource.conversion is None:
+        return
+    metadata = item["metadata"]
+    if admission.operation == "CREATE":
+        uid = call.request.memory.draw(_UID, state.rng.uid)
+        metadata = {**metadata, "uid": uid, "creationTimestamp": state.now}
+    shape(call, canonical(call, {**item, "metadata": metadata}))

@@ -1,0 +1,62 @@
+"""Objects of watches that a webhook converts: once for each version, and selected afterwards."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from stretto.stores.store import Record
+from stretto.web.api.call import Call
+from stretto.web.api.objects.changes import shapes
+from stretto.web.api.objects.views import RecordViews
+from stretto.web.api.selection.options import Selection
+
+Json = dict[str, Any]
+
+
+def converted_items(call: Call, records: Sequence[Record], views: RecordViews) -> list[Json]:
+    """The objects of records in the version of a watch; those not known yet in one review.
+
+    Raises:
+        PendingReviewsError: the webhook has not answered yet.
+        ApiError: it fails.
+    """
+    new = [each for each in records if views.converted(each, call.resource) is None]
+    made = shapes(call, [views.item(each) for each in new])
+    found = {id(each): item for each, item in zip(new, made, strict=True)}
+    for each in new:
+        views.keep_converted(each, call.resource, found[id(each)])
+    call.request.memory.forget()
+    return [
+        found[id(each)] if id(each) in found else views.converted(each, call.resource) or {}
+        for each in records
+    ]
+
+
+class ConvertedSelection:
+    """Which objects a watch shows, by their labels and fields in its version."""
+
+    def __init__(self, selection: Selection) -> None:
+        """Without any object."""
+        self._selection = selection
+        self._shown: dict[str, Json] = {}
+
+    def follow(self, item: Json) -> None:
+        """Note an object that the client of the watch knows, if it is selected."""
+        if self._selection.matches(item):
+            self._shown[item["metadata"]["uid"]] = item
+
+    def change(self, word: str, item: Json) -> tuple[str, Json] | None:
+        """What a change is for the selection: its word and its object; ``None`` for no change.
+
+        An object that is no longer selected is deleted in its last selected state.
+        """
+        if self._selection.is_everything:
+            return word, item
+        uid = item["metadata"]["uid"]
+        before = self._shown.pop(uid, None)
+        if word != "DELETED" and self._selection.matches(item):
+            self._shown[uid] = item
+            return "ADDED" if before is None else "MODIFIED", item
+        if before is None:
+            return None
+        version = item["metadata"]["resourceVersion"]
+        return "DELETED", {**before, "metadata": {**before["metadata"], "resourceVersion": version}}

@@ -1,0 +1,83 @@
+"""Bodies of answers of webhooks: reviews of one kind, decoded as kube-apiserver decodes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from stretto.api.schema.golang import json_type
+
+Json = dict[str, Any]
+
+
+class BadAnswerError(Exception):
+    """An answer that is no review, or no usable one; the message says why."""
+
+
+@dataclass(frozen=True)
+class ReviewKind:
+    """A kind of reviews."""
+
+    #: API group.
+    group: str
+    #: Kind.
+    kind: str
+    #: Versions that are known.
+    versions: tuple[str, ...]
+
+
+def review_of(body: bytes, known: ReviewKind, version: str) -> Json:
+    """The review in the body of an answer; it may state no kind.
+
+    Args:
+        body: the body.
+        known: the kind of review.
+        version: the version that was sent.
+
+    Raises:
+        BadAnswerError: the body is no such review.
+    """
+    try:
+        review = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        review = ""
+    if not isinstance(review, dict):
+        raise BadAnswerError(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f"{json_type(review)} into Go value of type struct {{ APIVersion string "
+            '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+    stated, kind = review.get("apiVersion") or "", review.get("kind") or ""
+    group, _, last = str(stated).rpartition("/")
+    if (stated or kind) and (stated, kind) != (f"{known.group}/{version}", known.kind):
+        if (group, kind) == (known.group, known.kind) and last in known.versions:
+            text = f"converting ({last}.{kind}) to ({version}.{kind}): unknown conversion"
+            raise BadAnswerError(text)
+        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+        text = f'no kind "{kind}" is registered for version "{stated}" {scheme}'
+        raise BadAnswerError(text)
+    return review
+
+
+def check_types(response: Any, field: str, members: Mapping[str, tuple[type, str]]) -> None:
+    """Refuse a response whose members have other types.
+
+    Args:
+        response: the response.
+        field: its field and type in Go, such as ``AdmissionReview.response of type v1.Response``.
+        members: the types of members here, and in Go.
+
+    Raises:
+        BadAnswerError: one has another type.
+    """
+    head = "json: cannot unmarshal"
+    if not isinstance(response, dict):
+        raise BadAnswerError(f"{head} {json_type(response)} into Go struct field {field}")
+    owner = field.rpartition(".")[2]
+    path = field.partition(" ")[0].partition(".")[2]
+    for name, (kind, word) in members.items():
+        value = response.get(name)
+        if value is not None and not isinstance(value, kind):
+            place = f"{owner}.{path}.{name} of type {word}"
+            raise BadAnswerError(f"{head} {json_type(value)} into Go struct field {place}")
