@@ -1,7 +1,7 @@
 """The HTTP application: bodies, hosts, streams."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -9,9 +9,11 @@ import pytest
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 from stretto.web.api.authn.users import TokenTable, User
-from stretto.web.api.message import ApiStream
+from stretto.web.api.message import ApiRequest, ApiStream
 from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall, ReviewMemory
 from stretto.web.application import MAX_BODY, application
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -111,6 +113,46 @@ def test_many_changes_between_two_polls_wake_a_stream_once(
 
     asyncio.run(run())
     assert watched.wakes == 2
+
+
+def test_a_stream_goes_on_once_its_webhooks_have_answered() -> None:
+    memory = ReviewMemory()
+    call = ReviewCall("key", WebhookCall("https://hooks.test/", b"", 1.0))
+    polls = iter([PendingReviewsError([call]), [b"first"], None])
+    sent: list[Any] = []
+
+    def poll() -> list[bytes] | None:
+        found = next(polls)
+        if isinstance(found, PendingReviewsError):
+            raise found
+        return found
+
+    def attempt(request: ApiRequest) -> ApiStream:
+        memory.answers = request.memory.answers
+        return ApiStream(200, "text/plain", poll, lambda _: lambda: None, lambda: None)
+
+    async def review(calls: Sequence[WebhookCall]) -> list[WebhookAnswer]:
+        return [WebhookAnswer(b"answer") for _ in calls]
+
+    async def keep(message: Any) -> None:
+        sent.append(message.get("body", b""))
+
+    app: Any = application(attempt, review=review)
+    asyncio.run(app({"type": "http", "method": "GET", "headers": []}, receive_once(), keep))
+    assert (memory.answers["key"].body, b"".join(sent)) == (b"answer", b"first")
+
+
+def receive_once() -> Any:
+    """Messages of a client that sends an empty body and stays."""
+    messages = iter([{"type": "http.request"}])
+
+    async def receive() -> dict[str, Any]:
+        found = next(messages, None)
+        if found is None:
+            await asyncio.Event().wait()
+        return found or {}
+
+    return receive
 
 
 async def receive_nothing(message: Any) -> None:

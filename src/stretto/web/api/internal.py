@@ -37,11 +37,17 @@ class ApiClient:
             manager: name of the component in owners of fields.
             start: calls webhooks in the background; ``None`` calls none.
         """
-        self._state = state
+        #: The server.
+        self.state = state
         self._manager = manager
+        self._start = refuse_reviews if start is None else start
         #: Writes that wait for webhooks.
-        self.writes = PendingWrites(refuse_reviews if start is None else start)
+        self.writes = PendingWrites(self._start)
         self._user = User(f"system:{manager}", "", ("system:masters",))
+
+    def named(self, manager: str) -> "ApiClient":
+        """A client for another component of the server."""
+        return ApiClient(self.state, manager, self._start)
 
     def serves(self, kind: Kind) -> bool:
         """Whether the API serves a kind."""
@@ -63,7 +69,7 @@ class ApiClient:
             read, _ = read_object(copy.deepcopy(item), [], resource, "Ignore")
             if kind.namespaced:
                 read["metadata"]["namespace"] = namespace
-            return create_object(self._state, call, default_object(call, read))
+            return create_object(self.state, call, default_object(call, read))
 
         body = msgspec.json.encode(item).decode()
         return self.writes.run(f"create {kind.resource} {namespace} {body}", call, write)
@@ -77,10 +83,10 @@ class ApiClient:
             ApiError: there is none, it is refused, or a precondition does not hold.
         """
         resource = self._served(kind)
-        found = self._state.storage.get(resource, namespace, name)
+        found = self.state.storage.get(resource, namespace, name)
         call = self.call(resource, "delete", namespace, name)
         purpose = f"delete {kind.resource} {namespace} {name} {found.record.uid}"
-        self.writes.run(purpose, call, lambda call: remove(self._state, call, found, options))
+        self.writes.run(purpose, call, lambda call: remove(self.state, call, found, options))
 
     def call(self, resource: ServedResource, verb: str, namespace: str, name: str) -> Call:
         """A request of the component about an object."""
@@ -90,7 +96,7 @@ class ApiClient:
         return Call(ApiRequest("", ""), route, resource, verb, self._user, options)
 
     def _resource(self, kind: Kind) -> ServedResource | None:
-        return self._state.resources.find(kind.group, kind.version, kind.plural)
+        return self.state.resources.find(kind.group, kind.version, kind.plural)
 
     def _served(self, kind: Kind) -> ServedResource:
         found = self._resource(kind)

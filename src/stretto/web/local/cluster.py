@@ -64,7 +64,7 @@ class LocalClusterProcess:
         state = self._server.state
         authority = parts.authority
         self._loop.add_controllers(local_controllers(cluster, cache, state, client, authority))
-        scaling = scaling_controllers(cache, cluster, self._clock, state, parts.plane)
+        scaling = scaling_controllers(cache, cluster, self._clock, client, parts.plane)
         self._loop.add_controllers(scaling)
 
     def step(self) -> bool:

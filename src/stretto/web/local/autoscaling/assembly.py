@@ -8,7 +8,7 @@ from stretto.plane.config import PlaneConfig
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
 from stretto.reconcile.scales import AutoscalerPorts, CachedPods
-from stretto.web.api.state import ApiState
+from stretto.web.api.internal import ApiClient
 from stretto.web.local.autoscaling.metrics import serve_metrics, simulated_use
 from stretto.web.local.autoscaling.scales import ApiScales
 from stretto.web.local.autoscaling.tides import tide_controller
@@ -19,7 +19,7 @@ def scaling_controllers(
     cache: StoreCache,
     cluster: LocalCluster,
     clock: Clock,
-    state: ApiState,
+    client: ApiClient,
     plane: PlaneConfig | None,
 ) -> list[Reconciler]:
     """Serve the metrics of a cluster and scale its workloads.
@@ -28,13 +28,14 @@ def scaling_controllers(
         cache: caches of the cluster's store.
         cluster: the same cluster, as controllers of workloads see it.
         clock: wall time.
-        state: the API server that serves the metrics.
+        client: a client of the API server that serves the metrics.
         plane: configuration of the scheduler that tries switches of tidal pools first; without
             one, no node switches.
     """
     use = simulated_use(cluster)
-    serve_metrics(state, use)
-    ports = AutoscalerPorts(CachedPods(cache), use, ApiScales(state, COMPONENT))
+    serve_metrics(client.state, use)
+    scales = ApiScales(client.named(COMPONENT))
+    ports = AutoscalerPorts(CachedPods(cache), use, scales)
     return [
         ScalingController(cache, clock),
         AutoscalerController(cache, clock, ports),

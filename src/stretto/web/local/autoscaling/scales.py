@@ -10,7 +10,6 @@ from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.objects.changes import served
-from stretto.web.api.state import ApiState
 from stretto.web.api.subresources.scale.replicas import scale_of
 from stretto.web.api.subresources.scale.storing import with_replicas
 
@@ -18,15 +17,10 @@ from stretto.web.api.subresources.scale.storing import with_replicas
 class ApiScales:
     """Reads and writes scales as a client of the API."""
 
-    def __init__(self, state: ApiState, component: str) -> None:
-        """For the workloads of a server.
-
-        Args:
-            state: the server.
-            component: manager of the replicas that are written.
-        """
-        self._state = state
-        self._client = ApiClient(state, component)
+    def __init__(self, client: ApiClient) -> None:
+        """For the workloads of a server, as a client whose name is that of a manager."""
+        self._client = client
+        self._state = client.state
 
     def read(self, namespace: str, target: ScaleTargetRef) -> WorkloadScale:
         """The scale of a workload.
