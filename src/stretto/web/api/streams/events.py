@@ -10,7 +10,6 @@ from stretto.web.api.call import Call
 from stretto.web.api.encoding import event
 from stretto.web.api.failures import ApiError, expired, status_of
 from stretto.web.api.objects.changes import shape
-from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.state import ApiState
 from stretto.web.api.streams.converted import ConvertedSelection, converted_items
 from stretto.web.api.streams.plan import StreamPlan
@@ -24,7 +23,7 @@ _BATCH: Final = 512
 _BOOKMARK_SECONDS: Final = 60.0
 
 
-class _Change(NamedTuple):
+class _StreamChange(NamedTuple):
     """One change that a watch yields."""
 
     #: Type of the event; ``_KNOWN`` for an object that the client knows.
@@ -34,7 +33,7 @@ class _Change(NamedTuple):
 
 
 _KNOWN: Final = "KNOWN"
-_INITIAL_END: Final = _Change("BOOKMARK", None)
+_INITIAL_END: Final = _StreamChange("BOOKMARK", None)
 
 
 class EventStream:
@@ -46,7 +45,7 @@ class EventStream:
         self._plan = plan
         self._started = False
         self._ended = False
-        self._batch: list[_Change] = []
+        self._batch: list[_StreamChange] = []
         self._converts = call.resource.conversion is not None
         self._selected = ConvertedSelection(plan.selection)
         self._kind: Kind = call.resource.stored
@@ -104,7 +103,7 @@ class EventStream:
         self.close()
         return event("ERROR", status_of(error), self._plan.accepted.media)
 
-    def _next_batch(self) -> list[_Change]:
+    def _next_batch(self) -> list[_StreamChange]:
         """The next changes.
 
         Raises:
@@ -119,22 +118,22 @@ class EventStream:
         for change in self._watch.poll(_BATCH):
             self._version = change.record.version
             if self._version > self._plan.after:
-                changes.append(_Change(change.type.name, change.record))
+                changes.append(_StreamChange(change.type.name, change.record))
         return changes
 
-    def _initial(self) -> list[_Change]:
+    def _initial(self) -> list[_StreamChange]:
         """The objects with which the stream begins."""
         selects = self._filter() or (lambda _: True)
-        found = [_Change("ADDED", each) for each in self._plan.initial if selects(each)]
+        found = [_StreamChange("ADDED", each) for each in self._plan.initial if selects(each)]
         shows_all = self._plan.starts_now and self._plan.selection.initial_events is not False
         if shows_all and self._plan.selection.bookmarks:
             found.append(_INITIAL_END)
         if self._converts and not self._plan.starts_now:
             past = self._state.storage.records_at(self._kind, self._plan.since) or ()
-            found += [_Change(_KNOWN, each) for each in past if selects(each)]
+            found += [_StreamChange(_KNOWN, each) for each in past if selects(each)]
         return found
 
-    def _lines(self, batch: Sequence[_Change]) -> list[bytes]:
+    def _lines(self, batch: Sequence[_StreamChange]) -> list[bytes]:
         """Changes as events."""
         shown: Iterator[Json] = iter(())
         if self._converts:
@@ -175,10 +174,10 @@ class EventStream:
     def _line(self, word: str, record: Record) -> bytes:
         """An event about a record."""
         accepted = self._plan.accepted
-        if accepted.form == "Table":
-            return self._encoded(word, shape(self._call, rendered(record)))
-        form = (self._resource.kind, word, accepted)
         views, call = self._state.views, self._call
+        if accepted.form == "Table":
+            return self._encoded(word, shape(call, views.item(record)))
+        form = (self._resource.kind, word, accepted)
         return views.event(
             record, form, lambda: self._encoded(word, shape(call, views.item(record)))
         )
