@@ -78,7 +78,7 @@ class WebhookConversion:
         ]
         if new:
             found = self._called([each for _, each in new], api_version, memory)
-            memory.converted |= {key: each for (key, _), each in zip(new, found, strict=True)}
+            memory.converted.update(zip((key for key, _ in new), found, strict=True))
         return [
             restored(each, memory.converted[key]) for key, each in zip(keys, items, strict=True)
         ]
