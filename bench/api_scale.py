@@ -24,8 +24,8 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import make_node, make_pod
 from stretto.web.api.message import ApiRequest, ApiResponse, ApiStream
-from stretto.web.api.webhooks.reviews import PendingReviews
 from stretto.web.api.server import ApiServer, ApiSettings
+from stretto.web.api.webhooks.reviews import PendingReviews
 
 BATCH = 1000
 """Objects that are created together."""
