@@ -15,6 +15,7 @@ from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.rows.promises import NodeRatio, RatioBound
+from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import ClusterFeed, same_columns
@@ -135,3 +136,18 @@ def test_a_plan_that_is_dropped_leaves_no_trace_in_the_snapshot(
     true = Columns(world.cluster.ledger)
     true.sync()
     assert same_columns(world.runtime.columns, true) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["", "cpu", "memory"])), max_size=12))
+def test_real_amounts_by_column_are_those_by_slot(changes: list[tuple[int, str]]) -> None:
+    feed = ClusterFeed(*(make_node(f"n{i}", cpu=f"{i + 1}") for i in range(6)))
+    ledger, slots = feed.cluster.ledger, np.arange(6)
+    for slot, name in changes:
+        ledger.set_ratios(slot, {name: NodeRatio(2.0, 3.0, RatioBound.STATIC)} if name else {})
+    for column in (CPU, MEMORY):
+        promised = ledger.alloc[slots, column]
+        by_slot = [
+            ledger.promises.real(slot).get(column, amount)
+            for slot, amount in enumerate(promised.tolist())
+        ]
+        assert ledger.promises.real_on(column, slots, promised).tolist() == by_slot

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.arrays import distinct
 from stretto.framework.compiled.python_calls import SLOT_RULES, RuleCalls
 from stretto.framework.contract.rule import View
 from stretto.framework.engine.python_rules import PythonRules
@@ -41,6 +42,12 @@ class RuleCallback:
     def over_domains(self) -> bool:
         """Whether some rule has the scope DOMAIN."""
         return self._rules.over_domains
+
+    def concerns(self, class_ids: npt.NDArray[np.int32]) -> bool:
+        """Whether a rule concerns one of these classes; one over domains concerns all."""
+        if self._rules.over_domains:
+            return True
+        return any(map(self._rules.concerned, distinct(class_ids).tolist()))
 
     def slot_values(
         self, class_id: int, slots: npt.NDArray[np.integer[Any]]

@@ -101,10 +101,12 @@ class ClassScores:
         if between is not None:
             between.ensure_stamps(len(self.entries.position))
             among = InterPodProgram(between.table, between.state)
-        plain = self.kernel.place_plain if self.plain else None
+        plain, rules = self.kernel.place_plain if self.plain else None, self.rules
+        if rules is not None and not rules.concerns(batch.class_id):
+            rules = None  # the kernel without calls is faster, and its results are the same
         log, log_state, limit = self._log()
         given = self.program(only), self.state(), self._cache(), log, log_state, choice, batch
-        return int((plain or self.kernel.place)(*given, limit, among, self.rules))
+        return int((plain or self.kernel.place)(*given, limit, among, rules))
 
     def release(self, class_id: int, slot: int, mask: int) -> None:
         """Release the requests and devices of a pod on a slot."""

@@ -273,6 +273,7 @@ class ExpectedUse:
         self._limits = [(name, percent) for name, percent in rule.thresholds.items() if percent]
         names = [MAY_USE[name] for name, _ in self._limits] + [LEFT[name] for name in rule.weights]
         self._columns = np.array([ledger.resources.column(name) for name in names], np.int64)
+        self._phase: tuple[int, BoolArray] = -1, np.zeros(0, np.bool_)
 
     @property
     def columns(self) -> IntAmounts:
@@ -286,8 +287,12 @@ class ExpectedUse:
         return list(zip(self._columns.tolist(), taken, strict=True))
 
     def phase(self, size: int) -> BoolArray:
-        """bool[slot]: whether the measurement is recent; it grows old without an event."""
-        return self._rule.known(self._nodes, np.arange(size))
+        """bool[slot]: whether the measurement is recent; only another report makes it old."""
+        version, phase = self._phase
+        if version != self._nodes.reports.version or len(phase) != size:
+            phase = self._rule.known(self._nodes, np.arange(size))
+            self._phase = self._nodes.reports.version, phase
+        return phase
 
     def derive(self, slots: SlotArray, free: IntArray) -> DerivedAmounts:
         """Amounts in hundredths of a scan step; a slot without a recent measurement has plenty."""

@@ -69,7 +69,7 @@ class NodeReports:
         self.renewed = False
         #: Taints that apply to pods of one QoS, by slot.
         self.taints: dict[int, tuple[CnrTaint, ...]] = {}
-        #: Incremented on every report.
+        #: Incremented on every report, and where a slot gets or loses one.
         self.version: int = 0
         self._newest_s = -1, 0.0
         self._settled: set[int] = set()
@@ -191,6 +191,7 @@ class NodeReports:
 
     def clear(self, slot: int) -> None:
         """Clear everything reported for a slot."""
+        self.version += 1
         self.used[slot] = -1
         self.measured_at[slot] = NEVER_MEASURED
         self.measured_s[slot] = 0.0

@@ -16,6 +16,10 @@ import numpy.typing as npt
 EXCLUSIVE_LEVELS: Final = frozenset({"dedicated_cores", "system_cores"})
 """QoS levels whose amounts are promised once: exclusive cores, and agents of the node."""
 
+IntColumn = npt.NDArray[np.int64]
+"""int64[slot]: amounts of a resource."""
+NOT_SET: Final = -1
+"""The real amount of a slot that does not promise more of the resource."""
 BINARY: Final = 1 << 20
 """Products of amounts and of ratios that are multiples of 1 / 2**20 are exact."""
 
@@ -78,12 +82,14 @@ class PromisedAmounts:
         #: What is set, by slot and resource column.
         self.ratios: dict[int, dict[int, NodeRatio]] = {}
         self._real: dict[int, dict[int, int]] = {}
+        self._real_columns: dict[int, IntColumn] = {}
         self._exclusive: dict[int, dict[int, int]] = {}
 
     def clear(self, slot: int) -> None:
         """Forget a slot whose node is removed."""
         for table in (self.ratios, self._real, self._exclusive):
             table.pop(slot, None)
+        self._write_real(slot)
 
     def set_ratios(self, slot: int, ratios: Mapping[int, NodeRatio]) -> bool:
         """Set the ratios of a slot; returns whether a ratio or a cap changed."""
@@ -101,8 +107,10 @@ class PromisedAmounts:
         ratios = self.ratios.get(slot)
         if not ratios:
             self._real.pop(slot, None)
+            self._write_real(slot)
             return dict(amounts)
         self._real[slot] = {column: amounts.get(column, 0) for column in ratios}
+        self._write_real(slot)
         return {column: self._promised(slot, column, real) for column, real in amounts.items()}
 
     def real(self, slot: int) -> Mapping[int, int]:
@@ -166,12 +174,11 @@ class PromisedAmounts:
         self, column: int, slots: npt.NDArray[np.int64], promised: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """int64[k]: real amounts of a resource on some slots, which promise these amounts."""
-        if not self._real:
+        row = self._real_columns.get(column)
+        if row is None or not len(slots):
             return promised
-        found = promised.copy()
-        for i, slot in enumerate(slots.tolist()):
-            found[i] = self._real.get(slot, {}).get(column, found[i])
-        return found
+        real = self._grown(column, int(slots.max()) + 1)[slots]
+        return np.where(real >= 0, real, promised)
 
     def lost_on(
         self, column: int, amount: int, slots: npt.NDArray[np.int64]
@@ -187,6 +194,21 @@ class PromisedAmounts:
         ratios = self.ratios.get(slot, {})
         found = {c: by(amount, ratios[c].ratio) for c, amount in amounts if c in ratios}
         return {column: amount for column, amount in found.items() if amount}
+
+    def _write_real(self, slot: int) -> None:
+        """Write the real amounts of a slot to the columns."""
+        real = self._real.get(slot, {})
+        for column in self._real_columns.keys() | real.keys():
+            self._grown(column, slot + 1)[slot] = real.get(column, NOT_SET)
+
+    def _grown(self, column: int, size: int) -> IntColumn:
+        """The real amounts of a resource, for so many slots at least."""
+        row = self._real_columns.get(column)
+        if row is None or len(row) < size:
+            before = np.zeros(0, np.int64) if row is None else row
+            more = np.full(max(size, 2 * len(before)) - len(before), NOT_SET, np.int64)
+            row = self._real_columns[column] = np.concatenate([before, more])
+        return row
 
     def _held(self, slot: int, column: int) -> int:
         return self._exclusive.get(slot, {}).get(column, 0)
