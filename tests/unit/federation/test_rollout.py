@@ -87,6 +87,12 @@ def test_a_migration_shrinks_before_it_grows_without_surge() -> None:
     assert found.specs == {"a": MemberSpec(7, NEW)}
 
 
+def test_a_cluster_that_the_workload_leaves_keeps_its_revision() -> None:
+    leaving, policy = member("a", 10, OLD, desired=0), RolloutPolicy(0, 3)
+    found = planned(leaving, member("b", 0, desired=10), policy=policy)
+    assert found.specs["a"] == MemberSpec(7, OLD)
+
+
 def test_a_member_that_has_not_observed_its_specification_is_left_alone() -> None:
     late = RolloutMember(
         "a", 10, MemberSpec(10, NEW, 2), MemberSpec(10, OLD), {OLD: PodCount(10, 10)}

@@ -143,13 +143,14 @@ class _Step:
     def _update(self, member: RolloutMember) -> None:
         """Give the member what it can use of the budget."""
         before = self._specs[member.name]
-        if before.revision == self._revision and not member.rolls(before):
+        revision = self._goal(member, before)
+        if before.revision == revision and not member.rolls(before):
             return
-        goal = replace(before, revision=self._revision, paused=False)
+        goal = replace(before, revision=revision, paused=False)
         if not member.total:
             self._take(member, replace(goal, max_surge=0, max_unavailable=1))
             return
-        pods = member.of(self._revision)
+        pods = member.of(revision)
         # Less surge than is in use would stop available pods.
         used = member.surge_in_use(goal.replicas)
         still = replace(goal, max_unavailable=0)
@@ -171,8 +172,16 @@ class _Step:
         untouched = before.paused and pods.total == member.total
         if surge or down or not goal.replicas or untouched:
             self._take(member, replace(surging, max_unavailable=down))
-        elif before.revision == self._revision:
+        elif before.revision == revision:
             self._take(member, member.held())
+
+    def _goal(self, member: RolloutMember, before: MemberSpec) -> str:
+        """The revision to run: pods that no division wants keep theirs until they are stopped.
+
+        Where the workload leaves, there is no template of a revision that it never had there.
+        """
+        has_it = member.of(self._revision).total == member.total
+        return self._revision if member.desired or has_it else before.revision
 
     def hold(self) -> None:
         """Pause every update that runs."""
