@@ -16,8 +16,10 @@ from stretto.control.controllers.move_plan import DefragPlan
 from stretto.explain.records.records import RunRecords
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
+from stretto.web.views.actions import StoreActions
 from stretto.web.views.offers import read_board
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
+from stretto.web.views.sight import Capability
 from stretto.web.views.sources import PlaneSource
 from tests.browser.serving import TOKEN, served
 from tests.unit.web.test_pools import CLUSTERS, DOCUMENT
@@ -42,8 +44,16 @@ PAGES = (
     "/defragment",
     "/offers",
     "/clusters",
+    "/nodes/n001",
+    "/pods/default/dream",
+    "/pods/default/web-0",
+    "/actions/evict?subject=default/web-0",
+    "/actions/cordon?subject=n001",
+    "/?pod=default/dream",
 )
 NODES = 400
+PATIENCE_S = 120.0
+"""Seconds until a page must show something; machines of tests may be ten times slower."""
 NO_MOVES = DefragPlan(
     ReschedulingGoal.NODES, (), FreeCapacity(0, 0, 0, 0.0, 0.0), FreeCapacity(0, 0, 0, 0.0, 0.0)
 )
@@ -62,11 +72,13 @@ def harness() -> Harness:
 
 @pytest.fixture(scope="module")
 def source(harness: Harness) -> PlaneSource:
-    return PlaneSource("a small cluster", harness.plane)
+    return PlaneSource("a small cluster", harness.plane, Capability(live=True, writes=True))
 
 
 @pytest.fixture(scope="module")
-def address(source: PlaneSource, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(
+    harness: Harness, source: PlaneSource, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n001")])
     studies = RunStudies(RunRecords(tmp_path_factory.mktemp("runs")))
     parts = DashboardParts(
@@ -75,6 +87,8 @@ def address(source: PlaneSource, tmp_path_factory: pytest.TempPathFactory) -> It
         lambda goal, budget: NO_MOVES,
         offers=lambda: read_board(DOCUMENT),
         clusters=lambda: CLUSTERS,
+        start=lambda pod: f"{pod} is expected to start in 5 s.",
+        actions=StoreActions(harness.store, "a test"),
     )
     with served(source, parts) as address:
         yield address
@@ -92,6 +106,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, address: str) -> Iterator[Any]:
     """A page of a session; errors on its console fail the test."""
     opened = browser.new_page(viewport={"width": 1200, "height": 800})
+    opened.set_default_timeout(1000 * PATIENCE_S)
     problems: list[str] = []
     opened.on("console", lambda each: problems.append(each.text) if each.type == "error" else None)
     opened.on("pageerror", lambda each: problems.append(str(each)))
@@ -103,11 +118,10 @@ def page(browser: Any, address: str) -> Iterator[Any]:
 
 def until(condition: Callable[[], object]) -> None:
     """Wait for a condition; the pages' policy forbids the browser's own way of waiting."""
-    for _ in range(200):
-        if condition():
-            return
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "the page does not show it"
         time.sleep(0.05)
-    raise AssertionError("the page does not show it")
 
 
 def frames(page: Any) -> int:
@@ -133,6 +147,7 @@ def test_no_page_is_wider_than_a_phone(page: Any, address: str, path: str) -> No
 
 def test_no_page_asks_another_server(browser: Any, address: str) -> None:
     opened, requested = browser.new_page(), []
+    opened.set_default_timeout(1000 * PATIENCE_S)
     opened.on("request", lambda request: requested.append(request.url))
     opened.goto(f"{address}/?token={TOKEN}")
     for path in PAGES[1:]:
@@ -178,8 +193,40 @@ def test_a_pod_is_requested_about_a_node(page: Any, address: str) -> None:
     page.goto(f"{address}/pods/default/dream")
     page.fill("input[name=node]", "n001")
     page.click("text=Ask")
-    page.wait_for_selector("[data-answer] li")
-    assert "cores short" in page.inner_text("[data-answer]")
+    page.wait_for_selector("section[aria-labelledby=ask] [data-answer] li")
+    assert "cores short" in page.inner_text("section[aria-labelledby=ask]")
+
+
+def test_a_click_on_the_grid_explains_a_chosen_pod(page: Any, address: str) -> None:
+    page.goto(f"{address}/?pod=default/dream")
+    until(lambda: frames(page))
+    page.click("#grid", position={"x": 5, "y": 5})
+    page.wait_for_selector("#panel .dominant")
+    assert "default/dream does not fit on n0" in page.inner_text("#panel")
+
+
+def test_the_start_of_a_pod_is_estimated_on_request(page: Any, address: str) -> None:
+    page.goto(f"{address}/pods/default/dream")
+    page.click("text=Estimate its start")
+    until(lambda: "expected to start in 5 s" in page.inner_text("main"))
+
+
+def test_a_node_is_closed_by_the_keyboard_after_a_preview(page: Any, address: str) -> None:
+    page.goto(f"{address}/nodes/n399")
+    page.focus("text=Close for new pods (cordon)")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=nothing is evicted")
+    page.focus("main button")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/nodes/n399")
+
+
+def test_zooming_by_buttons_and_back(page: Any) -> None:
+    until(lambda: frames(page))
+    page.click("#zoom-in")
+    assert page.evaluate("document.getElementById('grid').style.touchAction") == "none"
+    page.click("#zoom-all")
+    assert page.evaluate("document.getElementById('grid').style.touchAction") == "pan-y"
 
 
 def test_a_plan_is_shown_before_anything_is_written(page: Any, address: str) -> None:
@@ -194,6 +241,7 @@ def test_twenty_thousand_nodes_are_drawn_live(browser: Any) -> None:
     harness = Harness(nodes=nodes)
     with served(PlaneSource("a large cluster", harness.plane), DashboardParts()) as address:
         page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.set_default_timeout(1000 * PATIENCE_S)
         page.goto(f"{address}/?token={TOKEN}")
         until(lambda: frames(page))
         seen = frames(page)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 SHAPE: Final = "64cpu-256gib"
 """Shape of the nodes where none is named."""
-NODES: Final = 3
-"""Nodes where no number is given."""
 STORE: Final = "memory"
 """Store where none is named."""
 INCLUDED: Final = "included"
@@ -43,9 +41,9 @@ class UpOptions:
 
     #: Kubeconfig of a cluster whose dashboard alone is served; ``None`` for a local cluster.
     join: Path | None
-    #: Number of simulated nodes.
-    nodes: int
-    #: Shape of the nodes.
+    #: Number of simulated nodes; ``None``: 3 of a shape, all of a file.
+    nodes: int | None
+    #: Shape of the nodes, or a file that has them.
     like: str
     #: ``memory`` or ``sqlite:PATH``.
     store: str
@@ -84,6 +82,7 @@ class UpOptions:
     UpOptions,
     example="""
         stretto up --nodes 100 --like 64cpu-256gib-8gpu
+        stretto up --like openb --nodes 100
         stretto up --nodes 10 --store sqlite:cluster.db --speed 60
         stretto up --join ~/.kube/config
         KUBECONFIG=stretto.kubeconfig kubectl create deployment web --image nginx --replicas 100
@@ -98,12 +97,17 @@ class UpOptions:
 )
 @click.option(
     "--nodes",
-    default=NODES,
+    default=None,
     type=options.WholeRange(0, 100_000),
     metavar="N",
-    help=f"Nodes [{NODES}].",
+    help="Nodes [3, or all of a file].",
 )
-@click.option("--like", default=SHAPE, metavar="SHAPE", help=f"Shape of the nodes [{SHAPE}].")
+@click.option(
+    "--like",
+    default=SHAPE,
+    metavar="SHAPE|FILE",
+    help=f"Shape of the nodes, or the scenario, recording or run that has them [{SHAPE}].",
+)
 @click.option(
     "--store", default=STORE, metavar="memory|sqlite:PATH", help="Store of the objects [memory]."
 )
@@ -205,18 +209,19 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     from stretto.base.clock import PacedClock, WallClock
     from stretto.base.rng import Rng
     from stretto.base.tokens import unique_seed
+    from stretto.cli.sources.local_nodes import local_nodes
     from stretto.web.local.cluster import LocalParts
     from stretto.web.local.keys import open_keys
     from stretto.web.local.pages import LocalPages
     from stretto.web.local.process import LocalOptions, serve_local
 
-    audit = _audit(opts)
+    audit, nodes = _audit(opts), local_nodes(opts.like, opts.nodes)
     clock = PacedClock(WallClock(), opts.speed) if opts.speed != 1.0 else WallClock()
     rng, scheduler = Rng(unique_seed()), None
     if opts.scheduler == INCLUDED:
         scheduler = included_scheduler(opts.profile, tier_of(opts.tier, common.console.note))
     parts = LocalParts(
-        _nodes(opts),
+        nodes,
         controllers=opts.controllers == INCLUDED,
         plane=scheduler,
     )
@@ -233,7 +238,9 @@ def up(common: CommandContext, opts: UpOptions) -> None:
                 held.check,
                 audit,
             )
-            serve_local(store, clock, rng, local, lambda *found: _announce(common, opts, *found))
+            serve_local(
+                store, clock, rng, local, lambda *found: _announce(common, opts, len(nodes), *found)
+            )
         finally:
             store.close()
     common.console.note("stopped")
@@ -242,7 +249,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
 def _local_words(opts: UpOptions) -> list[str]:
     """The options of a local cluster that differ from their defaults."""
     stated = {
-        "--nodes": opts.nodes != NODES,
+        "--nodes": opts.nodes is not None,
         "--like": opts.like != SHAPE,
         "--store": opts.store != STORE,
         "--port": opts.port != 0,
@@ -269,24 +276,12 @@ def _keys_folder(opts: UpOptions) -> Iterator[Path]:
             yield Path(made)
 
 
-def _announce(common: CommandContext, opts: UpOptions, address: str, page: str) -> None:
-    nodes = f"{opts.nodes:,} node{'' if opts.nodes == 1 else 's'}"
+def _announce(common: CommandContext, opts: UpOptions, count: int, address: str, page: str) -> None:
+    nodes = f"{count:,} node{'' if count == 1 else 's'}"
     common.console.note(f"serving {address} with {nodes}; Ctrl-C stops")
     if page:
         common.console.note(f"dashboard: {page}")
     common.console.data(f"export KUBECONFIG={opts.kubeconfig.absolute()}")
-
-
-def _nodes(opts: UpOptions) -> list[bytes]:
-    """The simulated nodes as JSON.
-
-    Raises:
-        InputError: the shape is malformed.
-    """
-    from stretto.inputs.neutral.shapes import nodes_of_shape
-    from stretto.inputs.objects.objects import node_body
-
-    return [node_body(each) for each in nodes_of_shape(opts.like, opts.nodes, "--like")]
 
 
 def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":

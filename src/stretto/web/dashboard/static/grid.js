@@ -12,6 +12,11 @@ const panel = document.getElementById("panel");
 const STEPS = 200;
 const HEAD_BYTES = 12;
 const GROUP_HEIGHT = 18;
+const GROUP_GAP = 6;
+const STRIPE_GAP = 16;
+const LEAST_STRIPE = 140;
+const MOST_STRIPES = 6;
+const DRAG_FROM = 6;
 const SMALL_GAP_FROM = 5;
 
 let layout = null;
@@ -62,9 +67,32 @@ function groupsOf(grouping) {
   return found;
 }
 
-function heightOf(groups, side, width) {
-  const perRow = Math.max(1, Math.floor(width / side));
-  return groups.reduce((sum, group) => sum + (group.name ? GROUP_HEIGHT : 0) + Math.ceil(group.members.length / perRow) * side + 4, 0);
+// Places groups one below the other, in columns of equal width; null if they do not fit.
+function packed(groups, side, stripes, width, height) {
+  const stripe = Math.floor(width / stripes);
+  const perRow = Math.max(1, Math.floor((stripe - (stripes > 1 ? STRIPE_GAP : 0)) / side));
+  const corners = [];
+  let [column, top] = [0, 0];
+  for (const group of groups) {
+    const needed = (group.name ? GROUP_HEIGHT : 0) + Math.ceil(group.members.length / perRow) * side + GROUP_GAP;
+    if (top > 0 && top + needed > height && column + 1 < stripes) [column, top] = [column + 1, 0];
+    corners.push({ x: column * stripe, y: top });
+    top += needed;
+    if (top > height) return null;
+  }
+  return { side, perRow, corners };
+}
+
+// The largest cells with which everything is visible; otherwise the smallest, to be scrolled.
+function fitted(groups, width, height) {
+  const most = groups.length > 1 ? Math.min(MOST_STRIPES, groups.length, Math.max(1, Math.floor(width / LEAST_STRIPE))) : 1;
+  for (let side = 40; side > 2; side -= side > 8 ? 1 : 0.5) {
+    for (let stripes = 1; stripes <= most; stripes += 1) {
+      const found = packed(groups, side, stripes, width, height);
+      if (found) return found;
+    }
+  }
+  return packed(groups, 2, 1, width, Infinity);
 }
 
 function arrange() {
@@ -76,26 +104,23 @@ function arrange() {
   canvas.height = height * ratio;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const groups = groupsOf(groupingBox.value);
-  size = 40;
-  while (size > 2 && heightOf(groups, size, width) > height) size -= size > 8 ? 1 : 0.5;
-  size *= zoom;
-  const perRow = Math.max(1, Math.floor(width / size));
+  const whole = fitted(groups, width, height);
+  const found = zoom === 1 ? whole : packed(groups, whole.side * zoom, 1, width, Infinity);
+  size = found.side;
   places = new Array(layout.names.length);
   places.headings = [];
-  places.perRow = perRow;
-  let top = 0;
-  for (const group of groups) {
-    if (group.name) {
-      places.headings.push({ text: `${group.name} (${group.members.length})`, y: top + 13 });
-      top += GROUP_HEIGHT;
-    }
+  places.perRow = found.perRow;
+  let bottom = 0;
+  groups.forEach((group, number) => {
+    const { x, y } = found.corners[number];
+    const top = y + (group.name ? GROUP_HEIGHT : 0);
+    if (group.name) places.headings.push({ text: `${group.name} (${group.members.length})`, x, y: y + 13 });
     group.members.forEach((index, i) => {
-      places[index] = { x: (i % perRow) * size, y: top + Math.floor(i / perRow) * size };
+      places[index] = { x: x + (i % found.perRow) * size, y: top + Math.floor(i / found.perRow) * size };
     });
-    top += Math.ceil(group.members.length / perRow) * size + 4;
-  }
-  places.height = top;
-  offsetY = Math.min(Math.max(0, offsetY), Math.max(0, top - height));
+    bottom = Math.max(bottom, top + Math.ceil(group.members.length / found.perRow) * size);
+  });
+  offsetY = Math.min(Math.max(0, offsetY), Math.max(0, bottom - height));
   draw();
 }
 
@@ -116,7 +141,7 @@ function paint() {
   context.clearRect(0, 0, canvas.clientWidth, height);
   context.font = "12px system-ui, sans-serif";
   context.fillStyle = style("--quiet");
-  for (const heading of places.headings) context.fillText(heading.text, 0, heading.y - offsetY);
+  for (const heading of places.headings) context.fillText(heading.text, heading.x, heading.y - offsetY);
   const closed = style("--cell-closed");
   for (let index = 0; index < layout.names.length; index += 1) {
     const place = places[index];
@@ -177,7 +202,13 @@ async function open(index) {
 
 function setZoom(factor) {
   zoom = Math.min(Math.max(1, zoom * factor), 12);
+  canvas.style.touchAction = zoom > 1 ? "none" : "pan-y";
   arrange();
+}
+
+function showEverything() {
+  offsetY = 0;
+  setZoom(1 / zoom);
 }
 
 const KEYS = {
@@ -190,7 +221,7 @@ const KEYS = {
   Enter: () => open(chosen),
   "+": () => setZoom(1.5),
   "-": () => setZoom(1 / 1.5),
-  0: () => { zoom = 1; offsetY = 0; arrange(); },
+  0: showEverything,
 };
 
 canvas.addEventListener("keydown", (event) => {
@@ -199,11 +230,19 @@ canvas.addEventListener("keydown", (event) => {
   event.preventDefault();
   act();
 });
+for (const [name, act] of [["in", () => setZoom(1.5)], ["out", () => setZoom(1 / 1.5)], ["all", showEverything]]) {
+  document.getElementById(`zoom-${name}`).addEventListener("click", act);
+}
+let dragged = 0;
+canvas.addEventListener("pointerdown", () => { dragged = 0; });
 canvas.addEventListener("pointermove", (event) => {
-  const index = nodeAt(event);
-  canvas.title = describe(index);
+  if (event.buttons && zoom > 1) {
+    dragged += Math.abs(event.movementY);
+    offsetY -= event.movementY;
+    arrange();
+  } else canvas.title = describe(nodeAt(event));
 });
-canvas.addEventListener("click", (event) => open(nodeAt(event)));
+canvas.addEventListener("click", (event) => { if (dragged < DRAG_FROM) open(nodeAt(event)); });
 canvas.addEventListener("wheel", (event) => {
   event.preventDefault();
   if (event.ctrlKey || event.shiftKey || zoom === 1) setZoom(event.deltaY < 0 ? 1.25 : 0.8);
