@@ -82,6 +82,7 @@ def write_machine(root: Path, shape: MachineShape) -> None:
 def write_use(root: Path, busy: int, pods: Mapping[str, tuple[int, int]]) -> None:
     """Counters: busy ticks of the machine; microseconds and bytes of each pod by uid."""
     files: dict[str, object] = {
+        "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids",
         "proc/stat": f"cpu {busy} 0 0 1000 0 0 0 0 0 0\ncpu0 {busy} 0 0 1000 0 0 0 0 0 0",
         "proc/meminfo": f"MemTotal: {8 * GIB_KIB} kB\nMemAvailable: {6 * GIB_KIB} kB",
         "proc/pressure/cpu": "some avg10=1.50 avg60=0.50 avg300=0.00 total=99\n",

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from stretto.agent.node import NodeAgent
 from stretto.agent.report.writer import REFRESH_S, ReportWriter
 from stretto.agent.topology.gpus import RecordedGpus
-from stretto.agent.usage.cgroups import pod_cgroups, read_cgroup
+from stretto.agent.usage.cgroups import hidden_use, pod_cgroups, read_cgroup
 from stretto.agent.usage.pressure import read_pressure
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
 from stretto.base.clock import ManualClock
@@ -89,6 +89,35 @@ def test_unused_cores_of_pods_are_published_for_best_effort(tmp_path: Path) -> N
     machine.step(0, {})
     machine.step(1000, {})
     assert machine.status()["resources"]["allocatable"]["cpu"] == "15"
+
+
+@pytest.mark.parametrize(
+    ("controllers", "why"),
+    [
+        (None, "/sys/fs/cgroup is not a cgroup v2 tree"),
+        ("hugetlb", "cgroup v2 has no controller cpu and no memory"),
+        ("cpu io", "cgroup v2 has no controller memory"),
+    ],
+)
+def test_a_report_says_why_it_has_no_use_of_pods(
+    tmp_path: Path, controllers: str | None, why: str
+) -> None:
+    machine = Machine(tmp_path)
+    machine.step(0, {})
+    (tmp_path / "sys/fs/cgroup/cgroup.controllers").unlink()
+    if controllers is not None:
+        write_files(tmp_path, {"sys/fs/cgroup/cgroup.controllers": controllers})
+    machine.clock.advance(10.0)
+    status = machine.agent.measure()
+    assert status is not None
+    assert (hidden_use(tmp_path), status.conditions[-1].message.startswith(why)) == (why, True)
+
+
+def test_a_machine_with_cgroup_v2_has_no_condition_about_it(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    for busy in (0, 1000):
+        machine.step(busy, {})
+    assert [each["type"] for each in machine.status()["conditions"]] == ["AgentReady"]
 
 
 def test_a_pod_is_found_by_its_uid_with_either_cgroup_driver(tmp_path: Path) -> None:

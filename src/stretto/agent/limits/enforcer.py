@@ -17,12 +17,11 @@ from stretto.agent.limits.files import LimitChange, LimitFiles, LimitKind
 from stretto.agent.limits.plan import LimitedPod, LimitPlan, LimitRules, LimitState, plan_limits
 from stretto.agent.report.status import NodeMeasurement
 from stretto.agent.topology.processors import ProcessorFacts
-from stretto.agent.usage.cgroups import pod_cgroups
+from stretto.agent.usage.cgroups import BASE, pod_cgroups
 from stretto.state.classes.annotations import RECLAIMED_CORES
 
 TREES: Final = ("kubepods.slice/kubepods-besteffort.slice", "kubepods/besteffort")
 """The best-effort tree with the systemd and the cgroupfs driver."""
-BASE: Final = "sys/fs/cgroup"
 OOM_SCORE: Final = 1000
 """Score of processes of reclaimed pods: the kernel kills them first."""
 

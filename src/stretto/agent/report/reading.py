@@ -9,6 +9,7 @@ from stretto.agent.report.zones import zone_tree
 from stretto.agent.topology.gpus import GpuReader
 from stretto.agent.topology.network import read_network
 from stretto.agent.topology.processors import ProcessorFacts, read_processors
+from stretto.agent.usage.cgroups import hidden_use
 from stretto.agent.usage.machine import MachineReading, read_machine, use_between
 from stretto.base.clock import Clock
 
@@ -40,4 +41,5 @@ class NodeReader:
         if last is None:
             return None
         zones = zone_tree(processors, self._gpus.read(), devices)
-        return NodeMeasurement(zones, use_between(last, reading), pods, self._clock.now())
+        use, hidden = use_between(last, reading), hidden_use(self._root)
+        return NodeMeasurement(zones, use, pods, self._clock.now(), hidden)

@@ -49,6 +49,8 @@ class NodeMeasurement(msgspec.Struct, frozen=True):
     pods: Mapping[str, NodePod]
     #: Time of the measurement, in seconds since 1970.
     wall_s: float
+    #: Why the use of pods cannot be read; empty if it can.
+    hidden_use: str = ""
 
     def reading(self, at_s: float) -> HeadroomReading:
         """What estimators of the headroom read, at a monotonic time."""
@@ -97,8 +99,17 @@ def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float
         "pods": str(POOL_PODS),
     }
     pool = ZoneResources(allocatable=loaned)
+    found = _conditions(node.hidden_use)
+    return CnrStatus(pool, topology_zone=node.zones, node_metric_status=metric, conditions=found)
+
+
+def _conditions(hidden_use: str) -> tuple[Condition, ...]:
+    """The conditions of a report: that there is one, and why it has no use of pods."""
     ready = Condition("AgentReady", "True", reason="Reporting", message="the agent reports")
-    return CnrStatus(pool, topology_zone=node.zones, node_metric_status=metric, conditions=(ready,))
+    if not hidden_use:
+        return (ready,)
+    why = f"{hidden_use}: the use of pods is not reported, and no pod is limited"
+    return ready, Condition("PodsMeasured", "False", reason="NoCgroupV2", message=why)
 
 
 def _whole(zones: tuple[TopologyZone, ...]) -> tuple[int, int]:

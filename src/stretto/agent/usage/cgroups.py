@@ -15,6 +15,8 @@ from stretto.agent.files import read_fields, read_number, read_text
 from stretto.agent.usage.pressure import Pressure, read_pressure
 
 _POD: Final = re.compile(r"(?:^|-)pod([0-9a-f_-]{8,40})(?:\.slice)?$")
+BASE: Final = "sys/fs/cgroup"
+"""Where the kernel shows cgroups."""
 DEEPEST: Final = 3
 """Levels of cgroups above a pod: the tree, its QoS class, the pod."""
 
@@ -47,13 +49,26 @@ class CgroupReading(msgspec.Struct, frozen=True):
         return max(self.memory - self.inactive_file, 0)
 
 
+def hidden_use(root: Path) -> str:
+    """Why the use of pods cannot be read on a machine; empty if it can.
+
+    Args:
+        root: the root of the file system.
+    """
+    controllers = read_text(root / BASE / "cgroup.controllers")
+    if controllers is None:
+        return f"/{BASE} is not a cgroup v2 tree"
+    missing = sorted({"cpu", "memory"} - set(controllers.split()))
+    return f"cgroup v2 has no controller {' and no '.join(missing)}" if missing else ""
+
+
 def pod_cgroups(root: Path) -> dict[str, Path]:
     """The cgroups of all pods by uid.
 
     Args:
         root: the root of the file system.
     """
-    base = root / "sys/fs/cgroup"
+    base = root / BASE
     found: dict[str, Path] = {}
     for tree in ("kubepods.slice", "kubepods"):
         found.update(_pods_below(base / tree, DEEPEST))
