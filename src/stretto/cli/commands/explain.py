@@ -8,6 +8,7 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
+from stretto.cli.commands.addressing import MasterAccess, master_options
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
     NAMESPACE,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ExplainOptions(StateOptions):
+class ExplainOptions(StateOptions, MasterAccess):
     """Options of ``explain``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
@@ -37,6 +38,10 @@ class ExplainOptions(StateOptions):
     plugin: tuple[Path, ...]
     #: Whether to estimate when the pod starts.
     when: bool
+    #: Id or name of a framework of a master.
+    framework: str | None
+    #: Id of an agent of the master; ``None`` for all.
+    agent: str | None
 
 
 @options.command(
@@ -50,6 +55,7 @@ class ExplainOptions(StateOptions):
         stretto explain queue/research
         stretto explain node/gpu-0 --on examples/quickstart.yaml
         stretto explain web-3 -n shop --on cluster
+        stretto explain --framework marathon --agent 6ba7b810-S0
     """,
 )
 @click.argument("pod", required=False, default="", shell_complete=options.completes("subjects"))
@@ -58,6 +64,9 @@ class ExplainOptions(StateOptions):
 @click.option("--runs", is_flag=True, help="List the run records and exit.")
 @options.PLUGIN
 @click.option("--when", is_flag=True, help="Also estimate when the pod starts.")
+@click.option("--framework", metavar="NAME", help="Explain why a Mesos framework has no offers.")
+@click.option("--agent", metavar="ID", help="With --framework: explain this agent only.")
+@master_options
 @NAMESPACE
 @old_run
 @state_options
@@ -67,11 +76,18 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
     POD is a name or namespace/name; with NODE, the answer is why the pod is not there. The answer
     has the dominant reason, all reasons with counts, the nearest nodes, and what would make the pod
     fit. podgroup/NAME, queue/NAME and node/NAME explain other objects, --pending all pending pods.
+    --framework lists, for each agent of the master, what stands between the framework and an offer.
     """
+    from stretto.cli.commands.frameworks import check_agent, explain_framework
     from stretto.cli.sources.scenes import opened_scene
 
     if opts.runs:
         _list_runs(common)
+        return
+    check_agent(opts.framework, opts.agent)
+    if opts.framework is not None:
+        opts.refuse_with("--framework", opts.pod or opts.pending or opts.when)
+        explain_framework(common, opts, opts.framework, opts.agent)
         return
     if bool(opts.pod) == opts.pending:
         text = "Expected POD or --pending." if opts.pending else "Missing argument 'POD'."

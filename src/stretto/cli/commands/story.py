@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
+from stretto.cli.commands.addressing import MasterAccess, master_options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StoryOptions(StateOptions):
+class StoryOptions(StateOptions, MasterAccess):
     """Options of ``story``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
     pod: str
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
+    #: Id of a task of a master.
+    task: str | None
 
 
 @options.command(
@@ -41,10 +44,13 @@ class StoryOptions(StateOptions):
         stretto story default/web-3 --on quickstart
         stretto story web-3 --on sqlite:run.db --json -
         stretto story web-3 -n shop --on cluster
+        stretto story --task web.1
     """,
 )
-@click.argument("pod", shell_complete=options.completes("pods"))
+@click.argument("pod", required=False, default="", shell_complete=options.completes("pods"))
 @options.PLUGIN
+@click.option("--task", metavar="ID", help="Show every state of this task of a Mesos framework.")
+@master_options
 @NAMESPACE
 @old_run
 @state_options
@@ -53,12 +59,20 @@ def story(common: CommandContext, opts: StoryOptions) -> None:
 
     POD is a name or namespace/name. A run or a scenario is complete: failed attempts with the
     verdicts of the nodes, the events that triggered retries, conflicts, binds and the end. A store,
-    a recording or a cluster only has the events that were written there.
+    a recording or a cluster only has the events that were written there. --task lists the states
+    of a task that a master runs for a framework.
     """
     import msgspec
 
+    from stretto.cli.commands.frameworks import task_story
     from stretto.explain.story import SCHEMA
 
+    if opts.task is not None:
+        opts.refuse_with("--task", opts.pod)
+        task_story(common, opts, opts.task)
+        return
+    if not opts.pod:
+        raise click.UsageError("Missing argument 'POD'.", click.get_current_context())
     life = _story(common, opts)
     _show(common.console, life)
     common.console.json(SCHEMA, msgspec.to_builtins(life))

@@ -7,6 +7,8 @@ from stretto.cli.main import cli
 from stretto.offers.master.api.standing import offers
 from tests.support.mesos import MesosBench, task
 
+NO_FILTER = {"refuse_seconds": 0}
+
 
 def obstacle(bench: MesosBench, framework_id: str) -> tuple[str, str]:
     (found,) = offers(bench.master.state, {"framework": framework_id})["obstacles"]
@@ -51,6 +53,16 @@ def test_a_full_agent_has_no_capacity() -> None:
     framework = bench.subscribe()
     bench.launch(framework, task("t", agent))
     assert obstacle(bench, framework)[0] == "no capacity"
+
+
+def test_without_another_obstacle_share_and_position_of_the_role_are_shown() -> None:
+    bench = MesosBench()
+    framework = bench.subscribe()
+    bench.agent(cpus=1)
+    bench.call(framework, "DECLINE", offer_ids=[bench.offers()[-1]["id"]], filters=NO_FILTER)
+    reason, text = obstacle(bench, framework)
+    assert reason == "next cycle"
+    assert "the share of role * is 0.0%, position 1 of 1 roles" in text
 
 
 @pytest.mark.parametrize(("url", "code"), [("http://127.0.0.1:9", 8), ("master", 2)])

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from stretto.offers.master.api.http import HttpAnswer, MasterRequest, document, only
-from stretto.offers.master.core.documents import held_by_role, known_roles
-from stretto.offers.master.core.reasons import obstacles
+from stretto.offers.master.core.documents import known_roles
+from stretto.offers.master.core.reasons import obstacles, role_share
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources import formats
-from stretto.offers.master.resources.items import total
 from stretto.offers.master.state.frameworks import Framework
 
 Document = dict[str, Any]
@@ -60,14 +59,10 @@ def offers(master: MasterState, query: Mapping[str, str]) -> Document:
 
 
 def _role(master: MasterState, role: str) -> Document:
-    whole = total(agent.total for agent in master.agents).scalars()
-    held = held_by_role(master, role).scalars()
-    shares = [held.get(name, 0) / amount for name, amount in whole.items() if amount]
-    weight = master.weights.get(role, 1.0)
     return {
         "name": role,
-        "weight": weight,
-        "share": max(shares, default=0.0) / weight,
+        "weight": master.weights.get(role, 1.0),
+        "share": role_share(master, role),
         "frameworks": len(master.frameworks.in_role(role)),
         "filters": master.allocator.active_filters(master.now).get(role, 0),
     }

@@ -1,15 +1,17 @@
 """Why a framework has no offer of an agent: the first obstacle, in the order of the allocator."""
 
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import NamedTuple
 
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.allocator.subjects.constraints import compile_constraints
 from stretto.offers.master.core import subjects
+from stretto.offers.master.core.documents import held_by_role
 from stretto.offers.master.core.operators.quota import consumed
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources import formats
-from stretto.offers.master.resources.items import MILLI
+from stretto.offers.master.resources.items import MILLI, total
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.master.state.frameworks import Framework
 
@@ -30,17 +32,37 @@ class Obstacle(NamedTuple):
 def obstacles(master: MasterState, framework: Framework) -> Iterator[Obstacle]:
     """One obstacle for each role of a framework and each agent without an offer for it."""
     offered = {(each.agent_id, each.role) for each in master.offers.of_framework(framework.id)}
+    turn = cache(partial(_turn, master))
     for agent in master.agents:
         for role in framework.roles:
             if (agent.id, role) in offered:
                 continue
-            reason, text = _obstacle(master, framework, agent, role)
-            yield Obstacle(agent.id, role, reason, text)
+            found = _obstacle(master, framework, agent, role)
+            yield Obstacle(agent.id, role, *(found or ("next cycle", turn(role))))
+
+
+def role_share(master: MasterState, role: str) -> float:
+    """The dominant share of a role in all agents, divided by its weight."""
+    whole = total(agent.total for agent in master.agents).scalars()
+    held = held_by_role(master, role).scalars()
+    shares = [held.get(name, 0) / amount for name, amount in whole.items() if amount]
+    return max(shares, default=0.0) / master.weights.get(role, 1.0)
+
+
+def _turn(master: MasterState, role: str) -> str:
+    """The share of a role and its position among the roles that have frameworks."""
+    roles = {each for framework in master.frameworks for each in framework.roles}
+    shares = {each: role_share(master, each) for each in roles}
+    ahead = sum(each < shares[role] for each in shares.values())
+    return (
+        f"nothing stands in the way; the share of role {role} is {shares[role]:.1%}, position"
+        f" {ahead + 1} of {len(shares)} roles"
+    )
 
 
 def _obstacle(
     master: MasterState, framework: Framework, agent: Agent, role: str
-) -> tuple[str, str]:
+) -> tuple[str, str] | None:
     return (
         _state(framework, role)
         or _agent_state(agent)
@@ -50,7 +72,6 @@ def _obstacle(
         or _limit(master, role)
         or _filter(master, Holding(framework.id, role, agent.id))
         or _headroom(master, role)
-        or ("next cycle", "nothing stands in the way; the order of the shares decides")
     )
 
 

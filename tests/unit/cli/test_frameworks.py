@@ -1,0 +1,84 @@
+"""Frameworks and tasks of a master, as ``explain``, ``story`` and ``offers`` show them."""
+
+import asyncio
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stretto.base.clock import WallClock
+from stretto.base.rng import Rng
+from stretto.cli.main import cli
+from stretto_lab.bench.offers.clients import LoadAgent, LoadFramework, Tally
+from tests.support.served_master import served
+
+NAME = "framework 0"
+
+
+def invoked(*lines: list[str]) -> list[Result]:
+    """Commands beside a master with one framework and one agent, after a task has finished."""
+    results: list[Result] = []
+
+    async def scene(port: int) -> None:
+        tally, now = Tally(), WallClock().monotonic
+        clients = [LoadAgent(port, 0, Rng(1)), LoadFramework(port, 0, tally, now)]
+        running = [asyncio.create_task(each.run()) for each in clients]
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            if tally.ends.get("TASK_FINISHED"):
+                break
+        for words in lines:
+            line = [*words, "--master", f"http://127.0.0.1:{port}", "--json", "-"]
+            results.append(await asyncio.to_thread(CliRunner().invoke, cli, line))
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for client in clients:
+            client.close()
+
+    served(scene)
+    return results
+
+
+def test_a_framework_is_explained_by_both_verbs() -> None:
+    for result in invoked(["explain", "--framework", NAME], ["offers", "--framework", NAME]):
+        found = json.loads(result.stdout)
+        assert found["schema"] == "stretto.offers/v1"
+        assert [each["name"] for each in found["frameworks"]] == [NAME]
+        assert "obstacles" in found
+
+
+def test_the_states_of_a_task_are_shown_by_both_verbs() -> None:
+    for result in invoked(["story", "--task", "m-0000-1"], ["offers", "--task", "m-0000-1"]):
+        (task,) = json.loads(result.stdout)["tasks"]
+        assert [each["state"] for each in task["statuses"]] == ["TASK_FINISHED"]
+
+
+def test_an_unknown_framework_agent_or_task_is_not_found() -> None:
+    texts = ["framework frame 0", "framework frame 0", "agent m-S9", "task x", "task x"]
+    found = invoked(
+        ["explain", "--framework", "frame 0"],
+        ["offers", "--framework", "frame 0"],
+        ["explain", "--framework", NAME, "--agent", "m-S9"],
+        ["story", "--task", "x"],
+        ["offers", "--task", "x"],
+    )
+    assert [each.exit_code for each in found] == [6] * 5
+    pairs = zip(texts, found, strict=True)
+    assert all(f"{text} was not found" in each.stderr for text, each in pairs)
+    assert all("did you mean" in each.stderr for each in found[:3])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", "--agent", "m-S0"],
+        ["offers", "--agent", "m-S0"],
+        ["explain", "web-0", "--framework", "f"],
+        ["explain", "--framework", "f", "--on", "cluster"],
+        ["story", "web-0", "--task", "t"],
+        ["story"],
+    ],
+)
+def test_options_that_exclude_each_other_are_usage_errors(words: list[str]) -> None:
+    assert CliRunner().invoke(cli, words).exit_code == 2
