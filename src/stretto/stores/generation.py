@@ -81,8 +81,8 @@ def next_generation(kind: Kind, old: bytes, new: bytes) -> bytes:
     if kind == DEPLOYMENT:  # its annotations count as well on an API server
         notes = before.metadata.annotations or {}
         is_changed = is_changed or notes != (after.metadata.annotations or {})
-    wanted = generation_of(old) + is_changed
-    if generation_of(new) == wanted:
+    wanted = (before.metadata.generation or 1) + is_changed
+    if (after.metadata.generation or 1) == wanted:
         return new
     return set_fields(new, {("metadata", "generation"): wanted})
 

@@ -4,6 +4,7 @@ The keys are read from the stored bytes, so a look-up among many objects decodes
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -37,14 +38,23 @@ class _StoredHead(msgspec.Struct, frozen=True):
 
 
 _DECODER: Final = msgspec.json.Decoder(_StoredHead)
+_EMPTY: Final = _StoredHead()
+_KEPT: Final = 1 << 10
+"""Heads that are kept: each version of an object is read several times when it changes."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _head(body: bytes) -> _StoredHead:
+    """What the keys of an object depend on; nothing for a malformed one."""
+    try:
+        return _DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _EMPTY
 
 
 def keys_of(federated: StoredObject) -> Iterator[str]:
     """All keys of a federated object; a malformed one has none."""
-    try:
-        head = _DECODER.decode(federated.record.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return
+    head = _head(federated.record.body)
     template = head.spec.template if head.spec is not None else None
     if template is not None:
         yield kind_key(*_group_kind(template))
@@ -58,10 +68,7 @@ def keys_of(federated: StoredObject) -> Iterator[str]:
 
 def kind_of(federated: StoredObject) -> tuple[str, str]:
     """Group and kind of the template; empty where it names none."""
-    try:
-        head = _DECODER.decode(federated.record.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return "", ""
+    head = _head(federated.record.body)
     template = head.spec.template if head.spec is not None else None
     return _group_kind(template) if template is not None else ("", "")
 

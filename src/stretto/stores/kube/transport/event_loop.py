@@ -1,6 +1,7 @@
 """An event loop in its own thread, for synchronous callers."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 
 import uvloop
 
+_LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -16,6 +18,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = uvloop.new_event_loop()
+        self._loop.set_exception_handler(_note)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -54,3 +57,11 @@ class LoopThread:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+
+def _note(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Note an error that no caller waits for, such as that of a connection that is closed already.
+
+    The request that used the connection has its own error.
+    """
+    _LOG.debug("%s: %s", context.get("message"), context.get("exception"))
