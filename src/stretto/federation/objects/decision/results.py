@@ -69,11 +69,8 @@ def condition_of(
 
 def _kind_served(workload: FederatedWorkload, result: FederatedPlacement) -> ObjectCondition:
     """Whether all clusters that the policy names serve the kind of the object."""
-    lacking = sorted(
-        name
-        for name, filter_ in result.filtered_by.items()
-        if filter_ == _SERVES and name in workload.placement
-    )
+    filters = result.filtered_by
+    lacking = sorted(name for name in workload.placement if filters.get(name) == _SERVES)
     if not lacking:
         return ObjectCondition(SCHEDULED)
     text = f"{', '.join(lacking)} of the placement do not serve the kind"
