@@ -15,7 +15,7 @@ from time import process_time
 from typing import Any
 
 import msgspec
-from record import commit, store
+from record import commit, machine, store
 
 from stretto.api.kinds.federation import (
     FEDERATED_CLUSTER,
@@ -208,7 +208,7 @@ def main() -> None:
     args = parser.parse_args()
     points = [measure(each, args.workloads[0]) for each in args.clusters]
     points += [measure(500, each) for each in args.workloads[1:]]
-    store("fleet-changes", {"commit": commit(), "points": points})
+    store("fleet-changes", {"commit": commit(), "machine": machine(), "points": points})
 
 
 if __name__ == "__main__":

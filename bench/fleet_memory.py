@@ -16,7 +16,7 @@ from time import process_time
 from typing import Any
 
 import msgspec
-from record import commit, store
+from record import commit, machine, store
 
 from stretto.api.kinds.federation import (
     FEDERATED_CLUSTER,
@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=10_000)
     args = parser.parse_args()
     points = [measure(args.clusters, args.workloads)]
-    store("fleet-memory", {"commit": commit(), "points": points})
+    store("fleet-memory", {"commit": commit(), "machine": machine(), "points": points})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dataclasses import replace
 from time import perf_counter as wall_clock
 from time import process_time
 
-from record import commit, store
+from record import commit, machine, store
 
 from stretto.base.rng import Rng
 from stretto.federation.scheduling.bulk import BulkPlanner
@@ -126,7 +126,7 @@ def main() -> None:
     args = parser.parse_args()
     points = [measure(each, args.workloads[0]) for each in args.clusters]
     points += [measure(500, each) for each in args.workloads]
-    store("fleet-plan", {"commit": commit(), "points": points})
+    store("fleet-plan", {"commit": commit(), "machine": machine(), "points": points})
 
 
 if __name__ == "__main__":

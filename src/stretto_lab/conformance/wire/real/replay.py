@@ -1,6 +1,6 @@
 """Replays a scenario against real API servers in real time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from stretto.api.wire.kinds import NAMESPACE
 from stretto.base.errors import StrettoError
 from stretto.stores.kube.paths import object_path
-from stretto_lab.conformance.wire.outcome import outcome
+from stretto_lab.conformance.wire.outcome import Lists, outcome
 from stretto_lab.conformance.wire.placeholders import filled
 from stretto_lab.conformance.wire.real.servers import HOST, RealServers
 from stretto_lab.conformance.wire.replay import Fields, without
@@ -19,7 +19,7 @@ from stretto_lab.conformance.wire.shared import kinds_of
 
 LATE: Final = 240.0
 """Seconds after the recorded time in which an outcome may come about on a busy machine."""
-AGAIN: Final = 1.0
+AGAIN: Final = 2.0
 """Seconds after which an outcome that has not come about is compared again."""
 CALM: Final = 30.0
 """Seconds after the recorded time within which a state that deviates on purpose may still agree."""
@@ -47,7 +47,7 @@ class RealReplay:
         self._servers = servers
         self._scope = scope_of(scenario)
         self._known: set[str] = set()
-        self._before = self._state()
+        self._before = self._state(servers.lists)
         self._epoch = servers.clock.now()
         servers.webhooks.add(scenario.calls, self._epoch)
 
@@ -66,12 +66,11 @@ class RealReplay:
             if isinstance(step, UserStep):
                 self._request(step)
             elif isinstance(step, RecordedOutcome):
-                found, due = self._shown(step), clock.monotonic()
-                while self._waits(differs(step, found), clock.monotonic() - due):
+                due = clock.monotonic()
+                while (found := self._ready(step, differs, due)) is None:
                     again = clock.monotonic() + AGAIN
                     while clock.monotonic() < again:
                         yield None
-                    found = self._shown(step)
                 yield step, found
                 start = max(start, clock.monotonic() - step.t)  # what is late delays what follows
 
@@ -87,11 +86,18 @@ class RealReplay:
 
     # ---------------------------------------------------------------- inside
 
-    @staticmethod
-    def _waits(differences: tuple[bool, bool], late: float) -> bool:
-        """Whether an outcome may still come about some seconds after its time."""
-        differs, wrongly = differences
-        return differs and late < (LATE if wrongly else CALM)
+    def _ready(self, step: RecordedOutcome, differs: Differs, due: float) -> Fields | None:
+        """The state once it agrees or is too late; ``None`` while the outcome may come about.
+
+        Caches say when it is worth while to list everything.
+        """
+        late = self._servers.clock.monotonic() - due
+        for lists in (self._servers.caches, self._servers.lists):
+            found = without(self._state(lists), self._before, step)
+            differs_at_all, wrongly = differs(step, found)
+            if differs_at_all and late < (LATE if wrongly else CALM):
+                return None
+        return found
 
     def _request(self, step: UserStep) -> None:
         kind, namespace, name, subresource = place(step.path, step.body, self._kinds)
@@ -107,11 +113,7 @@ class RealReplay:
             text = answer.body.decode()[:500]
             raise StrettoError(f"{step.method} {step.path} on {step.server}: {text}")
 
-    def _shown(self, step: RecordedOutcome) -> Fields:
-        return without(self._state(), self._before, step)
-
-    def _state(self) -> Fields:
-        lists = self._servers.lists
+    def _state(self, lists: Mapping[str, Lists]) -> Fields:
         members = {name: lists[name] for name in self._servers.members}
         return outcome(lists[HOST], members, self._known, self._scope)
 

@@ -7,6 +7,7 @@ and taints that they had. What the servers bring along themselves stays on the h
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, Final
 
 from stretto.base.clock import Clock
@@ -16,7 +17,7 @@ from stretto.federation.assembly import Federation, FederationParts
 from stretto.federation.connection.kube import KubeConnector
 from stretto.federation.fleet import is_ready
 from stretto_lab.conformance.wire.real import preparation
-from stretto_lab.conformance.wire.real.stores import RecentLists, store_of
+from stretto_lab.conformance.wire.real.stores import BUSY, CachedLists, RecentLists, store_of
 from stretto_lab.conformance.wire.scenario import RecordedCluster
 from stretto_lab.conformance.wire.setup import settings_of
 from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
@@ -68,9 +69,13 @@ class RealServers:
             self.stores[HOST],
             clock,
             settings_of(common),
-            KubeConnector(Rng(1)),
+            KubeConnector(Rng(1), BUSY),
             FederationParts(self.webhooks),
         )
+        fleet = self.federation.fleet
+        #: The same from the caches of the controllers, which cost no request.
+        self.caches = {name: CachedLists(partial(fleet.member, name)) for name in self.members}
+        self.caches[HOST] = CachedLists(lambda: fleet.host)
 
     @property
     def members(self) -> list[str]:

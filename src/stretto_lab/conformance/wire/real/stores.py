@@ -1,17 +1,42 @@
 """Objects of a real server, and lists of them that several replays share."""
 
+from collections.abc import Callable
+from typing import Final
+
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
+from stretto.federation.connection.kube import FIELD_MANAGER
+from stretto.reconcile.cache import StoreCache
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
+from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.store import Listing, Store
 from stretto_lab.control_plane.cluster import ControlPlane
+
+BUSY: Final = KubeOptions(
+    connect=10.0, write_timeout=15.0, read_timeout=20.0, answer=20.0, field_manager=FIELD_MANAGER
+)
+"""Timeouts of requests to members on a busy machine."""
 
 
 def store_of(plane: ControlPlane) -> KubeStore:
     """The objects of a server."""
     return KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(5))
+
+
+class CachedLists:
+    """Lists of a server from the caches of the controllers; they cost no request."""
+
+    def __init__(self, cache: Callable[[], StoreCache | None]) -> None:
+        """For a server whose caches ``cache`` returns; ``None`` while it is not connected."""
+        self._cache = cache
+
+    def list(self, kind: Kind) -> Listing:
+        """The objects of a kind, as far as they are known."""
+        cache = self._cache()
+        found = cache.follow(kind) if cache is not None else ()
+        return Listing([each.record for each in found], 0)
 
 
 class RecentLists:
