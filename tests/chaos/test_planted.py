@@ -41,9 +41,9 @@ def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_late_answers_alone_find_what_is_wrong_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTS["a_late_answer_is_applied_to_a_reused_row"](monkeypatch)
-    drawn = [draw(seed) for seed in range(6)]
+    drawn = [draw(seed) for seed in range(3)]
     calm = [msgspec.structs.replace(each, odds={**each.odds, "late_answer": 0.0}) for each in drawn]
-    assert [run_seed(each.seed, STEPS, setup=each).breaches for each in calm] == [()] * 6
+    assert [run_seed(each.seed, STEPS, setup=each).breaches for each in calm] == [()] * 3
 
 
 def test_there_are_many_different_bugs() -> None:
@@ -52,8 +52,9 @@ def test_there_are_many_different_bugs() -> None:
 
 def test_a_failure_is_shrunk_and_still_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTS["a_crashed_shard_loses_its_units"](monkeypatch)
-    result = next(r for seed in range(SEEDS) if (r := run_seed(seed, STEPS)).breaches)
-    failure = Shrinker(result, STEPS, most_runs=25).shrink()
+    seeds = (8, *range(SEEDS))  # the first one fails as it is drawn today
+    result = next(r for seed in seeds if (r := run_seed(seed, STEPS)).breaches)
+    failure = Shrinker(result, STEPS, most_runs=12).shrink()
     assert len(failure.faults) < len(result.happened)
     assert run_seed(failure.seed, failure.steps, only=failure.faults).breaches
 

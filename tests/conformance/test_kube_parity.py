@@ -31,6 +31,7 @@ def test_every_recorded_decision_in_the_repository_is_made_again(name: str) -> N
     assert [(each.id, each.field) for each in report.disagreed] == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", FILES)
 def test_every_recorded_decision_there_is_is_made_again(name: str) -> None:

@@ -29,7 +29,7 @@ def agree(vms: tuple[AzureVm, ...], study: AzureStudy) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def first_hours(shared_data: Path) -> tuple[AzureVm, ...]:
-    return load_vms(shared_data / "azure_vm_2017" / "azure_vm_2017_24h.csv.gz")[:2000]
+    return load_vms(shared_data / "azure_vm_2017" / "azure_vm_2017_24h.csv.gz")[:800]
 
 
 def crowded(unfit: UnfitPolicy, *, gangs: bool) -> AzureStudy:

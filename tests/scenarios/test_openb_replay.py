@@ -40,7 +40,7 @@ def test_the_real_trace_agrees_with_a_plain_program(
 ) -> None:
     fleet = real(shared_data)
     nodes = matching_nodes(fleet.nodes, wanted, limit)
-    pods = fleet.pods[:1500]
+    pods = fleet.pods[:800]
     assert msgspec.to_builtins(rejecting(nodes, pods)) == hosts.replay(nodes, pods)
 
 

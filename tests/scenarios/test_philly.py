@@ -56,7 +56,7 @@ def test_crowded_jobs_start_when_a_plain_queue_starts_them(seed: int, policy: st
 
 @pytest.mark.parametrize("seed", [1, pytest.param(13, marks=pytest.mark.slow)])
 def test_crowded_jobs_start_when_conservative_backfill_starts_them(seed: int) -> None:
-    agree(some_jobs(seed, shortest=1), 9, "conservative")
+    agree(some_jobs(seed, 60, shortest=1), 9, "conservative")
 
 
 def test_single_pods_do_not_pass_gangs_that_came_first() -> None:
@@ -69,7 +69,7 @@ def test_gangs_beyond_one_batch_of_a_shard_keep_their_order(policy: str) -> None
     sizes = [1, 200, 400, 600, 900]
     jobs = [
         PhillyJob(str(i), rng.randint(0, 40) / 2, rng.choice(sizes), rng.randint(0, 60) / 10)
-        for i in range(40)
+        for i in range(20)
     ]
     agree(jobs, 1000, policy)
 
