@@ -1,7 +1,8 @@
 """The types and resources of Kubernetes 1.36, from the data files beside this module.
 
 ``scripts/kube_schema`` derives the large file from the Go types and from a server's OpenAPI
-documents; the types of metrics.k8s.io, which a server of its own serves, are in the small one.
+documents. The small ones have types of answers only, and those of metrics.k8s.io, which a server
+of its own serves.
 Structs are built when they are first used.
 """
 
@@ -16,7 +17,7 @@ import msgspec
 
 from stretto.api.schema.types import RAW, FieldType, Form, Merge, StructType, Union, ValueType
 
-_DATA: Final = ("data/kubernetes.jsonl", "data/metrics.jsonl")
+_DATA: Final = ("data/kubernetes.jsonl", "data/machinery.jsonl", "data/metrics.jsonl")
 _FORMS: Final = {form.value: form for form in Form} | {
     "raw": Form.ANY,
     "json": Form.ANY,
@@ -120,7 +121,7 @@ def kind_versions() -> Mapping[tuple[str, str, str], str]:
 def struct(name: str) -> StructType:
     """A struct by its name, such as ``core/v1.Container``."""
     fields = {each[0]: _field(each) for each in _data().types[name]}
-    return StructType(name, fields)
+    return StructType(name, fields, is_atomic=name in _ATOMIC)
 
 
 def _field(line: list[Any]) -> FieldType:

@@ -350,7 +350,7 @@ def _member(number: int, value: Any, kind: ValueType) -> bytes:
     if kind.form in _INTEGERS:
         return varint_field(number, int(value))
     if kind.form is Form.DOUBLE:
-        return _tag(number, _FIXED64) + packing.pack("<d", value)
+        return double_field(number, value)
     return bytes_field(number, _content(value, kind))
 
 
@@ -401,6 +401,11 @@ def bytes_field(number: int, content: bytes) -> bytes:
 def varint_field(number: int, value: int) -> bytes:
     """A field of an integer or a boolean."""
     return _tag(number, _VARINT) + _varint_of(value & ((1 << 64) - 1))
+
+
+def double_field(number: int, value: float) -> bytes:
+    """A field of a floating-point number."""
+    return _tag(number, _FIXED64) + packing.pack("<d", value)
 
 
 def _tag(number: int, wire: int) -> bytes:

@@ -60,6 +60,8 @@ class StructType:
     others: "ValueType | None" = None
     #: Whether unknown members are kept.
     is_open: bool = False
+    #: Whether server-side apply treats it as a whole wherever it is a field.
+    is_atomic: bool = False
 
     @cached_property
     def go_name(self) -> str:

@@ -1,6 +1,7 @@
 """Paths outside the API of resources: health, the issuer of tokens, OpenAPI."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -92,3 +93,30 @@ def test_openapi_describes_the_paths_of_the_server(server: ApiServer, name: str)
     links = json.loads(page(server, "/openapi/v3").body)["paths"]
     document = json.loads(page(server, links[name]["serverRelativeURL"]).body)
     assert list(document["paths"]) == [f"/{name}/"]
+
+
+def test_openapi_v3_is_served_as_protobuf(server: ApiServer) -> None:
+    media = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+    answer = page(server, "/openapi/v3/apis/apps/v1", accept=media)
+    assert answer.content_type == media.replace("@", ".")
+    assert b"#/components/schemas/io.k8s.api.apps.v1.DeploymentList" in answer.body
+
+
+def test_the_owners_of_an_object_are_described(server: ApiServer) -> None:
+    document = json.loads(page(server, "/openapi/v3/api/v1").body)
+    meta = document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
+    assert meta["properties"]["ownerReferences"]["description"].startswith("List of objects")
+
+
+def test_every_reference_of_a_document_leads_to_a_schema(server: ApiServer) -> None:
+    body = page(server, "/openapi/v3/api/v1").body
+    known = set(json.loads(body)["components"]["schemas"])
+    named = set(re.findall(r'"#/components/schemas/([^"]+)"', body.decode()))
+    assert named == known
+
+
+def test_a_path_states_the_parameters_that_its_operations_share(server: ApiServer) -> None:
+    path = "/api/v1/namespaces/{namespace}/pods/{name}"
+    item = json.loads(page(server, "/openapi/v3/api/v1").body)["paths"][path]
+    assert [each["name"] for each in item["parameters"]] == ["name", "namespace", "pretty"]
+    assert {each["name"] for each in item["patch"]["parameters"]} >= {"force", "fieldManager"}

@@ -15,7 +15,7 @@ from stretto.web.api.discovery.groups import (
     resource_list,
 )
 from stretto.web.api.discovery.health import CHECKS, VERSION, health, no_page
-from stretto.web.api.discovery.openapi import openapi
+from stretto.web.api.discovery.openapi.serving import openapi
 from stretto.web.api.discovery.operation import OPERATION
 from stretto.web.api.encoding import JSON, YAML
 from stretto.web.api.message import ApiRequest, ApiResponse

@@ -11,6 +11,7 @@ from stretto.web.api.failures import bad_request
 from stretto.web.api.message import Answer, ApiResponse
 from stretto.web.api.objects.changes import shape, shapes
 from stretto.web.api.objects.reading import parse_body
+from stretto.web.api.objects.strategies import RETURNED
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
@@ -21,18 +22,6 @@ from stretto.web.api.verbs.removal import DeleteOptions, remove, review_removals
 Json = dict[str, Any]
 
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
-_RETURNED: Final = frozenset(
-    {
-        ("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("", "PersistentVolume"),
-        ("", "PersistentVolumeClaim"), ("", "ResourceQuota"), ("", "PodTemplate"),
-        ("storage.k8s.io", "StorageClass"), ("storage.k8s.io", "CSIDriver"),
-        ("storage.k8s.io", "CSINode"), ("storage.k8s.io", "VolumeAttachment"),
-        ("storage.k8s.io", "VolumeAttributesClass"), ("resource.k8s.io", "ResourceClaim"),
-        ("resource.k8s.io", "ResourceClaimTemplate"), ("resource.k8s.io", "DeviceClass"),
-        ("resource.k8s.io", "ResourceSlice"),
-    }
-)  # fmt: skip
-"""Kinds whose deletion answers with the object."""
 _KEEP_CHILDREN: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
@@ -91,7 +80,7 @@ def delete(state: ApiState, call: Call) -> ApiResponse:
     last, gone = remove(state, call, found, options)
     if not gone:
         return answer(state, call, shape(call, last), 200)
-    if resource.key in _RETURNED:
+    if resource.key in RETURNED:
         return answer(state, call, shape(call, last))
     details = failures.details_of(resource.group, resource.resource, route.name)
     details["uid"] = found.record.uid

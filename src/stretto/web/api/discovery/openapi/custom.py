@@ -6,6 +6,7 @@ out of it, as real servers do: alternatives, nullable types, and fields beside u
 
 from typing import Any, Final
 
+from stretto.web.api.discovery.openapi.resources import list_kind
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -72,12 +73,6 @@ def list_schema(each: ServedResource, item: Json, meta: Json) -> Json:
         "properties": {**_head(meta, _LIST_METADATA), "items": items},
         _GVK: [{"group": each.group, "version": each.kind.version, "kind": name}],
     }
-
-
-def list_kind(each: ServedResource) -> str:
-    """The kind of lists of a custom kind."""
-    names = each.definition["spec"]["names"]
-    return str(names.get("listKind") or f"{each.kind.kind}List")
 
 
 def _head(meta: Json, description: str) -> Json:

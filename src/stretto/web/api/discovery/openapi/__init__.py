@@ -1,0 +1,1 @@
+"""OpenAPI documents of versions 2 and 3: schemas, paths and the messages of gnostic."""

@@ -1,0 +1,56 @@
+"""What schemas of Kubernetes say besides their types: the descriptions of metadata, and marks.
+
+``data/words.json`` holds merge patches of schemas by name, in the dialect of version 3. The
+descriptions are those of Kubernetes 1.36 (Apache License 2.0), so that ``kubectl explain`` prints
+about metadata what it prints for other servers.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+from stretto.web.api.discovery.openapi.dialects import Dialect
+
+Json = dict[str, Any]
+
+_DATA: Final = "data/words.json"
+_NEW: Final = frozenset({"default", "allOf", "$ref"})
+"""Members that schemas of version 2 have otherwise or not at all."""
+
+
+def with_words(schema: Json, name: str, dialect: Dialect) -> Json:
+    """A schema with the words of its name."""
+    words = _words(dialect).get(name)
+    return schema if words is None else _merged(schema, words)
+
+
+@cache
+def _words(dialect: Dialect) -> Mapping[str, Json]:
+    text = resources.files("stretto.web.api.discovery.openapi").joinpath(_DATA).read_bytes()
+    found: dict[str, Json] = msgspec.json.decode(text)
+    return found if dialect is Dialect.V3 else {key: _older(each) for key, each in found.items()}
+
+
+def _older(words: Json) -> Json:
+    """Words for version 2."""
+    return {
+        key: _older(each) if isinstance(each, dict) else each
+        for key, each in words.items()
+        if key not in _NEW
+    }
+
+
+def _merged(schema: Json, words: Json) -> Json:
+    """A schema changed by a merge patch: ``null`` removes."""
+    found = dict(schema)
+    for key, each in words.items():
+        if each is None:
+            found.pop(key, None)
+        elif isinstance(each, dict) and isinstance(found.get(key), dict):
+            found[key] = _merged(found[key], each)
+        else:
+            found[key] = each
+    return found
