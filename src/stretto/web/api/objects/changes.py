@@ -20,6 +20,19 @@ from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
+RETURNED: Final = frozenset(
+    {
+        ("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("", "PersistentVolume"),
+        ("", "PersistentVolumeClaim"), ("", "ResourceQuota"), ("", "PodTemplate"),
+        ("storage.k8s.io", "StorageClass"), ("storage.k8s.io", "CSIDriver"),
+        ("storage.k8s.io", "CSINode"), ("storage.k8s.io", "VolumeAttachment"),
+        ("storage.k8s.io", "VolumeAttributesClass"), ("resource.k8s.io", "ResourceClaim"),
+        ("resource.k8s.io", "ResourceClaimTemplate"), ("resource.k8s.io", "DeviceClass"),
+        ("resource.k8s.io", "ResourceSlice"),
+    }
+)  # fmt: skip
+"""Kinds whose deletion answers with the object."""
+
 
 def shape(call: Call, item: Json) -> Json:
     """A stored object in the served version, with what Go would encode."""

@@ -45,18 +45,6 @@ class Strategy:
     counted: tuple[str, ...] = ("spec",)
 
 
-RETURNED: Final = frozenset(
-    {
-        ("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("", "PersistentVolume"),
-        ("", "PersistentVolumeClaim"), ("", "ResourceQuota"), ("", "PodTemplate"),
-        ("storage.k8s.io", "StorageClass"), ("storage.k8s.io", "CSIDriver"),
-        ("storage.k8s.io", "CSINode"), ("storage.k8s.io", "VolumeAttachment"),
-        ("storage.k8s.io", "VolumeAttributesClass"), ("resource.k8s.io", "ResourceClaim"),
-        ("resource.k8s.io", "ResourceClaimTemplate"), ("resource.k8s.io", "DeviceClass"),
-        ("resource.k8s.io", "ResourceSlice"),
-    }
-)  # fmt: skip
-"""Kinds whose deletion answers with the object."""
 _COUNTED: Final = frozenset(
     {
         ("", "Pod"), ("", "ReplicationController"), ("", "PodTemplate"),

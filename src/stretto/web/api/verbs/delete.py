@@ -7,11 +7,9 @@ import msgspec
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call, integer_parameter, write_options
-from stretto.web.api.failures import bad_request
 from stretto.web.api.message import Answer, ApiResponse
-from stretto.web.api.objects.changes import shape, shapes
+from stretto.web.api.objects.changes import RETURNED, shape, shapes
 from stretto.web.api.objects.reading import parse_body
-from stretto.web.api.objects.strategies import RETURNED
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import LIST_FORMS, accept, answer
@@ -41,7 +39,7 @@ def read_options(call: Call) -> DeleteOptions:
         try:
             options = msgspec.convert(value, DeleteOptions)
         except msgspec.ValidationError as error:
-            raise bad_request(str(error)) from error
+            raise failures.bad_request(str(error)) from error
     else:
         seconds = integer_parameter(request, "gracePeriodSeconds")
         if seconds is not None:

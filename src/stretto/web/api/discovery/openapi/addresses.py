@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stretto.web.api.discovery.openapi.dialects import Dialect
+from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 from stretto.web.api.discovery.openapi.resources import version_name, version_tag
 from stretto.web.api.discovery.openapi.schemas import schema_name
 from stretto.web.api.resources import ResourceTable
@@ -37,7 +37,7 @@ def address_type(name: str) -> str:
     return _FIXED[name][2] if name in _FIXED else "meta/v1.APIGroup"
 
 
-def address_path(name: str, dialect: Dialect) -> Json:
+def address_path(name: str, dialect: SchemaDialect) -> Json:
     """The only path of a document."""
     group = name.removeprefix("apis/")
     tag = version_tag(group, "").rstrip("_")
@@ -50,7 +50,7 @@ def address_path(name: str, dialect: Dialect) -> Json:
     return {f"/{name}/": _read(operation, tag, (kind, media), dialect)}
 
 
-def version_path(group: str, version: str, dialect: Dialect) -> Json:
+def version_path(group: str, version: str, dialect: SchemaDialect) -> Json:
     """The path that lists the resources of a version."""
     name = f"apis/{group}/{version}" if group else f"api/{version}"
     operation = f"get{version_name(group, version)}APIResources"
@@ -58,13 +58,15 @@ def version_path(group: str, version: str, dialect: Dialect) -> Json:
     return {f"/{name}/": _read(operation, version_tag(group, version), answer, dialect)}
 
 
-def _read(operation: str, tag: str, answer: tuple[str, tuple[str, ...]], dialect: Dialect) -> Json:
+def _read(
+    operation: str, tag: str, answer: tuple[str, tuple[str, ...]], dialect: SchemaDialect
+) -> Json:
     """A GET without parameters, whose answer has a type and media types."""
     kind, media = answer
     schema = dialect.reference(schema_name(kind)) if kind else {"type": "string"}
     found: Json = {"tags": [tag], "operationId": operation}
     refused, good = {"description": "Unauthorized"}, {"description": "OK"}
-    if dialect is Dialect.V2:
+    if dialect is SchemaDialect.V2:
         found |= {"consumes": list(media)} if kind else {}
         found |= {"produces": list(media), "schemes": ["https"]}
         return {"get": {**found, "responses": {"200": {**good, "schema": schema}, "401": refused}}}

@@ -6,7 +6,7 @@ from typing import Any
 Json = dict[str, Any]
 
 
-class Dialect(Enum):
+class SchemaDialect(Enum):
     """A version of OpenAPI; the value is the place of its schemas."""
 
     #: Version 2.
@@ -21,4 +21,4 @@ class Dialect(Enum):
     def member(self, name: str) -> Json:
         """A reference that other words may stand beside."""
         found = self.reference(name)
-        return {"allOf": [found]} if self is Dialect.V3 else found
+        return {"allOf": [found]} if self is SchemaDialect.V3 else found

@@ -12,7 +12,7 @@ from stretto.web.api.discovery.openapi.addresses import (
 )
 from stretto.web.api.discovery.openapi.custom import list_schema as custom_list_schema
 from stretto.web.api.discovery.openapi.custom import object_schema
-from stretto.web.api.discovery.openapi.dialects import Dialect
+from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 from stretto.web.api.discovery.openapi.parameters import CONNECT
 from stretto.web.api.discovery.openapi.resources import (
     kind_of,
@@ -57,7 +57,7 @@ _OF_ALL_VERSIONS: Final = frozenset({"DeleteOptions", "WatchEvent"})
 
 def v3_document(state: ApiState, name: str) -> Json:
     """The document of one group and version, or of a path that lists them."""
-    dialect = Dialect.V3
+    dialect = SchemaDialect.V3
     if name in address_names(state.resources):
         kind = address_type(name)
         return _v3(address_path(name, dialect), _schemas([], [kind] if kind else [], dialect))
@@ -88,14 +88,14 @@ def _custom_document(found: list[ServedResource], name: str) -> Json:
     return {
         "openapi": "3.0.0",
         "info": _CUSTOM_INFO,
-        "paths": _paths(found, f"/{name}", Dialect.V3),
-        "components": {"schemas": _schemas(found, [], Dialect.V3)},
+        "paths": _paths(found, f"/{name}", SchemaDialect.V3),
+        "components": {"schemas": _schemas(found, [], SchemaDialect.V3)},
     }
 
 
 def v2_document(state: ApiState) -> Json:
     """The document of all groups."""
-    dialect = Dialect.V2
+    dialect = SchemaDialect.V2
     paths: Json = {}
     types = []
     for name in address_names(state.resources):
@@ -118,11 +118,11 @@ def v2_document(state: ApiState) -> Json:
     }
 
 
-def _paths(found: list[ServedResource], base: str, dialect: Dialect) -> Json:
+def _paths(found: list[ServedResource], base: str, dialect: SchemaDialect) -> Json:
     return {path: item for each in found for path, item in resource_paths(each, base, dialect)}
 
 
-def _schemas(found: list[ServedResource], types: list[str], dialect: Dialect) -> Json:
+def _schemas(found: list[ServedResource], types: list[str], dialect: SchemaDialect) -> Json:
     """The schemas of some resources and types, and of all that they contain."""
     schemas: Json = {}
     waiting = list(types)
@@ -188,11 +188,11 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(each)
 
 
-def _custom(each: ServedResource, dialect: Dialect) -> Json:
+def _custom(each: ServedResource, dialect: SchemaDialect) -> Json:
     """The schemas of a custom kind and of its lists, by name."""
     meta = dialect.member(schema_name("meta/v1.ObjectMeta"))
     list_meta = dialect.member(schema_name("meta/v1.ListMeta"))
-    name, is_v2 = object_name(each), dialect is Dialect.V2
+    name, is_v2 = object_name(each), dialect is SchemaDialect.V2
     return {
         name: object_schema(each, meta, is_v2=is_v2),
         list_name(each): custom_list_schema(each, dialect.reference(name), list_meta),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.web.api.discovery.openapi import parameters
-from stretto.web.api.discovery.openapi.dialects import Dialect
+from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 from stretto.web.api.discovery.openapi.schemas import GVK, PATCH, schema_name
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ OPTIONS: Final = schema_name("meta/v1.DeleteOptions")
 
 
 @dataclass(frozen=True)
-class Subject:
+class PathSubject:
     """What the operations of a path concern."""
 
     #: Tag: group and version.
@@ -47,7 +47,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Action:
+class PathOperation:
     """What one method does."""
 
     #: HTTP method.
@@ -66,7 +66,9 @@ class Action:
     media: Sequence[str] = field(default=())
 
 
-def object_actions(subject: Subject, verbs: Sequence[str], deleted: str) -> Iterator[Action]:
+def object_actions(
+    subject: PathSubject, verbs: Sequence[str], deleted: str
+) -> Iterator[PathOperation]:
     """The operations on one object.
 
     Args:
@@ -77,32 +79,36 @@ def object_actions(subject: Subject, verbs: Sequence[str], deleted: str) -> Iter
     name, one = subject.name, subject.schema
     if "get" in verbs:
         query = ["pretty", "resourceVersion"] if subject.is_custom else ["pretty"]
-        yield Action("get", "get", f"read{name}", query, {200: one})
+        yield PathOperation("get", "get", f"read{name}", query, {200: one})
     if "update" in verbs:
         answers = {200: one, 201: one}
-        yield Action("put", "put", f"replace{name}", parameters.WRITE, answers, one)
+        yield PathOperation("put", "put", f"replace{name}", parameters.WRITE, answers, one)
     if "delete" in verbs:
         answers = {200: deleted, 202: deleted}
-        yield Action("delete", "delete", f"delete{name}", parameters.DELETE, answers, OPTIONS)
+        yield PathOperation(
+            "delete", "delete", f"delete{name}", parameters.DELETE, answers, OPTIONS
+        )
     if "patch" in verbs:
         query = [*parameters.WRITE, "force"]
         answers = {200: one} if subject.is_custom else {200: one, 201: one}
-        yield Action("patch", "patch", f"patch{name}", query, answers, PATCH)
+        yield PathOperation("patch", "patch", f"patch{name}", query, answers, PATCH)
 
 
-def list_actions(subject: Subject, verbs: Sequence[str], listed: str) -> Iterator[Action]:
+def list_actions(
+    subject: PathSubject, verbs: Sequence[str], listed: str
+) -> Iterator[PathOperation]:
     """The operations on a collection; ``listed`` is the schema of a list."""
     name = subject.name
     if "list" in verbs:
         media = () if subject.is_custom else _STREAMED
-        yield Action("get", "list", f"list{name}", parameters.LIST, {200: listed}, "", media)
+        yield PathOperation("get", "list", f"list{name}", parameters.LIST, {200: listed}, "", media)
     if "create" in verbs:
         yield creation(subject)
     if "deletecollection" in verbs:
         query = parameters.LIST if subject.is_custom else parameters.DELETE_MANY
         body = "" if subject.is_custom else OPTIONS
         word = _collection(name, subject.gvk["kind"])
-        yield Action("delete", "deletecollection", word, query, {200: STATUS}, body)
+        yield PathOperation("delete", "deletecollection", word, query, {200: STATUS}, body)
 
 
 def _collection(name: str, kind: str) -> str:
@@ -112,20 +118,23 @@ def _collection(name: str, kind: str) -> str:
     return f"delete{head.removesuffix(scope)}Collection{scope}{kind}"
 
 
-def creation(subject: Subject) -> Action:
+def creation(subject: PathSubject) -> PathOperation:
     """The creation of an object."""
     one = subject.schema
     answers = {200: one, 201: one, 202: one}
-    return Action("post", "post", f"create{subject.name}", parameters.WRITE, answers, one)
+    return PathOperation("post", "post", f"create{subject.name}", parameters.WRITE, answers, one)
 
 
-def watch_action(word: str, name: str) -> Action:
+def watch_action(word: str, name: str) -> PathOperation:
     """A watch by its path of its own."""
-    return Action("get", word, name, parameters.LIST, {200: EVENT}, "", _STREAMED)
+    return PathOperation("get", word, name, parameters.LIST, {200: EVENT}, "", _STREAMED)
 
 
 def path_item(
-    subject: Subject, actions: Sequence[Action], place: Sequence[str], dialect: Dialect
+    subject: PathSubject,
+    actions: Sequence[PathOperation],
+    place: Sequence[str],
+    dialect: SchemaDialect,
 ) -> Json:
     """The operations of a path, with the parameters that all of them have."""
     common = parameters.shared([each.query for each in actions])
@@ -138,12 +147,14 @@ def path_item(
     return found
 
 
-def _operation(subject: Subject, action: Action, common: set[str], dialect: Dialect) -> Json:
+def _operation(
+    subject: PathSubject, action: PathOperation, common: set[str], dialect: SchemaDialect
+) -> Json:
     own = sorted(set(action.query) - common)
     query = [parameters.parameter(name, "query", dialect) for name in own]
     found: Json = {"tags": [subject.tag], "operationId": action.id}
     answers = {**action.answers, 401: ""}
-    if dialect is Dialect.V2:
+    if dialect is SchemaDialect.V2:
         body = [_v2_body(action)] if action.body else []
         query = [*body, *query]
         found |= {"consumes": _consumed(subject, action), "produces": _produced(subject, action)}
@@ -162,42 +173,51 @@ def _operation(subject: Subject, action: Action, common: set[str], dialect: Dial
     return {**found, "x-kubernetes-action": action.word, GVK: subject.gvk}
 
 
-def _consumed(subject: Subject, action: Action) -> list[str]:
+def _consumed(subject: PathSubject, action: PathOperation) -> list[str]:
     if action.word == "patch":
         return [each for each in _PATCHES if not (subject.is_custom and "strategic" in each)]
     return [_JSON, _YAML] if subject.is_custom else [_ANY]
 
 
-def _produced(subject: Subject, action: Action) -> list[str]:
+def _produced(subject: PathSubject, action: PathOperation) -> list[str]:
     if action.word == "connect":
         return [_ANY]
     found = [_JSON, _YAML] if subject.is_custom else [_JSON, _YAML, _PROTOBUF]
     return [*found, *action.media]
 
 
-def _schema(name: str, dialect: Dialect) -> Json:
+def _schema(name: str, dialect: SchemaDialect) -> Json:
     return dialect.reference(name) if name else {"type": "string"}
 
 
-def _v2_body(action: Action) -> Json:
+def _v2_body(action: PathOperation) -> Json:
     needed = {} if action.body == OPTIONS else {"required": True}
-    return {"name": "body", "in": "body", **needed, "schema": _schema(action.body, Dialect.V2)}
+    return {
+        "name": "body",
+        "in": "body",
+        **needed,
+        "schema": _schema(action.body, SchemaDialect.V2),
+    }
 
 
-def _v2_answer(status: int, name: str, action: Action) -> Json:
+def _v2_answer(status: int, name: str, action: PathOperation) -> Json:
     text = {"description": _TEXTS[status]}
-    return text if status not in action.answers else {**text, "schema": _schema(name, Dialect.V2)}
+    return (
+        text
+        if status not in action.answers
+        else {**text, "schema": _schema(name, SchemaDialect.V2)}
+    )
 
 
-def _v3_body(subject: Subject, action: Action) -> Json:
-    content = {"schema": _schema(action.body, Dialect.V3)}
+def _v3_body(subject: PathSubject, action: PathOperation) -> Json:
+    content = {"schema": _schema(action.body, SchemaDialect.V3)}
     needed = {} if action.body == OPTIONS else {"required": True}
     return {"content": dict.fromkeys(_consumed(subject, action), content), **needed}
 
 
-def _v3_answer(status: int, name: str, action: Action, media: Sequence[str]) -> Json:
+def _v3_answer(status: int, name: str, action: PathOperation, media: Sequence[str]) -> Json:
     found: Json = {"description": _TEXTS[status]}
     if status in action.answers:
-        content = {"schema": _schema(name, Dialect.V3)}
+        content = {"schema": _schema(name, SchemaDialect.V3)}
         found["content"] = dict.fromkeys(media, content)
     return found

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from stretto.web.api.discovery.openapi.dialects import Dialect
+from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 
 Json = dict[str, Any]
 
@@ -47,14 +47,14 @@ CONNECT: Final[Mapping[str, Sequence[str]]] = {
 """Parameters of subresources that are no objects."""
 
 
-def parameter(name: str, place: str, dialect: Dialect) -> Json:
+def parameter(name: str, place: str, dialect: SchemaDialect) -> Json:
     """A parameter of the query or of the path."""
     kind = "integer" if name in _NUMBERS else "boolean" if name in _FLAGS else "string"
     schema = {"type": kind, "uniqueItems": True}
     found: Json = {"name": name, "in": place}
     if place == "path":
         found["required"] = True
-    return {**found, "schema": schema} if dialect is Dialect.V3 else {**found, **schema}
+    return {**found, "schema": schema} if dialect is SchemaDialect.V3 else {**found, **schema}
 
 
 def shared(queries: Sequence[Sequence[str]]) -> set[str]:

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from stretto.api.schema.kubernetes import SubresourceFacts, struct_of_kind
 from stretto.web.api.discovery.openapi import operations, parameters
-from stretto.web.api.discovery.openapi.dialects import Dialect
-from stretto.web.api.discovery.openapi.operations import Action, Subject
+from stretto.web.api.discovery.openapi.dialects import SchemaDialect
+from stretto.web.api.discovery.openapi.operations import PathOperation, PathSubject
 from stretto.web.api.discovery.openapi.schemas import schema_name
-from stretto.web.api.objects.strategies import RETURNED
+from stretto.web.api.objects.changes import RETURNED
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -57,11 +57,11 @@ def list_name(each: ServedResource) -> str:
     return object_name(each).removesuffix(each.kind.kind) + list_kind(each)
 
 
-def subject_of(each: ServedResource) -> Subject:
+def subject_of(each: ServedResource) -> PathSubject:
     """The objects of a resource."""
     group, version, kind = each.group, each.kind.version, each.kind.kind
     scope = "Namespaced" if each.kind.namespaced else ""
-    return Subject(
+    return PathSubject(
         version_tag(group, version),
         {"group": group, "version": version, "kind": kind},
         object_name(each),
@@ -70,14 +70,16 @@ def subject_of(each: ServedResource) -> Subject:
     )
 
 
-def resource_paths(each: ServedResource, base: str, dialect: Dialect) -> Iterator[tuple[str, Json]]:
+def resource_paths(
+    each: ServedResource, base: str, dialect: SchemaDialect
+) -> Iterator[tuple[str, Json]]:
     """The paths of a resource with their operations."""
     subject, verbs, listed = subject_of(each), each.facts.verbs, list_name(each)
     spaces = ["namespace"] if each.kind.namespaced else []
     space = "/namespaces/{namespace}" if spaces else ""
     many, one = f"{space}/{each.resource}", f"{space}/{each.resource}/{{name}}"
     deleted = object_name(each) if each.key in RETURNED else operations.STATUS
-    found: list[tuple[str, list[Action], list[str]]] = [
+    found: list[tuple[str, list[PathOperation], list[str]]] = [
         (many, list(operations.list_actions(subject, verbs, listed)), spaces),
         (one, list(operations.object_actions(subject, verbs, deleted)), ["name", *spaces]),
     ]
@@ -94,13 +96,13 @@ def resource_paths(each: ServedResource, base: str, dialect: Dialect) -> Iterato
         yield from _subresource(each, word, facts, (base + one, dialect))
 
 
-def _lists(subject: Subject, listed: str) -> Iterator[Action]:
+def _lists(subject: PathSubject, listed: str) -> Iterator[PathOperation]:
     return operations.list_actions(subject, ("list",), listed)
 
 
 def _watches(
-    each: ServedResource, subject: Subject, paths: tuple[str, str]
-) -> Iterator[tuple[str, list[Action], list[str]]]:
+    each: ServedResource, subject: PathSubject, paths: tuple[str, str]
+) -> Iterator[tuple[str, list[PathOperation], list[str]]]:
     """The paths of watches, which clients no longer use."""
     spaces = ["namespace"] if each.kind.namespaced else []
     name = subject.name
@@ -115,7 +117,7 @@ def _watches(
 
 
 def _subresource(
-    each: ServedResource, word: str, facts: SubresourceFacts, where: tuple[str, Dialect]
+    each: ServedResource, word: str, facts: SubresourceFacts, where: tuple[str, SchemaDialect]
 ) -> Iterator[tuple[str, Json]]:
     """The paths of a subresource; a proxy has one for all paths behind it too."""
     path, dialect = where
@@ -127,8 +129,8 @@ def _subresource(
     subject = replace(parent, gvk=gvk, name=named, schema=_schema_of(each, kind))
     if word in parameters.CONNECT:
         if word == "log":
-            answer = Action("get", "get", f"read{named}", parameters.CONNECT[word], {200: ""},
-                            "", ("text/plain",))  # fmt: skip
+            query, media = parameters.CONNECT[word], ("text/plain",)
+            answer = PathOperation("get", "get", f"read{named}", query, {200: ""}, "", media)
             yield f"{path}/log", operations.path_item(subject, [answer], place, dialect)
             return
         ends = [("", "")] if word != "proxy" else [("", ""), ("/{path}", "WithPath")]
@@ -143,14 +145,16 @@ def _subresource(
     yield f"{path}/{word}", operations.path_item(subject, actions, place, dialect)
 
 
-def _connections(named: str, parent: Subject, verbs: Sequence[str], word: str) -> Iterator[Action]:
+def _connections(
+    named: str, parent: PathSubject, verbs: Sequence[str], word: str
+) -> Iterator[PathOperation]:
     """The methods of a connection."""
     split = version_name(parent.gvk["group"], parent.gvk["version"])
     rest = named.removeprefix(split)
     for verb in verbs:
         for method in _METHODS[verb] if word == "proxy" else _METHODS[verb][:1]:
             name = f"connect{split}{method.title()}{rest}"
-            yield Action(method, "connect", name, parameters.CONNECT[word], {200: ""})
+            yield PathOperation(method, "connect", name, parameters.CONNECT[word], {200: ""})
 
 
 def kind_of(each: ServedResource, facts: SubresourceFacts) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.types import RAW, FieldType, Form, Merge, ValueType
-from stretto.web.api.discovery.openapi.dialects import Dialect
+from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 from stretto.web.api.discovery.openapi.words import with_words
 
 Json = dict[str, Any]
@@ -98,7 +98,7 @@ def schema_name(name: str) -> str:
     return prefix + name.replace("/", ".")
 
 
-def add_schemas(found: Json, types: Iterable[str], dialect: Dialect) -> None:
+def add_schemas(found: Json, types: Iterable[str], dialect: SchemaDialect) -> None:
     """Add the schemas of some types and of all that they contain.
 
     Args:
@@ -116,11 +116,11 @@ def add_schemas(found: Json, types: Iterable[str], dialect: Dialect) -> None:
             waiting += _inner(name)
 
 
-def add_fixed(found: Json, names: Iterable[str], dialect: Dialect) -> None:
+def add_fixed(found: Json, names: Iterable[str], dialect: SchemaDialect) -> None:
     """Add the schemas without fields that are named."""
     for name in names:
         if name in _FIXED and name not in found:
-            found[name] = with_words(_FIXED[name][dialect is Dialect.V3], name, dialect)
+            found[name] = with_words(_FIXED[name][dialect is SchemaDialect.V3], name, dialect)
 
 
 @cache
@@ -137,7 +137,7 @@ def _structs(kind: ValueType) -> Iterator[str]:
 
 
 @cache
-def type_schema(name: str, dialect: Dialect) -> Json:
+def type_schema(name: str, dialect: SchemaDialect) -> Json:
     """The schema of a type; it must not be changed."""
     kind = struct(name)
     fields = {each.name: _field_schema(each, dialect) for each in kind.fields.values()}
@@ -161,9 +161,9 @@ def _kinds() -> dict[str, tuple[str, str, str]]:
     return {name: key for key, name in kind_versions().items()}
 
 
-def _field_schema(field: FieldType, dialect: Dialect) -> Json:
+def _field_schema(field: FieldType, dialect: SchemaDialect) -> Json:
     schema = dict(_value_schema(field.type, field.name, dialect))
-    if dialect is Dialect.V3:
+    if dialect is SchemaDialect.V3:
         if "$ref" in schema:
             schema = {"allOf": [schema]}
         default = _default(field)
@@ -196,7 +196,7 @@ def _default(field: FieldType) -> Any:
     return None if field.is_pointer or not is_always_there else _ZERO.get(field.type.form)
 
 
-def _value_schema(kind: ValueType, name: str, dialect: Dialect) -> Json:
+def _value_schema(kind: ValueType, name: str, dialect: SchemaDialect) -> Json:
     """The schema of the values of a field."""
     if kind.item is not None:
         item = _item_schema(kind.item, name, dialect)
@@ -212,16 +212,16 @@ def _value_schema(kind: ValueType, name: str, dialect: Dialect) -> Json:
     return _SCALARS[kind.form] if named is None else dialect.reference(named)
 
 
-def _item_schema(kind: ValueType, name: str, dialect: Dialect) -> Json:
+def _item_schema(kind: ValueType, name: str, dialect: SchemaDialect) -> Json:
     """The schema of the items of a list or of the values of a map."""
     found = _value_schema(kind, name, dialect)
-    if dialect is Dialect.V2 or kind.form not in _ZERO:
+    if dialect is SchemaDialect.V2 or kind.form not in _ZERO:
         return found
     inner = {"allOf": [found]} if "$ref" in found else found
     return {**inner, "default": _ZERO[kind.form]}
 
 
-def list_schema(item: str, gvk: Json, dialect: Dialect) -> Json:
+def list_schema(item: str, gvk: Json, dialect: SchemaDialect) -> Json:
     """The schema of a list.
 
     Args:
@@ -230,7 +230,7 @@ def list_schema(item: str, gvk: Json, dialect: Dialect) -> Json:
         dialect: the version of OpenAPI.
     """
     entry, meta = dialect.member(item), dialect.member(schema_name("meta/v1.ListMeta"))
-    if dialect is Dialect.V3:
+    if dialect is SchemaDialect.V3:
         entry, meta = {**entry, "default": {}}, {**meta, "default": {}}
     text = {"type": "string"}
     fields = {"apiVersion": text, "items": {"type": "array", "items": entry}, "kind": text}

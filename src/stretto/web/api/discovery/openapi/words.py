@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.web.api.discovery.openapi.dialects import Dialect
+from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 
 Json = dict[str, Any]
 
@@ -21,17 +21,19 @@ _NEW: Final = frozenset({"default", "allOf", "$ref"})
 """Members that schemas of version 2 have otherwise or not at all."""
 
 
-def with_words(schema: Json, name: str, dialect: Dialect) -> Json:
+def with_words(schema: Json, name: str, dialect: SchemaDialect) -> Json:
     """A schema with the words of its name."""
     words = _words(dialect).get(name)
     return schema if words is None else _merged(schema, words)
 
 
 @cache
-def _words(dialect: Dialect) -> Mapping[str, Json]:
+def _words(dialect: SchemaDialect) -> Mapping[str, Json]:
     text = resources.files("stretto.web.api.discovery.openapi").joinpath(_DATA).read_bytes()
     found: dict[str, Json] = msgspec.json.decode(text)
-    return found if dialect is Dialect.V3 else {key: _older(each) for key, each in found.items()}
+    return (
+        found if dialect is SchemaDialect.V3 else {key: _older(each) for key, each in found.items()}
+    )
 
 
 def _older(words: Json) -> Json:
