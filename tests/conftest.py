@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -51,6 +52,10 @@ for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "http_proxy", "https_p
 
 # A test that finds no compiled kernels decides on the NumPy tier and starts no compiler.
 os.environ["STRETTO_BACKGROUND_COMPILE"] = "0"
+
+# Results and records of tests do not go to the folder of the user who runs them.
+_STATE = TemporaryDirectory(prefix="stretto-tests-")
+os.environ["STRETTO_STATE"] = _STATE.name
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -14,6 +14,7 @@ from stretto.cli.sources.run_studies import RunStudies
 from stretto.control.controllers.fragmentation import FreeCapacity
 from stretto.control.controllers.move_plan import DefragPlan
 from stretto.explain.records.records import RunRecords
+from stretto.explain.records.results import ResultRecords
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.views.actions import StoreActions
@@ -80,7 +81,8 @@ def address(
     harness: Harness, source: PlaneSource, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n001")])
-    studies = RunStudies(RunRecords(tmp_path_factory.mktemp("runs")))
+    folder = tmp_path_factory.mktemp("state")
+    studies = RunStudies(RunRecords(folder / "runs"), ResultRecords(folder / "results"))
     parts = DashboardParts(
         studies,
         lambda _: preview,

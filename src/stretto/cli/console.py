@@ -4,18 +4,22 @@ rich renders the tables and is imported only for the first one. With ``--json -`
 stdout and the tables to stderr, so that a pipe receives data only.
 """
 
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import click
 
-from stretto.base.clock import Clock, WallClock
+from stretto.base.clock import Clock, WallClock, timestamp
 from stretto.cli import sinks
 from stretto.cli.output.terminals import on_terminal
 from stretto.cli.progress import BarProgress, LineProgress, Progress, SilentProgress
+
+_STUDIES: Final = ("stretto.simulate.", "stretto.compare", "stretto.study.")
+"""Beginnings of the schemas whose results are kept."""
 
 
 class Console:
@@ -115,13 +119,31 @@ class Console:
     def json_so_far(self, schema: str, payload: Mapping[str, Any]) -> None:
         """Write partial JSON to a file target; the next write replaces it."""
         if self.json_target != sinks.STDOUT:
-            self.json(schema, payload)
+            self._write_json(schema, payload)
 
     def json(self, schema: str, payload: Mapping[str, Any]) -> None:
         """Write the JSON output if requested; ``schema`` is like ``stretto.run/v1``.
 
-        Times (``seconds`` and fields that end in ``_s``) are rounded to microseconds.
+        Times (``seconds`` and fields that end in ``_s``) are rounded to microseconds. Results of
+        simulations and studies are also kept for the dashboard.
         """
+        self._write_json(schema, payload)
+        if schema.startswith(_STUDIES):
+            self._keep(schema, payload)
+
+    def _keep(self, schema: str, payload: Mapping[str, Any]) -> None:
+        """Keep a result; a failure is a detail."""
+        from stretto.explain.records.results import ResultRecords
+
+        command, ended = shlex.join(sys.argv[1:]), timestamp(self.clock.now())
+        try:
+            name = ResultRecords().keep(schema, command, ended, with_rounded_times(payload))
+        except OSError as error:
+            self.detail(f"the result is not kept: {error}")
+            return
+        self.detail(f"kept as {name}" if name else "the result is too large to be kept")
+
+    def _write_json(self, schema: str, payload: Mapping[str, Any]) -> None:
         if self.writes_json:
             sinks.write_json(self.json_target, {"schema": schema, **with_rounded_times(payload)})
 

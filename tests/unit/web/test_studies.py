@@ -9,8 +9,10 @@ import pytest
 from starlette.applications import Starlette
 
 from stretto.cli.sources.run_studies import RunStudies
+from stretto.explain.inventory.result_figures import figures_of
 from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
 from stretto.explain.records.records import RunRecords
+from stretto.explain.records.results import KEPT, ResultRecords
 from stretto.testing import Harness
 from stretto.web.views.parts import DashboardParts
 from tests.unit.web.dashboards import get, small_dashboard
@@ -42,7 +44,8 @@ def records(tmp_path: Path) -> RunRecords:
 
 @pytest.fixture
 def pages(records: RunRecords) -> Starlette:
-    return small_dashboard(DashboardParts(studies=RunStudies(records)))
+    results = ResultRecords(records.folder / "results")
+    return small_dashboard(DashboardParts(studies=RunStudies(records, results)))
 
 
 def test_runs_side_by_side_show_differences_from_the_first(
@@ -99,3 +102,35 @@ def test_a_record_that_does_not_exist_is_not_found(records: RunRecords, pages: S
 def test_the_list_offers_records_for_a_comparison(records: RunRecords, pages: Starlette) -> None:
     name = record(records, "one", placed=4)
     assert f'type="checkbox" name="run" value="{name}"' in get(pages, "/studies").text
+
+
+RESULT = {"policies": [{"policy": "fgd", "placed": 9, "curve": [1, 2]}], "failed": False}
+
+
+def test_a_result_is_compared_with_a_run(records: RunRecords, pages: Starlette) -> None:
+    run = record(records, "one", placed=10)
+    name = keep(records, "stretto.compare/v1")
+    text = get(pages, f"/studies/compare?run={run}&run={name}").text
+    assert "policies · fgd · placed" in text
+    assert "simulate x.csv" in get(pages, "/studies").text
+
+
+def keep(records: RunRecords, schema: str) -> str:
+    results = ResultRecords(records.folder / "results")
+    return results.keep(schema, "simulate x.csv", "2026-01-01T00:00:00Z", RESULT)
+
+
+def test_the_oldest_results_are_deleted(records: RunRecords) -> None:
+    names = [keep(records, f"stretto.study.n{number:03}/v1") for number in range(KEPT + 1)]
+    assert ResultRecords(records.folder / "results").names() == sorted(names[1:], reverse=True)
+
+
+def test_the_figures_of_a_result_are_its_numbers() -> None:
+    assert figures_of(RESULT) == [("policies · fgd · placed", 9.0)]
+
+
+def test_a_damaged_result_is_listed_as_unreadable(records: RunRecords, pages: Starlette) -> None:
+    name = keep(records, "stretto.study.one-pool/v1")
+    (records.folder / "results" / f"{name}.json").write_text("{")
+    assert "unreadable" in get(pages, "/studies").text
+    assert get(pages, f"/studies/compare?run={name}").status_code == 409

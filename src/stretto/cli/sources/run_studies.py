@@ -1,22 +1,32 @@
-"""The user's run records as the dashboard shows them."""
+"""The user's run records and kept results as the dashboard shows them."""
 
 from collections.abc import Sequence
 
-from stretto.explain.inventory.run_comparison import RunComparison, compare_runs
+from stretto.base.errors import InputError
+from stretto.explain.inventory.result_figures import figures_of
+from stretto.explain.inventory.run_comparison import (
+    ComparedRun,
+    RunComparison,
+    compare_runs,
+    recorded_run,
+)
 from stretto.explain.inventory.runs import RunRow, run_rows
 from stretto.explain.records.records import RunRecords
+from stretto.explain.records.results import KeptResult, ResultRecords
 
 
 class RunStudies:
-    """Lists, compares and draws run records."""
+    """Lists, compares and draws run records and results."""
 
-    def __init__(self, records: RunRecords) -> None:
-        """Use the records of a folder."""
+    def __init__(self, records: RunRecords, results: ResultRecords) -> None:
+        """Use the records and the results of two folders."""
         self._records = records
+        self._results = results
 
     def rows(self) -> Sequence[RunRow]:
-        """All records, the latest first."""
-        return run_rows(self._records)
+        """All of them, the latest first."""
+        rows = run_rows(self._records) + [self._row(name) for name in self._results.names()]
+        return sorted(rows, key=lambda each: each.started, reverse=True)
 
     def compare(self, names: Sequence[str]) -> RunComparison:
         """Compare records; the first one is the reference.
@@ -25,7 +35,7 @@ class RunStudies:
             InputError: no record is named, too many are, or one of them is unreadable.
             NotFoundError: no record has one of the names.
         """
-        return compare_runs(self._records, names)
+        return compare_runs(names, self._compared)
 
     def picture(self, comparison: RunComparison) -> bytes:
         """The pods placed over time as PNG; empty if no report has them.
@@ -45,7 +55,26 @@ class RunStudies:
         texts = PlotTexts("Pods placed over time", "seconds", "pods placed", from_0=True)
         return draw_curves("runs", lines, texts)["runs.png"]
 
+    def _row(self, name: str) -> RunRow:
+        try:
+            return _row_of(name, self._results.read(name))
+        except InputError:
+            return RunRow(name, "unreadable")
+
+    def _compared(self, name: str) -> ComparedRun:
+        if name not in self._results.names():
+            return recorded_run(self._records, name)
+        found = self._results.read(name)
+        return ComparedRun(_row_of(name, found), figures_of(found.result))
+
+
+def _row_of(name: str, found: KeptResult) -> RunRow:
+    """A result as a row of the list."""
+    seconds = found.result.get("seconds", 0.0)
+    took = float(seconds) if isinstance(seconds, int | float) else 0.0
+    return RunRow(name, "done", found.command, found.ended, took)
+
 
 def kept_studies() -> RunStudies:
-    """The run records of this user."""
-    return RunStudies(RunRecords())
+    """The run records and results of this user."""
+    return RunStudies(RunRecords(), ResultRecords())

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -51,31 +51,53 @@ class RunComparison(msgspec.Struct, frozen=True):
     curves: tuple[RunCurve, ...]
 
 
-def compare_runs(records: RunRecords, names: Sequence[str]) -> RunComparison:
-    """Compare records; the first one is the reference.
+class ComparedRun(NamedTuple):
+    """One run of a comparison."""
+
+    #: Its row in the list.
+    row: RunRow
+    #: Its figures.
+    figures: Sequence[tuple[str, float]]
+    #: Its pods over time; ``None`` if its report does not have them.
+    curve: RunCurve | None = None
+
+
+def recorded_run(records: RunRecords, name: str) -> ComparedRun:
+    """A run record.
 
     Raises:
-        InputError: no record is named, too many are, or one of them is unreadable.
-        NotFoundError: no record has one of the names.
+        InputError: it is unreadable.
+        NotFoundError: no record has that name.
+    """
+    (row,) = run_rows(records, (name,))
+    with closing(RecordFile(records.find(name))) as file:
+        summary: Summary = file.facts().summary
+    curve = None
+    if summary.get("after_s"):
+        curve = RunCurve(row.name, tuple(summary["after_s"]), tuple(summary["placed_after"]))
+    return ComparedRun(row, _values(summary), curve)
+
+
+def compare_runs(names: Sequence[str], read: Callable[[str], ComparedRun]) -> RunComparison:
+    """Compare runs; the first one is the reference.
+
+    Args:
+        names: their names.
+        read: reads the run of a name.
+
+    Raises:
+        InputError: no run is named, or too many are.
     """
     if not 1 <= len(names) <= MOST_RUNS:
         raise InputError("runs", f"{len(names)} records", f"1 to {MOST_RUNS} records")
-    paths = [records.find(name) for name in names]
-    summaries: list[Summary] = []
-    for path in paths:
-        with closing(RecordFile(path)) as file:
-            summaries.append(file.facts().summary)
-    runs = tuple(run_rows(records, tuple(names)))
-    curves = (
-        RunCurve(run.name, tuple(each["after_s"]), tuple(each["placed_after"]))
-        for run, each in zip(runs, summaries, strict=True)
-        if each.get("after_s")
-    )
-    return RunComparison(runs, tuple(_figures(summaries)), tuple(curves))
+    runs = [read(name) for name in names]
+    curves = tuple(each.curve for each in runs if each.curve is not None)
+    figures = tuple(_figures([each.figures for each in runs]))
+    return RunComparison(tuple(each.row for each in runs), figures, curves)
 
 
-def _figures(summaries: Sequence[Summary]) -> list[RunFigure]:
-    columns = [dict(_values(each)) for each in summaries]
+def _figures(runs: Sequence[Sequence[tuple[str, float]]]) -> list[RunFigure]:
+    columns = [dict(each) for each in runs]
     names = dict.fromkeys(chain.from_iterable(columns))
     return [_figure(name, [column.get(name) for column in columns]) for name in names]
 

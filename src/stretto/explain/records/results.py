@@ -1,0 +1,86 @@
+"""The results of simulations, comparisons and studies, kept as JSON beside the run records."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.errors import InputError, NotFoundError
+from stretto.explain.records.records import default_folder
+
+KEPT: Final = 50
+"""Number of results kept."""
+MOST_BYTES: Final = 4 << 20
+"""Larger results are not kept: a dashboard shows their figures side by side."""
+_SUFFIX: Final = ".json"
+
+
+class KeptResult(msgspec.Struct, frozen=True):
+    """One result."""
+
+    #: The command line without the program.
+    command: str
+    #: RFC 3339 time of its end.
+    ended: str
+    #: The result as ``--json`` writes it, with its schema.
+    result: dict[str, Any]
+
+
+class ResultRecords:
+    """Results in one folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Use a folder, by default the user's own; it need not exist yet."""
+        self._folder = folder or default_folder().parent / "results"
+
+    def keep(self, schema: str, command: str, ended: str, result: Mapping[str, Any]) -> str:
+        """Keep a result, and delete the oldest ones beyond the limit.
+
+        Returns:
+            its name; empty if it is too large.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        found = KeptResult(command, ended, {"schema": schema, **result})
+        content = msgspec.json.encode(found, enc_hook=_plain)
+        if len(content) > MOST_BYTES:
+            return ""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        stamp = re.sub(r"[-:]", "", ended[:19]).replace("T", "-")
+        word = re.sub(r"[^a-z0-9]+", "-", schema.removeprefix("stretto.").partition("/")[0])
+        names = (f"{stamp}-{word}" + (f"-{n}" if n > 1 else "") for n in range(1, 1000))
+        name = next(each for each in names if not self._path(each).exists())
+        self._path(name).write_bytes(content)
+        for old in self.names()[KEPT:]:
+            self._path(old).unlink(missing_ok=True)
+        return name
+
+    def names(self) -> list[str]:
+        """Names of all results, the latest first."""
+        return sorted((each.stem for each in self._folder.glob(f"*{_SUFFIX}")), reverse=True)
+
+    def read(self, name: str) -> KeptResult:
+        """A result.
+
+        Raises:
+            NotFoundError: no result has that name.
+            InputError: its file is damaged.
+        """
+        if name not in self.names():
+            raise NotFoundError(f"result {name!r}", f"{len(self.names())} results are kept")
+        try:
+            return msgspec.json.decode(self._path(name).read_bytes(), type=KeptResult)
+        except msgspec.DecodeError as error:
+            raise InputError(name, "a damaged file", "a kept result") from error
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}{_SUFFIX}"
+
+
+def _plain(value: object) -> object:
+    """Values that JSON does not have: NumPy scalars and arrays as Python, others as text."""
+    convert = getattr(value, "tolist", None)
+    return convert() if convert is not None else str(value)
