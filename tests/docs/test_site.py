@@ -26,9 +26,12 @@ _TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.timeout(300)
-def test_the_site_builds_without_a_warning(repo_root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("theme", ["basic", pytest.param("furo", marks=pytest.mark.slow)])
+def test_the_site_builds_without_a_warning(theme: str, repo_root: Path, tmp_path: Path) -> None:
+    """Furo draws every page's navigation, which takes half of the time of the whole build."""
     pytest.importorskip("furo")
     words = ["-q", "-W", "--keep-going", "-n", "-b", "html", "-d", str(tmp_path / "trees")]
+    words += ["-D", f"html_theme={theme}"]
     paths = [str(repo_root / "docs"), str(tmp_path / "site")]
     environment = {**os.environ, "PYTHONPATH": str(repo_root / "src")}
     command = [sys.executable, "-m", "sphinx", *words, *paths]

@@ -119,7 +119,7 @@ def test_the_plain_list_takes_zones_in_turn() -> None:
 
 
 def test_the_bench_measures_every_part_and_finds_the_answers_equal() -> None:
-    requested = AblationOptions(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
+    requested = AblationOptions(nodes=64, running_per_node=2, pods=48, classes=8, rounds=1)
     found = run_ablation(requested, [preemption])
     assert len({each.part for each in found}) == 5
     assert all(isinstance(each, Ablation) and each.factor > 0 for each in found)

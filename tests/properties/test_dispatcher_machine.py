@@ -333,8 +333,8 @@ TestDispatcherMachine = DispatcherMachine.TestCase
 TestFairMachine = FairMachine.TestCase
 TestFairShareMachine = FairShareMachine.TestCase
 TestFairMachine.settings = TestFairShareMachine.settings = TestTreeMachine.settings = settings(
-    settings.get_profile("quick"), max_examples=30, stateful_step_count=50
+    settings.get_profile("quick"), max_examples=20, stateful_step_count=50
 )
 TestDispatcherMachine.settings = settings(
-    settings.get_profile("quick"), max_examples=30, stateful_step_count=50
+    settings.get_profile("quick"), max_examples=20, stateful_step_count=50
 )

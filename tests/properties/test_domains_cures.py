@@ -56,7 +56,7 @@ def watch(shape: Shape) -> tuple[int, int]:
 
 
 @given(shapes)
-@settings(max_examples=35)
+@settings(max_examples=20)
 def test_what_lets_a_pod_fit_is_what_wakes_it(shape: Shape) -> None:
     watch(shape)
 

@@ -41,7 +41,7 @@ def check_verdicts(shape: Shape) -> None:
 
 
 @given(shapes)
-@settings(max_examples=35)
+@settings(max_examples=20)
 def test_nodes_and_messages_are_those_of_the_exact_path(shape: Shape) -> None:
     check_verdicts(shape)
 

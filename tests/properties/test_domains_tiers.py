@@ -211,14 +211,14 @@ def check(shape: Shape, tie: str, form: str = "plain") -> tuple[int, int]:
 
 @COMPILING
 @given(shapes, ties)
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_both_tiers_place_as_the_rules_say_one_by_one(shape: Shape, tie: str) -> None:
     check(shape, tie)
 
 
 @COMPILING
 @given(shapes, ties, forms)
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_both_tiers_place_alike_by_scores_per_slot_and_by_python_rules(
     shape: Shape, tie: str, form: str
 ) -> None:

@@ -48,21 +48,23 @@ def peaks_of(world: World, c: int) -> list[int]:
 
 @pytest.mark.skipif(not has_numba(), reason="numba is not installed")
 @given(shapes)
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> None:
     kernel("numba")  # drops code that was compiled from other sources
     from stretto.framework.kernels.place import slot_value
 
     world = world_of(shape)
-    size = size_of(world)
+    size, some = size_of(world), slice(0, None, 5)
     for c in range(shape.classes):
         expected = slot_values(
             PointProgram(*world.program), c, slice(0, size), PointState(*world.state)
         )
         entry = kernel("numba").refresh(world.program, c, *world[1:5], world.limit)
         row = world.cache.row[entry]
-        slots = [slot_value.slot_value(*world.program, c, s, world.state) for s in range(size)]
-        assert slots == expected.tolist()
+        slots = [
+            slot_value.slot_value(*world.program, c, s, world.state) for s in range(size)[some]
+        ]
+        assert slots == expected[some].tolist()
         assert row.tolist() == expected.tolist()
         assert peaks_of(world.copy(), c) == expected.reshape(-1, BLOCK).max(axis=1).tolist()
 

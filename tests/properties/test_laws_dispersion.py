@@ -50,7 +50,7 @@ def like_pods(count: int, cpu: str = "100m") -> list[bytes]:
 orders = st.permutations(range(sum(SIZES)))
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(orders, st.sampled_from(["1m", "100m"]))
 def test_no_zone_is_ten_percent_from_its_share(order: list[int], cpu: str) -> None:
     harness = fleet(order, {})
@@ -59,7 +59,7 @@ def test_no_zone_is_ten_percent_from_its_share(order: list[int], cpu: str) -> No
     assert {z: round(s, 2) for z, s in shares(harness, PODS).items() if abs(s - 1) > 0.1} == {}
 
 
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(orders, st.sampled_from(["1m", "100m"]))
 def test_shares_hold_with_two_shards(order: list[int], cpu: str) -> None:
     harness = fleet(order, {"shards": 2})

@@ -92,7 +92,7 @@ def as_library_says(world: World, decision: Decision, before: dict[str, str], na
     return (node, gone) in wanted
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_who_leaves_and_who_comes_is_what_kube_scheduler_decides(seed: int) -> None:
     world = World(seed)

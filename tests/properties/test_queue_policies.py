@@ -82,7 +82,7 @@ def starts_on_nodes(jobs: list[PhillyJob], policy: str) -> tuple[list[PhillyJob]
 
 
 @pytest.mark.parametrize("policy", ["easy", "conservative"])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(jobs=NODE_JOBS)
 def test_backfill_on_nodes_does_not_delay_the_first_head(
     policy: str, jobs: list[PhillyJob]

@@ -95,7 +95,7 @@ class TransitWorld(Harness):
         self.come_to_rest()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_waking_everything_changes_nothing_once_all_is_at_rest(seed: int) -> None:
     world = TransitWorld(seed)
