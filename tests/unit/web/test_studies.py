@@ -10,11 +10,13 @@ from starlette.applications import Starlette
 
 from stretto.cli.sources.run_studies import RunStudies
 from stretto.explain.inventory.result_figures import figures_of
+from stretto.explain.inventory.run_comparison import RunCurve
 from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
 from stretto.explain.records.records import RunRecords
 from stretto.explain.records.results import KEPT, ResultRecords
 from stretto.testing import Harness
 from stretto.web.views.parts import DashboardParts
+from stretto.web.views.plots import curve_plot
 from tests.unit.web.dashboards import get, small_dashboard
 
 CURVE = {"after_s": [0.0, 1.0], "placed_after": [0, 4]}
@@ -76,6 +78,28 @@ def test_a_comparison_is_downloaded_as_json(records: RunRecords, pages: Starlett
     name = record(records, "one", placed=10, **CURVE)
     found = get(pages, f"/studies/compare.json?run={name}").json()
     assert found["curves"] == [{"run": name, "seconds": [0.0, 1.0], "placed": [0, 4]}]
+
+
+def test_the_page_has_the_curves_with_their_values(records: RunRecords, pages: Starlette) -> None:
+    name = record(records, "one", placed=4, **CURVE)
+    page = get(pages, f"/studies/compare?run={name}").text
+    assert f"<title>{name}: 4 pods after 1.0 s</title>" in page
+    assert f"{name}: 4 pods at the end" in page
+
+
+@pytest.mark.parametrize("count", [1, 2, 5000])
+def test_a_plot_keeps_the_first_and_the_last_value(count: int) -> None:
+    times = tuple(float(number) for number in range(count))
+    (line,) = curve_plot([RunCurve("a", times, times)]).lines
+    assert line.points[0].text == "a: 0 pods after 0.0 s"
+    assert line.points[-1].text == f"a: {count - 1:,} pods after {count - 1:,}.0 s"
+
+
+@pytest.mark.parametrize("most", [0.0003, 1.0, 7.0, 99.0, 123_456.0])
+def test_an_axis_has_few_round_ticks(most: float) -> None:
+    plot = curve_plot([RunCurve("a", (0.0, most), (0.0, 1.0))])
+    assert 2 <= len(plot.times) <= 7
+    assert plot.times[0].text == "0"
 
 
 def test_the_pods_over_time_are_a_picture(records: RunRecords, pages: Starlette) -> None:

@@ -10,6 +10,7 @@ from stretto.api.wire.quantity import amount
 from stretto.base.clock import timestamp
 from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.durations import short_duration
+from stretto.web.views.plots import HEIGHT, LEFT, WIDTH
 
 PAGES: Final = (
     ("/", "Nodes"),
@@ -53,6 +54,8 @@ class Renderer:
             "unit": _unit,
         }
         self._environment.globals |= {"state": title, "pages": pages, "base": base}
+        size = {"width": WIDTH, "height": HEIGHT, "left": LEFT}
+        self._environment.globals["plot_size"] = size
 
     def page(self, name: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """The response of a template."""

@@ -16,6 +16,7 @@ from stretto.explain.inventory.run_comparison import MOST_RUNS, RunComparison
 from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import page_path, read
 from stretto.web.views.parts import Studies
+from stretto.web.views.plots import curve_plot
 from stretto.web.views.sight import ViewSource
 
 _FORMS: Final = {"csv": "text/csv", "json": "application/json", "png": "image/png"}
@@ -46,7 +47,8 @@ class StudyPages:
 
     async def _compare(self, request: Request) -> Response:
         found = await self._comparison(request)
-        return self._page("comparison", request, {"found": found, "query": request.url.query})
+        values = {"found": found, "query": request.url.query, "plot": curve_plot(found.curves)}
+        return self._page("comparison", request, values)
 
     def _download(self, form: str) -> Callable[[Request], Awaitable[Response]]:
         async def handler(request: Request) -> Response:

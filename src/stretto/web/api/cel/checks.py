@@ -16,8 +16,10 @@ _RULE: Final = ("oldSelf", "self")
 """Variables of the rules of schemas."""
 _MUTATIONS: Final = {"applyConfiguration": "Object", "jsonPatch": "list(JSONPatch)"}
 """Members of mutations with an expression, and the type of its value."""
-_MOST_CHARACTERS: Final = 50_000
-"""Characters of the different expressions of one object; large definitions have 20,000."""
+_MOST_CHARACTERS: Final = 30_000
+"""Characters of the different expressions of one object; large definitions have 15,000."""
+_MOST_ERROR_TEXT: Final = 10_000
+"""Characters of errors after which no further expression is compiled: bad ones take longest."""
 _EXPRESSIONS: Final = ("expression", "messageExpression", "rule", "valueExpression")
 """Members that contain expressions."""
 _BELOW: Final = ("properties", "additionalProperties", "items")
@@ -32,7 +34,15 @@ def expression_errors(key: tuple[str, str], item: Json, old: Json | None) -> Err
     if sum(map(len, texts)) > _MOST_CHARACTERS:
         problem = f"its expressions must have at most {_MOST_CHARACTERS} characters together"
         return [invalid("spec", f"{len(texts)} expressions", problem)]
-    return [each for each in check(item) if each is not None]
+    found: list[FieldError] = []
+    length = 0
+    for each in check(item):
+        if each is not None:
+            found.append(each)
+            length += len(each.message)
+            if length > _MOST_ERROR_TEXT:
+                break
+    return found
 
 
 def _texts(value: Any) -> Iterator[str]:
