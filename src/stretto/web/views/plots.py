@@ -44,7 +44,7 @@ class PlotPoint(NamedTuple):
     text: str
 
 
-class PlotLine(NamedTuple):
+class CurveLine(NamedTuple):
     """The curve of one run."""
 
     #: The run.
@@ -61,7 +61,7 @@ class CurvePlot(NamedTuple):
     """A picture of several curves."""
 
     #: The lines.
-    lines: tuple[PlotLine, ...]
+    lines: tuple[CurveLine, ...]
     #: Seconds, from left to right.
     times: tuple[PlotTick, ...]
     #: Pods, from the bottom to the top.
@@ -79,7 +79,7 @@ def curve_plot(curves: Sequence[RunCurve]) -> CurvePlot:
     def up(pods: float) -> float:
         return round(HEIGHT - BOTTOM - pods / most * (HEIGHT - BOTTOM - _TOP), 1)
 
-    def line(curve: RunCurve) -> PlotLine:
+    def line(curve: RunCurve) -> CurveLine:
         places = _spread(len(curve.seconds), _VERTICES)
         vertices = [(across(curve.seconds[at]), up(curve.placed[at])) for at in places]
         points = tuple(
@@ -91,7 +91,7 @@ def curve_plot(curves: Sequence[RunCurve]) -> CurvePlot:
             for at in _spread(len(curve.seconds), _POINTS)
         )
         last = f"{curve.placed[-1]:,.0f}" if curve.placed else "0"
-        return PlotLine(curve.run, _steps(vertices), points, last)
+        return CurveLine(curve.run, _steps(vertices), points, last)
 
     return CurvePlot(
         tuple(line(each) for each in curves),
