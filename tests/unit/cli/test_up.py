@@ -20,7 +20,17 @@ def kubeconfig(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("words", [["--nodes", "5"], ["--store", "sqlite:x.db"], ["--speed", "2"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--nodes", "5"],
+        ["--store", "sqlite:x.db"],
+        ["--speed", "2"],
+        ["--audit-log-maxsize", "5"],
+        ["--audit-log-maxbackup", "0"],
+        ["--audit-log-maxage", "1"],
+    ],
+)
 def test_a_cluster_that_exists_takes_no_options_of_a_local_one(
     words: list[str], kubeconfig: str
 ) -> None:
@@ -93,3 +103,9 @@ def test_nodes_are_those_of_manifests_without_what_a_server_wrote(tmp_path: Path
 def test_nodes_that_do_not_exist_are_refused(words: list[str], problem: str) -> None:
     result = CliRunner().invoke(cli, ["up", *words])
     assert (result.exit_code, problem in result.output) == (2, True), result.output
+
+
+def test_a_limit_of_the_audit_log_needs_the_log() -> None:
+    result = CliRunner().invoke(cli, ["up", "--audit-log-maxsize", "5"])
+    assert result.exit_code == 2
+    assert "--audit-log-maxsize: got 5, expected --audit-log beside it" in result.output

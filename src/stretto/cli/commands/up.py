@@ -31,6 +31,12 @@ INCLUDED: Final = "included"
 """Where a part runs in this process."""
 PROFILE: Final = "default"
 """Profile where none is named."""
+AUDIT_MAX_SIZE: Final = 100
+"""Megabytes of an audit log where no number is given."""
+AUDIT_MAX_BACKUP: Final = 100
+"""Older audit logs where no number is given."""
+AUDIT_MAX_AGE: Final = 366
+"""Days of older audit logs where no number is given."""
 NAMES: Final = ("default-scheduler", "stretto-scheduler")
 """Scheduler names that the included scheduler answers to."""
 
@@ -169,21 +175,21 @@ class UpOptions:
 )
 @click.option(
     "--audit-log-maxsize",
-    default=100,
+    default=AUDIT_MAX_SIZE,
     type=options.WholeRange(0, 1_000_000),
     metavar="N",
     help="Megabytes after which the audit log is rotated; 0: never [100].",
 )
 @click.option(
     "--audit-log-maxbackup",
-    default=100,
+    default=AUDIT_MAX_BACKUP,
     type=options.WholeRange(0, 1_000_000),
     metavar="N",
     help="Older audit logs that are kept; 0: all [100].",
 )
 @click.option(
     "--audit-log-maxage",
-    default=366,
+    default=AUDIT_MAX_AGE,
     type=options.WholeRange(0, 1_000_000),
     metavar="DAYS",
     help="Days for which older audit logs are kept; 0: without a limit [366].",
@@ -260,7 +266,17 @@ def _local_words(opts: UpOptions) -> list[str]:
         "--audit-log": opts.audit_log is not None,
         "--audit-policy": opts.audit_policy is not None,
     }
-    return [name for name, differs in stated.items() if differs]
+    return [*(name for name, differs in stated.items() if differs), *_audit_limits(opts)]
+
+
+def _audit_limits(opts: UpOptions) -> dict[str, int]:
+    """The limits of the audit log that differ from their defaults, by option."""
+    limits = {
+        "--audit-log-maxsize": (opts.audit_log_maxsize, AUDIT_MAX_SIZE),
+        "--audit-log-maxbackup": (opts.audit_log_maxbackup, AUDIT_MAX_BACKUP),
+        "--audit-log-maxage": (opts.audit_log_maxage, AUDIT_MAX_AGE),
+    }
+    return {name: stated for name, (stated, default) in limits.items() if stated != default}
 
 
 @contextmanager
@@ -314,6 +330,8 @@ def _audit(opts: UpOptions) -> "AuditOptions | None":
     if opts.audit_log is None:
         if opts.audit_policy is not None:
             raise InputError("--audit-policy", str(opts.audit_policy), "--audit-log beside it")
+        for name, value in _audit_limits(opts).items():
+            raise InputError(name, value, "--audit-log beside it")
         return None
     policy = METADATA_ONLY if opts.audit_policy is None else read_policy(opts.audit_policy)
     files = AuditFiles(

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from stretto.web.api.authn.users import User
+from stretto.web.api.notes import RequestNotes
 from stretto.web.api.webhooks.reviews import ReviewMemory
 
 JSON: Final = "application/json"
@@ -29,6 +30,8 @@ class ApiRequest:
     peer: User | None = None
     #: What it keeps between its attempts.
     memory: ReviewMemory = field(default_factory=ReviewMemory, compare=False)
+    #: What the audit log adds to its events.
+    notes: RequestNotes = field(default_factory=RequestNotes, compare=False)
 
     @cached_property
     def path(self) -> str:

@@ -108,6 +108,7 @@ class ApiServer:
 
     def attempt(self, request: ApiRequest) -> Answer | PendingReviews:
         """Answer a request, or name the webhooks whose answers its memory must have first."""
+        request.notes.clear()
         try:
             answer = self._answer(request)
             if request.method == "HEAD" and isinstance(answer, ApiResponse):
@@ -120,7 +121,8 @@ class ApiServer:
         except PlainError as error:
             headers = {**NO_CACHE, "X-Content-Type-Options": "nosniff"}
             return ApiResponse(error.code, error.text.encode(), TEXT, headers)
-        except Exception:  # noqa: BLE001 - one request must not end the process
+        except Exception as error:  # noqa: BLE001 - one request must not end the process
+            request.notes.fail(f"{type(error).__name__}: {error}")
             _LOG.exception("%s %s failed", request.method, request.path)
             status = status_of(ApiError(500, "InternalError", "an internal error occurred"))
             return ApiResponse(500, dumped(status, "application/json"), headers=NO_CACHE)
@@ -156,7 +158,7 @@ class ApiServer:
         if route is None or not route.resource:
             authorize_page(storage, user, request)
         else:
-            authorize(storage, user, route, verb, _selected_fields(request))
+            authorize(storage, user, request, route, verb)
         found = page(self._state, request)
         if found is not None:
             return found
@@ -197,13 +199,3 @@ def _failed(request: ApiRequest, error: ApiError, warnings: list[str]) -> ApiRes
     media = error_media(request.header("accept"))
     body = b"" if request.method == "HEAD" else dumped(status_of(error), media)
     return ApiResponse(error.code, body, media, headers)
-
-
-def _selected_fields(request: ApiRequest) -> dict[str, str]:
-    """What a field selector demands to be equal, by field."""
-    found = {}
-    for part in request.parameter("fieldSelector").split(","):
-        key, equals, value = part.partition("=")
-        if equals and not key.endswith("!"):
-            found[key] = value.removeprefix("=")
-    return found

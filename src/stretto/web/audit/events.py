@@ -16,6 +16,8 @@ Json = dict[str, Any]
 _SOURCE: Final = "127.0.0.1"
 """The server listens on the loopback address only."""
 _JSON: Final = "json"
+_WITH_OBJECTS: Final = (AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE)
+"""Levels of events that state the object of the request."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def audit_event(entry: AuditEntry, stage: AuditStage, now: str, answer: Json) ->
         "requestURI": request.target,
         "verb": subject.verb,
         "user": user_info(subject.user),
+        **_impersonated(request),
         "sourceIPs": [_SOURCE],
         **({"userAgent": agent} if agent else {}),
     }
@@ -63,13 +66,29 @@ def audit_event(entry: AuditEntry, stage: AuditStage, now: str, answer: Json) ->
         found["objectRef"] = _reference(subject, answer)
     if "responseStatus" in answer:
         found["responseStatus"] = answer["responseStatus"]
-    if entry.level in (AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE) and answer:
+    if entry.level in _WITH_OBJECTS and answer:
         sent = _request_object(request)
         if sent is not None:
             found["requestObject"] = _shown(sent, is_unmanaged=entry.is_unmanaged)
     if entry.level is AuditLevel.REQUEST_RESPONSE and "responseObject" in answer:
         found["responseObject"] = _shown(answer["responseObject"], is_unmanaged=entry.is_unmanaged)
-    return {**found, "requestReceivedTimestamp": entry.received, "stageTimestamp": now}
+    times = {"requestReceivedTimestamp": entry.received, "stageTimestamp": now}
+    return {**found, **times, **_annotations(entry, answer)}
+
+
+def _impersonated(request: ApiRequest) -> Json:
+    """The user that a request stands for, if it is not its own."""
+    found = request.notes.impersonated
+    return {"impersonatedUser": user_info(found[0])} if found else {}
+
+
+def _annotations(entry: AuditEntry, answer: Json) -> Json:
+    """What the server has noted about a request that is answered."""
+    notes = entry.request.notes
+    found = dict(notes.annotations) if answer else {}
+    if answer and entry.level in _WITH_OBJECTS:
+        found |= notes.details
+    return {"annotations": found} if found else {}
 
 
 def answer_parts(entry: AuditEntry, response: ApiResponse) -> Json:
@@ -85,6 +104,19 @@ def answer_parts(entry: AuditEntry, response: ApiResponse) -> Json:
         rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
         status = {**status, **rest, "code": response.status}
     return {"responseStatus": status, "responseObject": item}
+
+
+def panic_parts(problem: str) -> Json:
+    """The status of a request that the server itself could not answer."""
+    return {
+        "responseStatus": {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"APIServer panic'd: {problem}",
+            "reason": "InternalError",
+            "code": 500,
+        }
+    }
 
 
 def _reference(subject: AuditSubject, answer: Json) -> Json:

@@ -1,14 +1,19 @@
 """The file of an audit log, which is rotated by its size."""
 
 import contextlib
+import errno
+import logging
 import os
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError
+from stretto.web.audit.metrics import ERRORS, EVENTS, PLUGIN
 
+_LOG: Final = logging.getLogger(__name__)
 _MEGABYTE: Final = 1 << 20
 _DAY: Final = 86_400.0
 
@@ -28,7 +33,11 @@ class AuditFiles:
 
 
 class AuditFile:
-    """Writes lines."""
+    """Writes lines.
+
+    A line that cannot be written is lost, and its request goes on, as in the blocking mode of
+    kube-apiserver: each one counts as an error, and the first one of an outage is logged.
+    """
 
     def __init__(self, files: AuditFiles, clock: Clock) -> None:
         """Open the file, and continue what is in it.
@@ -38,34 +47,74 @@ class AuditFile:
         """
         self._files = files
         self._clock = clock
-        self._open()
+        self._lost = 0
+        self._is_torn = False
+        try:
+            self._stream = self._opened()
+        except OSError as error:
+            expected = f"a file that can be written: {error.strerror}"
+            raise InputError("--audit-log", str(files.path), expected) from error
 
     def write(self, line: bytes) -> None:
         """Write one line, without its end."""
-        limit = self._files.max_size * _MEGABYTE
-        if limit and self._size and self._size + len(line) >= limit:
-            self._rotate()
-        self._stream.write(line + b"\n")
-        self._size += len(line) + 1
+        EVENTS.inc()
+        try:
+            self._append(line)
+        except OSError as error:
+            ERRORS.labels(PLUGIN).inc()
+            if not self._lost:
+                path, why = self._files.path, error.strerror or error
+                _LOG.warning("audit events are lost until %s can be written: %s", path, why)
+            self._lost += 1
+            return
+        if self._lost:
+            _LOG.warning("audit events are written again; %d are lost", self._lost)
+            self._lost = 0
 
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
 
-    def _open(self) -> None:
-        try:
-            self._stream = self._files.path.open("ab", buffering=0)
-        except OSError as error:
-            expected = f"a file that can be written: {error.strerror}"
-            raise InputError("--audit-log", str(self._files.path), expected) from error
-        self._size = os.fstat(self._stream.fileno()).st_size
+    def _append(self, line: bytes) -> None:
+        """Write one line, after the rotation of the file if it is due.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self._stream.closed:
+            self._stream = self._opened()
+        limit = self._files.max_size * _MEGABYTE
+        if limit and self._size and self._size + len(line) >= limit:
+            self._rotate()
+        text = (b"\n" if self._is_torn else b"") + line + b"\n"
+        written = self._stream.write(text) or 0
+        self._size += written
+        self._is_torn = written != len(text) and (written > 0 or self._is_torn)
+        if written != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _opened(self) -> FileIO:
+        """The file, at its end.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        stream = FileIO(self._files.path, "ab")
+        self._size = os.fstat(stream.fileno()).st_size
+        return stream
 
     def _rotate(self) -> None:
+        """Rename the file, begin another one, and delete older ones.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
         self._stream.close()
         path = self._files.path
         now = timestamp(self._clock.now())[:23].replace(":", "-")
         path.rename(path.with_name(f"{path.stem}-{now}{path.suffix}"))
-        self._open()
+        self._stream = self._opened()
+        self._is_torn = False
         older = sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"), reverse=True)
         kept = older[: self._files.max_backup] if self._files.max_backup else older
         oldest = self._clock.now() - self._files.max_age * _DAY

@@ -12,7 +12,7 @@ from stretto.web.api.authn.users import User
 from stretto.web.api.message import Answer, ApiRequest, ApiStream
 from stretto.web.api.routes import parse_route, verb_of
 from stretto.web.api.webhooks.reviews import PendingReviews
-from stretto.web.audit.events import AuditEntry, answer_parts, audit_event
+from stretto.web.audit.events import AuditEntry, answer_parts, audit_event, panic_parts
 from stretto.web.audit.policy import AuditLevel, AuditPolicy, AuditStage, AuditSubject
 
 Json = dict[str, Any]
@@ -85,6 +85,9 @@ class AuditLog:
             return answer
         if isinstance(answer, ApiStream):
             return _streamed(answer, subject, note)
+        if request.notes.failures:
+            note(AuditStage.PANIC, panic_parts(request.notes.failures[0]))
+            return answer
         note(AuditStage.COMPLETE, answer_parts(entry, answer))
         return answer
 

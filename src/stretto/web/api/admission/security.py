@@ -17,6 +17,7 @@ from stretto.web.api.state import AdmittedWrite, ApiState
 
 Json = dict[str, Any]
 
+_NOTES: Final = "pod-security.kubernetes.io/"
 _MOST_PODS: Final = 3000
 """Pods of a namespace that are checked when its labels change."""
 _PARTS_OF_PODS: Final = frozenset({"", "ephemeralcontainers", "resize"})
@@ -48,7 +49,9 @@ def secure_pods(state: ApiState, admission: AdmittedWrite) -> None:
             template = template.get(step) or {}
         policy = _policy(state, admission)
         if template.get("spec"):
-            _warn(admission, policy, PodView(template.get("metadata") or {}, template["spec"]))
+            view = PodView(template.get("metadata") or {}, template["spec"])
+            _audit(admission, policy, view)
+            _warn(admission, policy, view)
 
 
 def _policy(state: ApiState, admission: AdmittedWrite) -> SecurityPolicy:
@@ -59,15 +62,27 @@ def _policy(state: ApiState, admission: AdmittedWrite) -> SecurityPolicy:
 
 
 def _check_pod(state: ApiState, admission: AdmittedWrite, item: Json) -> None:
-    policy = _policy(state, admission)
-    if policy == SecurityPolicy() or not _is_significant(item, admission.old):
+    if not _is_significant(item, admission.old):
+        return
+    policy, notes = _policy(state, admission), admission.call.request.notes
+    notes.annotate(f"{_NOTES}enforce-policy", str(policy.enforce))
+    if policy == SecurityPolicy():
         return
     view = PodView(item["metadata"], item["spec"])
+    _audit(admission, policy, view)
     found = violations(policy.enforce, view)
     if found:
         text = f'violates PodSecurity "{policy.enforce}": {described(found)}'
         raise failures.forbidden("", "pods", item["metadata"].get("name", ""), text)
     _warn(admission, policy, view)
+
+
+def _audit(admission: AdmittedWrite, policy: SecurityPolicy, view: PodView) -> None:
+    """Note what a pod violates for the audit log."""
+    found = violations(policy.audit, view)
+    if found:
+        text = f'would violate PodSecurity "{policy.audit}": {described(found)}'
+        admission.call.request.notes.annotate(f"{_NOTES}audit-violations", text)
 
 
 def _warn(admission: AdmittedWrite, policy: SecurityPolicy, view: PodView) -> None:

@@ -1,7 +1,7 @@
 """Who sends a request: the bearer token, and the user that it impersonates."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
@@ -47,37 +47,64 @@ def impersonated(storage: ObjectStorage, user: User, request: ApiRequest, verb: 
     Raises:
         ApiError: the user may not stand for another, or names none.
     """
-    name, uid = request.header("impersonate-user"), request.header("impersonate-uid")
+    wanted = _wanted(request)
+    if wanted == User(""):
+        return user
+    if not wanted.name:
+        raise _nameless(wanted)
+    account = _ACCOUNT.fullmatch(wanted.name)
+    for each in _impersonations(wanted):
+        if not access_of(storage, user, each).allowed:
+            raise _refused(user, request, each, verb)
+    groups = wanted.groups
+    if account is not None and not groups:
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[1]}")
+    is_known = wanted.name != ANONYMOUS.name and UNAUTHENTICATED not in groups
+    own = (AUTHENTICATED,) if is_known else (UNAUTHENTICATED,) * (wanted.name == ANONYMOUS.name)
+    found = User(wanted.name, wanted.uid, tuple(dict.fromkeys([*groups, *own])), wanted.extra)
+    request.notes.impersonate(found)
+    return found
+
+
+def _wanted(request: ApiRequest) -> User:
+    """The user that the headers of a request name; without a name or anything else if none."""
     groups = [each.strip() for each in request.header("impersonate-group").split(",") if each]
     extra = {
         unquote(key.removeprefix(_EXTRA)).lower(): tuple(value.split(","))
         for key, value in request.headers.items()
         if key.startswith(_EXTRA)
     }
-    if not (name or uid or groups or extra):
-        return user
-    if not name:
-        shown = (
-            f"[]string{{{', '.join(_quoted(each) for each in groups)}}}"
-            if groups
-            else ("[]string(nil)")
-        )
-        text = (
-            f'requested &user.DefaultInfo{{Name:"", UID:"{uid}", Groups:{shown}, '
-            "Extra:map[string][]string(nil)} without impersonating a user name"
-        )
-        raise DeniedError(400, "BadRequest", text)
-    account = _ACCOUNT.fullmatch(name)
-    wanted = AccessRequest("impersonate", "", "users", "", "", name)
-    if account is not None:
-        wanted = AccessRequest("impersonate", "", "serviceaccounts", "", account[1], account[2])
-    if not access_of(storage, user, wanted).allowed:
-        raise _refused(user, request, wanted, verb)
-    if account is not None and not groups:
-        groups = ["system:serviceaccounts", f"system:serviceaccounts:{account[1]}"]
-    known = ANONYMOUS.name == name
-    own = UNAUTHENTICATED if known else AUTHENTICATED
-    return User(name, uid, tuple(dict.fromkeys([*groups, own])), extra)
+    name, uid = request.header("impersonate-user"), request.header("impersonate-uid")
+    return User(name, uid, tuple(groups), extra)
+
+
+def _nameless(wanted: User) -> ApiError:
+    """400 about a user without a name."""
+    shown = "[]string(nil)"
+    if wanted.groups:
+        shown = f"[]string{{{', '.join(_quoted(each) for each in wanted.groups)}}}"
+    text = (
+        f'requested &user.DefaultInfo{{Name:"", UID:"{wanted.uid}", Groups:{shown}, '
+        "Extra:map[string][]string(nil)} without impersonating a user name"
+    )
+    return DeniedError(400, "BadRequest", text)
+
+
+def _impersonations(wanted: User) -> Iterator[AccessRequest]:
+    """What a user must be allowed who stands for another: every part of that user."""
+    verb, group = "impersonate", "authentication.k8s.io"
+    account = _ACCOUNT.fullmatch(wanted.name)
+    if account is None:
+        yield AccessRequest(verb, "", "users", "", "", wanted.name)
+    else:
+        yield AccessRequest(verb, "", "serviceaccounts", "", account[1], account[2])
+    if wanted.uid:
+        yield AccessRequest(verb, group, "uids", "", "", wanted.uid)
+    for each in wanted.groups:
+        yield AccessRequest(verb, "", "groups", "", "", each)
+    for key, values in wanted.extra.items():
+        for value in values:
+            yield AccessRequest(verb, group, "userextras", key, "", value)
 
 
 def _refused(user: User, request: ApiRequest, wanted: AccessRequest, verb: str) -> ApiError:

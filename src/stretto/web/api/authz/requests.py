@@ -1,6 +1,5 @@
 """Authorisation of requests: what a request does, and the answer to one that is not allowed."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from stretto.web.api.authn.users import User
@@ -19,31 +18,46 @@ def authorize_page(storage: ObjectStorage, user: User, request: ApiRequest) -> N
         ApiError: the user may not read it.
     """
     verb = request.method.lower()
-    if not access_of(storage, user, AccessRequest(verb, path=request.path)).allowed:
+    found = access_of(storage, user, AccessRequest(verb, path=request.path))
+    request.notes.authorize(found.reason, allowed=found.allowed)
+    if not found.allowed:
         text = f'forbidden: User "{user.name}" cannot {verb} path "{request.path}"'
         raise DeniedError(403, "Forbidden", text, {})
 
 
 def authorize(
-    storage: ObjectStorage, user: User, route: Route, verb: str, fields: Mapping[str, str]
+    storage: ObjectStorage, user: User, request: ApiRequest, route: Route, verb: str
 ) -> None:
     """Refuse a request about a resource.
 
     Args:
         storage: the roles.
         user: the user.
-        route: the parts of the path.
-        verb: the verb.
-        fields: what a field selector demands, by field.
+        request: the request.
+        route: the parts of its path.
+        verb: its verb.
 
     Raises:
         ApiError: the user may not do it.
     """
+    fields = _selected_fields(request)
     wanted = access_request(route, verb, fields.get("metadata.name", ""))
-    if not access_of(storage, user, wanted).allowed:
-        of_node = node_access(storage, user, wanted, fields)
-        if not of_node.allowed:
-            raise denied(user, wanted, of_node.reason)
+    found = access_of(storage, user, wanted)
+    if not found.allowed:
+        found = node_access(storage, user, wanted, fields)
+    request.notes.authorize(found.reason, allowed=found.allowed)
+    if not found.allowed:
+        raise denied(user, wanted, found.reason)
+
+
+def _selected_fields(request: ApiRequest) -> dict[str, str]:
+    """What a field selector demands to be equal, by field."""
+    found = {}
+    for part in request.parameter("fieldSelector").split(","):
+        key, equals, value = part.partition("=")
+        if equals and not key.endswith("!"):
+            found[key] = value.removeprefix("=")
+    return found
 
 
 def access_request(route: Route, verb: str, field_name: str = "") -> AccessRequest:

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import string
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -35,6 +36,10 @@ class HookAnswer:
     patch: list[Any] = field(default_factory=list)
     #: Warnings for the client.
     warnings: tuple[str, ...] = ()
+    #: Annotations for the audit log.
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    #: Whether the webhook could not be called, and the write goes on.
+    failed_open: bool = False
 
 
 def answer_of(state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Kind) -> HookAnswer:
@@ -64,7 +69,7 @@ def answer_of(state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Ki
 
 def _failed(hook: Hook, problem: str) -> HookAnswer:
     if not hook.fails_closed:
-        return HookAnswer()
+        return HookAnswer(failed_open=True)
     text = f'failed calling webhook "{hook.name}": {problem}'
     details = {"causes": [{"message": text}]}
     raise ApiError(500, "InternalError", f"Internal error occurred: {text}", details)
@@ -89,6 +94,7 @@ def _read(answer: WebhookAnswer, uid: str, hook: Hook) -> HookAnswer:
         status or {},
         _patch(response, hook),
         tuple(response.get("warnings") or ()),
+        {key: str(each) for key, each in (response.get("auditAnnotations") or {}).items()},
     )
 
 
@@ -116,6 +122,7 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "patch": (str, "[]uint8"),
     "patchType": (str, "v1.PatchType"),
     "warnings": (list, "[]string"),
+    "auditAnnotations": (dict, "map[string]string"),
 }
 """Members of a response: their types here, and in Go."""
 

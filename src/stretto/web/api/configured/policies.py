@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from stretto.web.api import failures
 from stretto.web.api.cel.programs import CelError
+from stretto.web.api.configured.annotations import PolicyAnnotations, validation_failed
 from stretto.web.api.configured.attributes import WriteAttributes, attributes_of
 from stretto.web.api.configured.bound import (
     VALIDATING,
@@ -48,6 +49,8 @@ class _Decision:
     reason: str = "Invalid"
     #: Whether the binding decides what happens.
     strength: _Strength = _Strength.AS_BOUND
+    #: Number of the validation in the policy.
+    index: int = 0
 
 
 def validate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
@@ -56,16 +59,23 @@ def validate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
     if attributes is None:
         return
     denied: list[tuple[str, _Decision]] = []
+    notes, annotations = admission.call.request.notes, PolicyAnnotations()
     for bound in bound_policies(state, attributes, VALIDATING):
         actions = bound.binding["spec"].get("validationActions") or ()
         policy, binding = bound.names
         place = f"ValidatingAdmissionPolicy '{policy}' with binding '{binding}'"
-        for each in _decisions(state, attributes, bound):
-            if each.strength is _Strength.ALWAYS_DENIES or "Deny" in actions:
+        for each in _decisions(state, attributes, bound, annotations):
+            if each.strength is _Strength.ALWAYS_DENIES:
                 denied.append((place, each))
-            elif "Warn" in actions:
+                continue
+            if "Deny" in actions:
+                denied.append((place, each))
+            if "Audit" in actions:
+                validation_failed(notes, bound.binding, each.index, each.message)
+            if "Warn" in actions:
                 text = f"Validation failed for {place}: {each.message}"
                 admission.call.warnings.append(text)
+    annotations.publish(notes)
     for place, decision in denied:
         raise _refusal(attributes, f"{place} denied request: {decision.message}", decision.reason)
 
@@ -78,7 +88,10 @@ def _refusal(attributes: WriteAttributes, text: str, reason: str) -> failures.Ap
 
 
 def _decisions(
-    state: ApiState, attributes: WriteAttributes, bound: BoundPolicy
+    state: ApiState,
+    attributes: WriteAttributes,
+    bound: BoundPolicy,
+    annotations: PolicyAnnotations,
 ) -> Iterator[_Decision]:
     """What a policy finds with each of the parameters of a binding."""
     fails = bound.fails_closed
@@ -94,23 +107,33 @@ def _decisions(
             yield _Decision(problem, strength=_Strength.ALWAYS_DENIES)
         elif expressions is not None and not problem:
             yield from _validated(expressions, bound.spec, fails=fails)
+            yield from _annotated(expressions, bound, annotations)
 
 
 def _validated(expressions: WriteExpressions, policy: Json, *, fails: bool) -> Iterator[_Decision]:
-    for each in policy.get("validations") or ():
+    """The validations that do not hold."""
+    for index, each in enumerate(policy.get("validations") or ()):
         try:
             if expressions.value(each["expression"]) is True:
                 continue
         except CelError as error:
             if fails:
-                yield _Decision(str(error))
+                yield _Decision(str(error), index=index)
             continue
-        yield _Decision(_message(expressions, each), each.get("reason") or "Invalid")
-    for each in policy.get("auditAnnotations") or ():
+        reason = each.get("reason") or "Invalid"
+        yield _Decision(_message(expressions, each), reason, index=index)
+
+
+def _annotated(
+    expressions: WriteExpressions, bound: BoundPolicy, annotations: PolicyAnnotations
+) -> Iterator[_Decision]:
+    """Evaluate the annotations of a policy; an error is a finding if the policy fails closed."""
+    for each in bound.spec.get("auditAnnotations") or ():
         try:
-            expressions.value(each["valueExpression"])
+            value = expressions.value(each["valueExpression"])
+            annotations.add(bound.names[0], each["key"], value)
         except CelError as error:
-            if fails:
+            if bound.fails_closed:
                 yield _Decision(str(error), strength=_Strength.ALWAYS_DENIES)
 
 

@@ -5,8 +5,9 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.wire.kinds import Kind
+from stretto.web.api.configured.annotations import PassedWebhook, place_of
 from stretto.web.api.configured.answers import HookAnswer, answer_of, heed
-from stretto.web.api.configured.attributes import attributes_of
+from stretto.web.api.configured.attributes import WriteAttributes, attributes_of
 from stretto.web.api.configured.conversion import in_version
 from stretto.web.api.configured.hooks import MUTATING, VALIDATING, Hook, concerned, hooks_of
 from stretto.web.api.configured.replacement import replace_reviewed
@@ -32,23 +33,41 @@ def mutate_by_webhooks(state: ApiState, admission: AdmittedWrite) -> None:
     if not hooks:
         return
     admission.rounds.begin(_PART, _content(admission))
-    for each in hooks:
+    for index, each in enumerate(hooks):
         attributes = attributes_of(state, admission)
         if attributes is None:
             break
         if not admission.rounds.may_run(_PART, each.identity):
             continue
         for hook, kind in concerned(state, attributes, [each]):
-            before = _content(admission)
-            answer = answer_of(state, attributes, hook, kind)
-            heed(attributes, hook, answer)
-            if answer.patch:
-                _apply(state, admission, kind, answer)
-            changed = _content(admission) != before
+            place = place_of(index, is_second=admission.rounds.is_second)
+            passed = PassedWebhook(admission.call.request.notes, hook.identity, place)
+            changed = _passed(state, attributes, (hook, kind), passed)
             admission.rounds.has_run(
                 _PART, hook.identity, changed=changed, repeats=hook.is_reinvoked
             )
     admission.rounds.end(_PART, _content(admission))
+
+
+def _passed(
+    state: ApiState, attributes: WriteAttributes, matched: tuple[Hook, Kind], passed: PassedWebhook
+) -> bool:
+    """Let a webhook change an object; whether it has."""
+    admission, (hook, kind) = attributes.admission, matched
+    before, changed = _content(admission), False
+    try:
+        answer = answer_of(state, attributes, hook, kind)
+        if answer.failed_open:
+            passed.failed_open("mutation")
+        passed.stated(answer.annotations)
+        heed(attributes, hook, answer)
+        if answer.patch:
+            _apply(state, admission, kind, answer)
+            passed.patched(answer.patch)
+        changed = _content(admission) != before
+    finally:
+        passed.changed(mutated=changed)
+    return changed
 
 
 def _content(admission: AdmittedWrite) -> bytes:
@@ -84,7 +103,11 @@ def validate_by_webhooks(state: ApiState, admission: AdmittedWrite) -> None:
             answers.append((hook, error))
     if pending:
         raise PendingReviewsError(pending)
-    for hook, answer in answers:
+    for index, (hook, answer) in enumerate(answers):
         if isinstance(answer, ApiError):
             raise answer
+        passed = PassedWebhook(admission.call.request.notes, hook.identity, place_of(index))
+        if answer.failed_open:
+            passed.failed_open("validating")
+        passed.stated(answer.annotations)
         heed(attributes, hook, answer)

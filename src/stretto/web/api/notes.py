@@ -1,0 +1,51 @@
+"""What the audit log adds to the events of a request, noted while the request is answered."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from stretto.web.api.authn.users import User
+
+_DECISION: Final = "authorization.k8s.io/decision"
+_REASON: Final = "authorization.k8s.io/reason"
+
+
+@dataclass
+class RequestNotes:
+    """Annotations of one attempt to answer a request, and further facts about it."""
+
+    #: Annotations of events of every level.
+    annotations: dict[str, str] = field(default_factory=dict)
+    #: Annotations of events that state the object of the request.
+    details: dict[str, str] = field(default_factory=dict)
+    #: The user that the request stands for; empty if it stands for its own user.
+    impersonated: list[User] = field(default_factory=list)
+    #: Why the server itself has failed; empty if it has not.
+    failures: list[str] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Begin another attempt."""
+        for each in (self.annotations, self.details):
+            each.clear()
+        for facts in (self.impersonated, self.failures):
+            facts.clear()
+
+    def annotate(self, key: str, value: str) -> None:
+        """Add an annotation; the first one of a key stays."""
+        self.annotations.setdefault(key, value)
+
+    def annotate_object(self, key: str, value: str) -> None:
+        """Add an annotation about the object of the request; the first one of a key stays."""
+        self.details.setdefault(key, value)
+
+    def authorize(self, reason: str, *, allowed: bool) -> None:
+        """Note the decision about the request."""
+        self.annotate(_DECISION, "allow" if allowed else "forbid")
+        self.annotate(_REASON, reason)
+
+    def impersonate(self, user: User) -> None:
+        """Note the user that the request stands for."""
+        self.impersonated[:] = [user]
+
+    def fail(self, problem: str) -> None:
+        """Note that the server itself has failed."""
+        self.failures[:] = [problem]
