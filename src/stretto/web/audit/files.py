@@ -48,7 +48,7 @@ class AuditFile:
         self._files = files
         self._clock = clock
         self._lost = 0
-        self._is_torn = False
+        self._is_partial = False
         try:
             self._stream = self._opened()
         except OSError as error:
@@ -86,10 +86,10 @@ class AuditFile:
         limit = self._files.max_size * _MEGABYTE
         if limit and self._size and self._size + len(line) >= limit:
             self._rotate()
-        text = (b"\n" if self._is_torn else b"") + line + b"\n"
+        text = (b"\n" if self._is_partial else b"") + line + b"\n"
         written = self._stream.write(text) or 0
         self._size += written
-        self._is_torn = written != len(text) and (written > 0 or self._is_torn)
+        self._is_partial = written != len(text) and (written > 0 or self._is_partial)
         if written != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -114,7 +114,7 @@ class AuditFile:
         now = timestamp(self._clock.now())[:23].replace(":", "-")
         path.rename(path.with_name(f"{path.stem}-{now}{path.suffix}"))
         self._stream = self._opened()
-        self._is_torn = False
+        self._is_partial = False
         older = sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"), reverse=True)
         kept = older[: self._files.max_backup] if self._files.max_backup else older
         oldest = self._clock.now() - self._files.max_age * _DAY
