@@ -206,6 +206,7 @@ def test_a_full_disk_is_counted_and_logged_once(caplog: pytest.LogCaptureFixture
     before = errors()
     for _ in range(3):
         file.write(b"line")
+    file.close()
     assert errors() - before == 3
     texts = [each.getMessage() for each in caplog.records]
     assert texts == [
