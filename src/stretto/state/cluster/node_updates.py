@@ -10,9 +10,9 @@ from stretto.api.types.core import Node
 from stretto.api.wire.quantity import amounts
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.cluster.config import ClusterConfig
+from stretto.state.cluster.devices import charge_again, take_reported
 from stretto.state.cluster.tables import NodeTables, PodTables
 from stretto.state.nodes.table import lane_of, zone_name
-from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.promises import NodeRatio
 from stretto.state.rows.resources import CPU, MEMORY, check_amounts
@@ -35,7 +35,7 @@ class NodeUpdates:
             on_nodes.nodes,
         )
         self._pods, self._classes, self._domains = of_pods.pods, of_pods.classes, of_pods.domains
-        self._charges = charges
+        self._of_pods, self._charges = of_pods, charges
 
     def put(self, node: Node) -> None:
         """Add or update a node."""
@@ -47,7 +47,8 @@ class NodeUpdates:
         allocatable = amounts(node.status.allocatable, f"node {name}: status.allocatable")
         check_amounts(allocatable, f"node {name}: status.allocatable")
         self._ledger.resources.register_offered(allocatable, f"node {name}: status.allocatable")
-        devices = self._devices_of(node, allocatable)
+        kinds, table = self._config.device_kinds, self._ledger.devices
+        devices = take_reported(node, allocatable, kinds, table)
         zone = zone_name(node.metadata.labels)
         lane = lane_of(node.metadata, self._config.shard)
         if slot is not None and self._must_move(slot, zone, lane):
@@ -159,19 +160,11 @@ class NodeUpdates:
         used = self._ledger.used[slot, [CPU, MEMORY]]
         self._nodes.reports.renew_pods(slot, rows, self._pods.key, (used, requests))
 
-    def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:
-        """Remove managed device kinds from the amounts; returns kind to (count, model)."""
-        found: dict[str, tuple[int, str]] = {}
-        for kind, label in self._config.device_kinds.items():
-            count = min(allocatable.pop(kind, 0), MAX_DEVICES - sum(n for n, _ in found.values()))
-            if count > 0:
-                model = node.metadata.labels.get(label, "")
-                self._ledger.devices.model_number(model)  # an error must come before any change
-                found[kind] = (count, model)
-        return found
-
     def _install_devices(self, slot: int, devices: dict[str, tuple[int, str]]) -> bool:
-        """Install a node's devices on its slot if they differ; pods keep their devices."""
+        """Install a node's devices on its slot if they differ; pods keep their devices.
+
+        A pod whose device is gone is charged for another one: its request still counts.
+        """
         table = self._ledger.devices
         if table.inventory(slot) == devices:
             return False
@@ -179,9 +172,7 @@ class NodeUpdates:
         table.clear(slot)
         for kind, (count, model) in devices.items():
             table.install(slot, kind, count, model)
-        for row in rows.tolist():
-            for request in self._classes[int(self._pods.class_id[row])].devices:
-                table.take(slot, int(self._pods.devices[row]), request)
+        charge_again(table, slot, rows.tolist(), self._of_pods)
         self._charges.offers.take_again(slot)
         return True
 

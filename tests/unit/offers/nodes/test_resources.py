@@ -132,6 +132,42 @@ def test_gpus_that_a_node_loses_are_no_longer_offered() -> None:
     assert offered(bench.offer())["gpus"] == 2
 
 
+def gpus_held(bench: PoolBench) -> int:
+    """GPUs that offers and tasks hold on the only node."""
+    allocator = bench.master.state.allocator
+    (agent,) = bench.master.state.agents
+    held = allocator.holdings(agent.id).values()
+    return sum(dict(each.quantities).get("gpus", 0) for each in held) // 1000
+
+
+def test_a_task_keeps_gpus_that_its_node_has_lost_and_none_is_offered() -> None:
+    bench = PoolBench(node("n1", gpus=4))
+    started(bench, scalar("gpus", 3), **WITH_GPUS)
+    bench.resize("n1", **{GPU: "2"})
+    bench.wait(10)
+    assert (len(bench.pods()), gpus_held(bench)) == (1, 3)
+
+
+def test_the_gpus_that_are_left_are_offered_once_the_task_has_ended() -> None:
+    bench = PoolBench(node("n1", gpus=4))
+    framework = started(bench, scalar("gpus", 3), **WITH_GPUS)
+    bench.resize("n1", **{GPU: "2"})
+    bench.set_phase(bench.pods()[0]["metadata"]["name"], "Succeeded", terminated={"exitCode": 0})
+    bench.acknowledge(framework)
+    bench.wait(10)
+    assert gpus_held(bench) == 2
+
+
+def test_gpus_lost_beside_a_task_are_taken_from_the_offer() -> None:
+    bench = PoolBench(node("n1", gpus=4))
+    started(bench, scalar("gpus", 2), **WITH_GPUS)
+    bench.wait(10)
+    assert gpus_held(bench) == 4
+    bench.resize("n1", **{GPU: "3"})
+    bench.wait(10)
+    assert gpus_held(bench) == 3
+
+
 # ------------------------------------------------------------ ports
 
 

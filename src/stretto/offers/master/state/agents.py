@@ -163,8 +163,18 @@ class Agent:
         self.total = total
 
     def reconnect(self, info: Message, pid: str, details: Message, at: float) -> None:
-        """The agent has registered again."""
+        """The agent has registered again, perhaps with other resources.
+
+        Reservations and volumes remain as far as the resources still contain them. The total of a
+        derived agent follows its node.
+        """
+        is_resized = info.get("resources", []) != self.info.get("resources", [])
         self.info, self.pid, self.reregistered_at, self.connected = info, pid, at, True
+        if is_resized and not self.is_derived:
+            kept = formats.write(self.checkpointed)
+            self.total = formats.read(info.get("resources", ()))
+            for resource in kept:
+                self._restore(resource)
         self.version = details.get("version", self.version)
         names = [each["type"] for each in details.get("agent_capabilities", ()) if "type" in each]
         self.capabilities = names or self.capabilities

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.allocator.values.resources import Resources
-from stretto.offers.master.checks.resources import list_error
-from stretto.offers.master.core import subjects
+from stretto.offers.master.core import offering, subjects
 from stretto.offers.master.core.agents import departure, pinging, restoring
+from stretto.offers.master.core.agents.refusal import is_refused, shut_down
 from stretto.offers.master.core.documents import agent_message
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.state.agents import Agent
-from stretto.offers.master.state.machines import MachineMode
 from stretto.offers.messages.schema import Message
 
 
@@ -18,7 +17,7 @@ def register(master: MasterState, pid: str, message: Message) -> None:
     """An agent without an id registers; the same address again gets the same answer."""
     master.counters["master/messages_register_slave"] += 1
     info = message["slave"]
-    if _is_refused(master, pid, info):
+    if is_refused(master, pid, info):
         return
     agent = master.agents.by_pid(pid)
     if agent is not None and agent.connected:
@@ -38,9 +37,9 @@ def reregister(master: MasterState, pid: str, message: Message) -> None:
     info = message["slave"]
     agent_id = info["id"]["value"]
     if agent_id in master.agents.gone:
-        _shut_down(master, pid, "Agent has been marked gone")
+        shut_down(master, pid, "Agent has been marked gone")
         return
-    if _is_refused(master, pid, info):
+    if is_refused(master, pid, info):
         return
     agent = master.agents.get(agent_id)
     master.counters["master/slave_reregistrations"] += 1
@@ -49,10 +48,7 @@ def reregister(master: MasterState, pid: str, message: Message) -> None:
         held = restoring.restore(master, agent, message)
         add(master, agent, held)
     else:
-        agent.reconnect(info, pid, message, master.wall)
-        master.changed(agent)
-        master.allocator.set_agent_active(agent.id, agent.is_active)
-        restoring.compare(master, agent, message)
+        _return(master, agent, pid, message)
     _welcome(master, agent, "SlaveReregisteredMessage")
     for framework_id, task_id in list(master.killed):
         if agent.task(framework_id, task_id):
@@ -74,26 +70,25 @@ def add(master: MasterState, agent: Agent, used: Mapping[Holding, Resources]) ->
     master.publish({"type": "AGENT_ADDED", "agent_added": body})
 
 
+def _return(master: MasterState, agent: Agent, pid: str, message: Message) -> None:
+    """A known agent is connected again; it may have other resources than before.
+
+    If it has lost some, its offers end, and what is left is offered again. Tasks keep what they
+    use, also if that is more than the agent has now.
+    """
+    before = agent.total
+    agent.reconnect(message["slave"], pid, message, master.wall)
+    master.changed(agent)
+    restoring.compare(master, agent, message)
+    master.allocator.update_agent(subjects.agent_info(agent))
+    if not agent.total.contains(before):
+        offering.rescind_all(master, master.offers.of_agent(agent.id))
+    master.allocator.set_agent_active(agent.id, agent.is_active)
+
+
 def _welcome(master: MasterState, agent: Agent, name: str) -> None:
     message: Message = {
         "slave_id": {"value": agent.id},
         "connection": {"total_ping_timeout_seconds": 75.0},
     }
     master.outbox.agent(agent.pid, name, message)
-
-
-def _is_refused(master: MasterState, pid: str, info: Message) -> bool:
-    """Whether an agent may not register now."""
-    error = list_error(info.get("resources", ()))
-    if error:
-        _shut_down(master, pid, error)
-        return True
-    ip = pid.rpartition("@")[2].rpartition(":")[0]
-    if master.machines.mode((info["hostname"].lower(), ip)) is MachineMode.DOWN:
-        _shut_down(master, pid, "Machine is `DOWN`")
-        return True
-    return False
-
-
-def _shut_down(master: MasterState, pid: str, text: str) -> None:
-    master.outbox.agent(pid, "ShutdownMessage", {"message": text})

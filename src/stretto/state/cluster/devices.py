@@ -1,0 +1,83 @@
+"""Devices of nodes: what a node reports, and the charges of its pods when that changes.
+
+A node that reports fewer devices does not say which of them are gone. The requests of its pods
+still count, so what remains free is what the node reports less what its pods request.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from stretto.api.types.core import Node
+from stretto.state.cluster.tables import PodTables
+from stretto.state.numa.ledger import DEVICE_BITS
+from stretto.state.rows.devices import MAX_DEVICES, DeviceColumns, DeviceRequest
+
+
+def take_reported(
+    node: Node, allocatable: dict[str, int], labels: Mapping[str, str], table: DeviceColumns
+) -> dict[str, tuple[int, str]]:
+    """Remove managed device kinds from the amounts of a node; returns kind to (count, model).
+
+    Args:
+        node: the node.
+        allocatable: its amounts by resource.
+        labels: the label with the model, by kind.
+        table: numbers the models.
+
+    Raises:
+        InputError: the cluster has too many models; nothing is changed.
+    """
+    found: dict[str, tuple[int, str]] = {}
+    for kind, label in labels.items():
+        count = min(allocatable.pop(kind, 0), MAX_DEVICES - sum(n for n, _ in found.values()))
+        if count > 0:
+            model = node.metadata.labels.get(label, "")
+            table.model_number(model)  # an error must come before any change
+            found[kind] = (count, model)
+    return found
+
+
+def charge_again(table: DeviceColumns, slot: int, rows: Sequence[int], of_pods: PodTables) -> None:
+    """Charge the pods of a slot whose devices were replaced by whole ones.
+
+    Pods whose devices are still there keep them; the others are charged for what is left.
+    """
+    pods, classes = of_pods.pods, of_pods.classes
+    charged = [(row, classes[int(pods.class_id[row])], int(pods.devices[row])) for row in rows]
+    short = {row for row, pod, mask in charged if _lacks(table, slot, mask, pod.devices)}
+    for row, pod, mask in sorted(charged, key=lambda each: each[0] in short):
+        if row in short and pod.annotations.numa is None:
+            mask = _replaced(table, slot, mask, pod.devices)
+            pods.devices[row] = mask
+            pods.log.add(row)
+        for request in pod.devices:
+            table.take(slot, mask, request)
+
+
+def _lacks(table: DeviceColumns, slot: int, mask: int, requests: Sequence[DeviceRequest]) -> bool:
+    """Whether a mask selects fewer devices than are requested."""
+    return any(len(_selected(table, slot, mask, each.kind)) < each.count for each in requests)
+
+
+def _replaced(table: DeviceColumns, slot: int, mask: int, requests: Sequence[DeviceRequest]) -> int:
+    """A mask with the freest other devices in place of those that a slot has no longer.
+
+    A device may be selected that another pod holds. Its free amount is negative afterwards, so
+    nothing more fits there. If the slot has too few, the pod keeps the numbers of its devices: they
+    may return, as after a restart of a device plugin.
+    """
+    found = mask & ~DEVICE_BITS
+    gone = [d for d in range(MAX_DEVICES) if mask >> d & 1 and not table.kind[slot, d]]
+    for request in requests:
+        kept, kind = _selected(table, slot, mask, request.kind), table.kind_number(request.kind)
+        others = [d for d in range(MAX_DEVICES) if table.kind[slot, d] == kind and d not in kept]
+        others.sort(key=lambda d: (-int(table.free[slot, d]), d))
+        present = [*kept, *others][: request.count]
+        missing = request.count - len(present)
+        found |= sum(1 << device for device in (*present, *gone[:missing]))
+        gone = gone[missing:]
+    return found
+
+
+def _selected(table: DeviceColumns, slot: int, mask: int, kind: str) -> list[int]:
+    number = table.kind_number(kind)
+    return [d for d in range(MAX_DEVICES) if mask >> d & 1 and table.kind[slot, d] == number]

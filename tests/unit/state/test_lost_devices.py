@@ -1,0 +1,67 @@
+"""A node reports fewer devices than before: what its pods request still counts."""
+
+from stretto.api.wire.kinds import NODE, POD
+from stretto.state.queries.invariants import devices_equal_rows
+from stretto.stores.store import Deletion, Patch
+from stretto.testing import Harness, make_node, make_pod
+
+GPU = "nvidia.com/gpu"
+
+
+class GpuNode:
+    """One node with GPUs; pods are placed in turn."""
+
+    def __init__(self, gpus: int) -> None:
+        self.harness = Harness([make_node("n", gpus=gpus)], config={"tier": "numpy"})
+        self.harness.settle()
+
+    def reports(self, gpus: int) -> None:
+        """The node has so many GPUs now."""
+        patch = {"status": {"allocatable": {GPU: str(gpus)}}}
+        self.harness.store.patch_status(NODE, [Patch("", "n", patch)])
+        self.harness.settle()
+
+    def takes(self, name: str, gpus: int) -> bool:
+        """Whether a new pod is placed."""
+        self.harness.submit(make_pod(name, cpu="0", gpus=gpus))
+        self.harness.settle()
+        return self.harness.placements()[name] == "n"
+
+    def ends(self, name: str) -> None:
+        """A pod is deleted."""
+        self.harness.store.delete(POD, [Deletion("default", name)])
+        self.harness.settle()
+
+
+def test_what_pods_request_is_not_free_whichever_device_is_lost() -> None:
+    node = GpuNode(4)
+    assert [node.takes("a", 2), node.takes("b", 2)] == [True, True]
+    node.ends("a")
+    node.reports(3)
+    assert [node.takes("c", 2), node.takes("d", 1)] == [False, True]
+
+
+def test_nothing_is_free_while_pods_request_all_that_is_left() -> None:
+    node = GpuNode(4)
+    assert [node.takes("a", 2), node.takes("b", 2)] == [True, True]
+    node.reports(2)
+    node.ends("a")
+    assert not node.takes("c", 1)
+
+
+def test_devices_that_return_are_free_but_for_those_of_the_pods() -> None:
+    node = GpuNode(4)
+    assert node.takes("a", 3)
+    node.reports(0)
+    node.reports(4)
+    assert [node.takes("b", 2), node.takes("c", 1)] == [False, True]
+
+
+def test_every_device_agrees_with_its_pods_after_each_change() -> None:
+    node = GpuNode(4)
+    assert [node.takes("a", 1), node.takes("b", 3)] == [True, True]
+    for gpus in (3, 1, 0, 2, 4):
+        node.reports(gpus)
+        assert devices_equal_rows(node.harness.plane.cluster) == []
+    node.ends("b")
+    assert devices_equal_rows(node.harness.plane.cluster) == []
