@@ -25,6 +25,7 @@ from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.resources import CPU
 from stretto.stores.store import Deletion, Store
+from stretto_lab.chaos.draws.load import LoadDraw
 from stretto_lab.chaos.draws.pods import OVERCOMMITTED, NodeShapeDraw, PodRequest, report_json
 
 SHARE: Final = 0.2
@@ -51,6 +52,8 @@ class OvercommitDraw:
         self.exclusive = rng.choice((0.0, 0.2, 0.5))
         self._measured = rng.random() < 0.5
         self._coefficients = rng.random() < 0.5
+        #: Measured load as a filter.
+        self.load = LoadDraw(seed)
         self._rng = rng
 
     def weights(self) -> dict[str, float]:
@@ -68,11 +71,17 @@ class OvercommitDraw:
             measured=self._measured,
         )
         rule = NodeOvercommitmentRule({})
-        return msgspec.structs.replace(
-            profile,
-            capacity=CapacityRules(OvercommitRules({OVERCOMMITTED: pool})),
-            filters=(*profile.filters, rule),
+        return self.load.rules(
+            msgspec.structs.replace(
+                profile,
+                capacity=CapacityRules(OvercommitRules({OVERCOMMITTED: pool})),
+                filters=(*profile.filters, rule),
+            )
         )
+
+    def allows(self, plane: Plane, name: str, request: PodRequest, count: int) -> bool:
+        """Whether the measured load of a node allows so many equal pods more."""
+        return not self.exists or self.load.allows(plane, name, request, count)
 
     def fleet(self, shapes: Sequence[NodeShapeDraw]) -> tuple[NodeShapeDraw, ...]:
         """The nodes with the cap."""

@@ -175,8 +175,8 @@ def _node_for(plane: Plane, world: ChaosWorld, truth: TrueState, pod_request: Po
     return next(
         (
             name
-            for name, shape in world.nodes.items()
-            if _fits(plane, truth, (name, shape), [pod_request])
+            for name in world.nodes
+            if _fits(plane, world, truth, name, [pod_request])
             and allows_together(pod_request.rule, name, group_counts, zones)
         ),
         "",
@@ -188,28 +188,30 @@ def _fitting_count(
 ) -> int:
     """Number of equal pods that fit together now."""
     total = 0
-    for node in world.nodes.items():
+    for node in world.nodes:
         count = 0
-        while count < 16 and _fits(plane, truth, node, [pod_request] * (count + 1)):
+        while count < 16 and _fits(plane, world, truth, node, [pod_request] * (count + 1)):
             count += 1
         total += count
     return total
 
 
 def _fits(
-    plane: Plane, truth: TrueState, node: tuple[str, NodeShapeDraw], more: list[PodRequest]
+    plane: Plane, world: ChaosWorld, truth: TrueState, node: str, more: list[PodRequest]
 ) -> bool:
     """Whether equal pods fit on a node in addition to its pods."""
-    name, shape = node[0], as_promised_now(plane, *node)
+    shape = as_promised_now(plane, node, world.nodes[node])
     pod_request = more[0]
     if not admits(shape, pod_request):
         return False
-    there = [pod.request for pod in truth.on_node.get(name, {}).values()]
+    if not world.overcommit.allows(plane, node, pod_request, len(more)):
+        return False
+    there = [pod.request for pod in truth.on_node.get(node, {}).values()]
     if overruns(shape, [*there, *more], pod_request):
         return False
     if not pod_request.gpus:
         return True
-    return _gpu_places(plane, name, shape, pod_request) >= len(more)
+    return _gpu_places(plane, node, shape, pod_request) >= len(more)
 
 
 def _gpu_places(plane: Plane, name: str, shape: NodeShapeDraw, pod_request: PodRequest) -> int:
