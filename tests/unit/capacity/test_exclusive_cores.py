@@ -93,6 +93,16 @@ def test_the_eviction_of_exclusive_cores_frees_what_they_took_of_the_promise() -
     assert (on(at, "low"), on(at, "high")) == ([], ["n"])
 
 
+def test_a_preemptor_counts_the_exclusive_cores_that_another_gets_in_the_same_cycle() -> None:
+    at = harness("n")
+    at.submit(*(make_pod(f"low{i}", cpu="1", priority=1) for i in range(12)))
+    at.settle()
+    at.submit(make_pod("first", cpu="2", annotations=DEDICATED, priority=9))
+    at.submit(make_pod("second", cpu="8", priority=8))
+    assert (on(at, "first"), on(at, "second"), len(on(at, "low"))) == (["n"], [""], 6)
+    assert at.breaches() == []
+
+
 def test_a_successor_returns_to_the_reserved_exclusive_cores_of_a_full_node() -> None:
     at = harness("n")
     owner = {"kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}

@@ -77,7 +77,7 @@ class CycleVictims:
         else:
             self.give_back()
             class_id = int(self._cluster.pods.class_id[row])
-            request = self.victims.request_number(class_id)
+            request = self.victims.claim_number(class_id, candidate.slot, candidate.devices)
             self.victims.take(candidate.evicted_pods, candidate.slot, request)
         self.budgets.spend(candidate.victims)
         self.terms.leave(candidate.evicted_pods)

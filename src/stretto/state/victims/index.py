@@ -10,7 +10,7 @@ sums are bounds. The index follows the row log: each changed row is removed as i
 inserted as it is, at a cost independent of the number of pods.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -162,11 +162,17 @@ class Victims:
     def request_number_of(self, row: int) -> int:
         """The number of what a pod's eviction frees: its request, and what it kept exclusive."""
         cluster, class_id = self._cluster, int(self._cluster.pods.class_id[row])
-        regained = cluster.charges.regained(row)
-        if not regained:
+        return self._number_with(class_id, cluster.charges.regained(row))
+
+    def claim_number(self, class_id: int, slot: int, mask: int) -> int:
+        """The number of what a claim takes: its request, and what the slot promises less."""
+        return self._number_with(class_id, self._cluster.charges.lost(class_id, slot, mask))
+
+    def _number_with(self, class_id: int, more: Mapping[int, int]) -> int:
+        if not more:
             return self.request_number(class_id)
-        amounts = cluster.classes.requests_of(np.array([class_id], np.int32))[0].copy()
-        for column, amount in regained.items():
+        amounts = self._cluster.classes.requests_of(np.array([class_id], np.int32))[0].copy()
+        for column, amount in more.items():
             amounts[column] += amount
         return self._number_of(amounts)
 
