@@ -21,6 +21,7 @@ from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, PODS, STORAGE
 
 if TYPE_CHECKING:
+    from stretto.sim.elasticity.scaling import ReplicaMove
     from stretto.sim.fitting.tides import SwitchReport
 
 SCHEMA: Final = "stretto.run/v1"
@@ -140,6 +141,16 @@ def switch_table(switches: "Sequence[SwitchReport]") -> TableData:
         for each in switches
     ]
     return TableData("tidal pools", columns, rows)
+
+
+def move_table(moves: "Sequence[ReplicaMove]") -> TableData:
+    """Changes of the replicas of scaling groups, one row each."""
+    columns = ("at", "policy", "group", "workload", "replicas")
+    rows: list[tuple[object, ...]] = [
+        (f"{m.seconds:,.0f} s", m.policy, m.group, m.workload, f"{m.before} → {m.after}")
+        for m in moves
+    ]
+    return TableData("scaling groups", columns, rows)
 
 
 def _one_or_many(pods: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.elasticity.controllers import RunControllers
+    from stretto.sim.elasticity.scaling import ReplicaMove
     from stretto.sim.feeder import Feeder
     from stretto.sim.fitting.tides import SwitchReport
     from stretto.sim.occupancy import OccupancyTimeline
@@ -121,6 +122,8 @@ class FinishedRun:
     timeline: "OccupancyTimeline"
     #: Nodes that switched between the sides of tidal pools.
     switches: "Sequence[SwitchReport]"
+    #: Changes of the replicas of scaling groups.
+    moves: "Sequence[ReplicaMove]"
     #: Whether it resumed an interrupted run.
     resumed: bool
     #: Whether it was interrupted.
@@ -173,7 +176,8 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
     from stretto.base.rng import Rng
     from stretto.inputs.scenario.feed import materialise
     from stretto.plane.copy import SchedulingRules
-    from stretto.sim.elasticity.controllers import RunControllers, has_pools, run_time
+    from stretto.sim.elasticity.clocks import has_controllers, run_time
+    from stretto.sim.elasticity.controllers import RunControllers
     from stretto.sim.feeder import Feeder
     from stretto.sim.options import open_store, profile_source
     from stretto.sim.setup import build_site
@@ -181,7 +185,7 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
     source = profile_source(scenario, opts.policy, opts.profile, opts.plugin)
     rng = Rng(scenario.seed)
     feed = materialise(scenario, rng)
-    time, controlled = run_time(feed, WallClock(), scenario.speed), has_pools(feed)
+    time, controlled = run_time(feed, WallClock(), scenario.speed), has_controllers(feed)
     with closing(open_store(opts.store, time.clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
         events = opts.store != "memory" if opts.events is None else opts.events

@@ -129,6 +129,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
             counters,
             timeline,
             ready.controllers.switches if ready.controllers is not None else (),
+            ready.controllers.moves if ready.controllers is not None else (),
             resumed,
             ended is not None,
         )

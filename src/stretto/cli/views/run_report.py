@@ -48,6 +48,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
         "ended": sample.ended,
         "refused": len(job.live.refused),
         "switches": msgspec.to_builtins(list(job.switches)),
+        "moves": msgspec.to_builtins(list(job.moves)),
     }
     fields: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
     record = _record(console, job, fields)  # first: stdout may be closed early
@@ -65,7 +66,7 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
 
 def _show(console: Console, report: "RunReport", job: "FinishedRun", sample: "RunSample") -> None:
     """Write the figures as tables."""
-    from stretto.sim.report import switch_table, tables
+    from stretto.sim.report import move_table, switch_table, tables
 
     head = "interrupted, so far" if report.partial else "done"
     ended = f"{sample.ended:,} finished, " if sample.ended else ""
@@ -79,6 +80,7 @@ def _show(console: Console, report: "RunReport", job: "FinishedRun", sample: "Ru
         first = next(iter(refused.values()))
         console.data(f"{format_count(len(refused), 'pod')} refused, for example: {first}")
     more = [switch_table(job.switches)] if job.switches else []
+    more += [move_table(job.moves)] if job.moves else []
     for table in (*tables(report), *more):
         console.table(table.columns, table.rows, table.title)
     if report.waiting:

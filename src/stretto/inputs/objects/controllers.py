@@ -7,7 +7,7 @@ names, and with the PVCs of StatefulSets; the PVCs of ephemeral volumes are made
 dump of a live cluster, creates none.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -26,9 +26,12 @@ from stretto.inputs.objects.relations import InputObject, Key, owner_key
 
 
 def held_objects(
-    found: Sequence[InputObject], nodes: Sequence[Node], admission: InputAdmission
+    found: Sequence[InputObject],
+    nodes: Sequence[Node],
+    admission: InputAdmission,
+    scaled: Collection[Key] = (),
 ) -> list[InputObject]:
-    """The objects after admission, with controllers replaced by their pods."""
+    """The objects after admission, with controllers but the scaled ones replaced by their pods."""
     held: dict[Key, InputObject] = {}
     for each in found:
         with checking(admission.checks, each.label):
@@ -38,7 +41,7 @@ def held_objects(
     every = {each.metadata.name: each for each in (*nodes, *_nodes_of(held.values()))}
     kept = [each for each in found if each.key in held or admitted_late(each.kind)]
     later = [held.get(each.key, each) for each in kept]
-    return _expanded(later, list(every.values()), admission)
+    return _expanded(later, list(every.values()), admission, scaled)
 
 
 def _nodes_of(objects: Iterable[InputObject]) -> list[Node]:
@@ -47,7 +50,10 @@ def _nodes_of(objects: Iterable[InputObject]) -> list[Node]:
 
 
 def _expanded(
-    manifests: Sequence[InputObject], nodes: Sequence[Node], admission: InputAdmission
+    manifests: Sequence[InputObject],
+    nodes: Sequence[Node],
+    admission: InputAdmission,
+    scaled: Collection[Key],
 ) -> list[InputObject]:
     """The manifests with controllers replaced by their pods; a DaemonSet gets one pod per node.
 
@@ -58,6 +64,10 @@ def _expanded(
     for each in manifests:
         if each.kind not in MAKERS and each.kind != kinds.POD:
             result.append(each)
+        elif each.key in scaled:
+            with checking(admission.checks, each.label):
+                ready = admission.admitted(each)
+                result += [] if ready is None else [ready]
         elif each.kind == kinds.POD or each.key not in owned:
             with checking(admission.checks, each.label):
                 made = _held(each, nodes, admission)

@@ -14,11 +14,10 @@ import msgspec
 
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.types.core import Node
-from stretto.api.wire.kinds import POD
 from stretto.inputs.objects.admission import NO_CONTEXT, InputAdmission, InputContext
 from stretto.inputs.objects.checked import checking
 from stretto.inputs.objects.controllers import held_objects
-from stretto.inputs.objects.objects import NAMESPACE, adopted_pod
+from stretto.inputs.objects.objects import NAMESPACE
 from stretto.inputs.objects.reading import ReadSettings, read_manifests
 from stretto.inputs.objects.relations import (
     InputObject,
@@ -29,6 +28,7 @@ from stretto.inputs.objects.relations import (
 from stretto.inputs.objects.volume_bindings import with_volumes
 from stretto.inputs.workloads.expand import expand_workloads
 from stretto.inputs.workloads.gangs import translate_groups
+from stretto.inputs.workloads.scaled import adopted, scaled_workloads
 
 
 class ManifestOptions(msgspec.Struct, frozen=True):
@@ -40,6 +40,8 @@ class ManifestOptions(msgspec.Struct, frozen=True):
     keep_missing_owners: bool = False
     #: Whether controllers are replaced by their pods (an API server has controllers of its own).
     expand_controllers: bool = True
+    #: Whether workloads that a ScalingPolicy of the input scales stay workloads: a run scales them.
+    keeps_scaled: bool = False
     #: Whether unknown fields are reported as warnings instead of errors.
     lenient: bool = False
 
@@ -96,19 +98,14 @@ def load_objects(
         check_owners(found, keep_missing=options.keep_missing_owners)
     if options.expand_controllers:
         admission = InputAdmission(((each.kind, each.body) for each in found), context)
-        found = held_objects(expand_workloads(found, left_out, checks), nodes, admission)
+        scaled = scaled_workloads(found) if options.keeps_scaled else frozenset()
+        found = expand_workloads(found, left_out, checks)
+        found = held_objects(found, nodes, admission, scaled)
         found = with_volumes(found, context.objects)
         with checking(checks, ""):
-            found = [_adopted(each) for each in translate_groups(found)]
+            found = [adopted(each) for each in translate_groups(found)]
             check_names(found)
     if checks is None or checks.is_clean:
         with checking(checks, ""):
             check_groups(found)
     return found
-
-
-def _adopted(item: InputObject) -> InputObject:
-    """A pod of the default scheduler, assigned to Stretto for an embedded run."""
-    if item.kind is not POD:
-        return item
-    return msgspec.structs.replace(item, body=adopted_pod(item.body))

@@ -53,7 +53,7 @@ SCHEDULER_NAME: Final = "stretto"
 """The ``schedulerName`` of Stretto's pods."""
 NAMESPACE: Final = "default"
 """Namespace of pods without one."""
-_NOT_OURS: Final = ("", "default-scheduler")
+NOT_OURS: Final = ("", "default-scheduler")
 """Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
 
 JsonObject = dict[str, Any]
@@ -173,7 +173,7 @@ def priority_class_object(name: str, value: int) -> JsonObject:
 
 def adopted_pod(body: bytes) -> bytes:
     """A pod that names no scheduler or the default one, assigned to Stretto."""
-    if decode_pod_head(body).spec.scheduler_name not in _NOT_OURS:
+    if decode_pod_head(body).spec.scheduler_name not in NOT_OURS:
         return body
     return set_fields(body, {("spec", "schedulerName"): SCHEDULER_NAME})
 

@@ -32,7 +32,8 @@ def make_work(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrivals:
 def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrivals:
     """Pending pods arrive; all other objects exist from the start."""
     scenario = context.scenario
-    options = ManifestOptions(scenario.namespace, spec.missing_owners == "keep")
+    keeps = spec.missing_owners == "keep"
+    options = ManifestOptions(scenario.namespace, keeps, keeps_scaled=True)
     paths = [scenario.path(path) for path in spec.manifests or ()]
     before = InputContext(context.objects, charges_pods=False)
     found, notes = load_with_notes(paths, options, context.node_objects, before)

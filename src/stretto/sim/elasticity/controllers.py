@@ -1,61 +1,20 @@
-"""The controllers of tidal pools in a run: the code of ``stretto up``, in the scenario's time.
-
-A run with such objects has one clock for the store, the scheduler and the controllers: seconds of
-the scenario. With speed 0 it jumps from one due time to the next.
-"""
+"""The controllers that act in a run of a scenario: the code of ``stretto up``, in its own time."""
 
 from functools import partial
-from math import floor, inf
-from typing import Final, NamedTuple
+from math import inf
 
 from stretto.api.types.capacity.tides import TideNodePool
 from stretto.api.wire.kinds import TIDE_NODE_POOL
-from stretto.base.clock import Clock, ManualClock, PacedClock
 from stretto.base.errors import InputError
 from stretto.capacity.tides.controller import TideController
 from stretto.capacity.tides.pool import TidePool
 from stretto.capacity.tides.rounds import OFFLINE_HOLD_S, PERIOD_S, TRIED_AGAIN_S
-from stretto.inputs.scenario.feed import Feed
 from stretto.plane.placements import PlacementTrial, scheduling_records
 from stretto.reconcile.loop import ReconcileLoop
+from stretto.sim.elasticity.clocks import RunTime
+from stretto.sim.elasticity.scaling import ReplicaMove, ReplicaMoves, scaling_controllers
 from stretto.sim.fitting.tides import SwitchReport, switch_report
 from stretto.sim.setup import LiveSite
-
-PROMPT_S: Final = 0.1
-"""Longest sleep in real seconds, so that Ctrl-C and progress reports are prompt."""
-
-
-class RunTime(NamedTuple):
-    """The time of a run."""
-
-    #: The clock of its store and its scheduler.
-    clock: Clock
-    #: Seconds of the scenario per second of the clock; 0 jumps.
-    speed: float
-    #: Longest sleep of the clock in its own seconds.
-    longest_sleep: float = PROMPT_S
-
-
-def run_time(feed: Feed, clock: Clock, speed: float) -> RunTime:
-    """The time of a run: that of the machine, or the scenario's if controllers act in it.
-
-    Args:
-        feed: the input of the run.
-        clock: the machine's clock.
-        speed: seconds of the scenario per second; 0 is as fast as possible.
-    """
-    if not has_pools(feed):
-        return RunTime(clock, speed)
-    if speed > 0:
-        return RunTime(PacedClock(clock, speed), 1.0, PROMPT_S * speed)
-    virtual = ManualClock()
-    virtual.jump_wall(floor(clock.now()))  # conditions of pods have whole seconds
-    return RunTime(virtual, 1.0, inf)
-
-
-def has_pools(feed: Feed) -> bool:
-    """Whether an input has tidal pools."""
-    return any(kind == TIDE_NODE_POOL for kind, _ in feed.objects)
 
 
 class RunControllers:
@@ -78,16 +37,22 @@ class RunControllers:
         controller = TideController(
             cache, clock, trial.placed, lambda each: found.append(switch_report(each, begin))
         )
-        self._loop.add_controllers([controller])
+        self._moves = ReplicaMoves(cache, clock)
+        self._loop.add_controllers([self._moves, *scaling_controllers(cache, clock), controller])
+
+    @property
+    def moves(self) -> list[ReplicaMove]:
+        """Changes of the replicas of scaling groups so far, in order."""
+        return self._moves.found
 
     def step(self, *, moved: bool) -> bool:
-        """Reconcile what is due; returns whether a switch began.
+        """Reconcile what is due; returns whether a switch began or replicas changed.
 
         ``moved`` tells whether pods arrived or ended: the run is not quiet then.
         """
-        before = len(self.switches)
+        before = len(self.switches) + len(self.moves)
         self._loop.step()
-        begun = len(self.switches) > before
+        begun = len(self.switches) + len(self.moves) > before
         if begun or moved:
             self._moved_at = self._clock.monotonic()
         return begun
@@ -99,7 +64,10 @@ class RunControllers:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing has moved for so long that no node switches any more."""
+        """Whether nothing has moved for so long that no node switches any more.
+
+        A group that is tried again every five minutes does not keep a run going.
+        """
         return self._clock.monotonic() - self._moved_at > self._wait_s()
 
     def _wait_s(self) -> float:

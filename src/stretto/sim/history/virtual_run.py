@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.inputs.scenario.feed import materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.inputs.scenario.schema import Scenario
 from stretto.plane.copy import ProfileSource, SchedulingRules
-from stretto.sim.elasticity.controllers import RunControllers, has_pools, run_time
+from stretto.sim.elasticity.clocks import has_controllers, virtual_time
+from stretto.sim.elasticity.controllers import RunControllers
 from stretto.sim.feeder import Feeder
 from stretto.sim.options import profile_source
 from stretto.sim.real_time import LiveRun
@@ -44,7 +44,7 @@ def run_scenario(path: Path, rules: SchedulingRules) -> EndedScenario:
     source = profile_source(scenario, plugins=rules.plugins)
     rng = Rng(scenario.seed)
     feed = materialise(scenario, rng)
-    time, controlled = run_time(feed, ManualClock(), 0.0), has_pools(feed)
+    time, controlled = virtual_time(feed), has_controllers(feed)
     store = MemoryStore(time.clock, rng.child("store"))
     feeder = Feeder(feed, store, scenario.name)
     rules = rules._replace(source=source, events=rules.events or controlled)
