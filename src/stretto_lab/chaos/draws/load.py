@@ -4,12 +4,13 @@ The reference computes with the formula of the rule for one node at a time. The 
 columns that they derive once and lower by each claim.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
+from stretto.base.clock import timestamp
 from stretto.base.rng import Rng
 from stretto.framework.plugins.load_aware import COLUMNS, LoadAwareRule, SlotAmounts, most_spent
 from stretto.framework.profile.profile import Profile
@@ -71,3 +72,13 @@ class LoadDraw:
             if threshold and int(spent[0]) + count * rule.factors[resource] * own > int(most[0]):
                 return False
         return True
+
+
+def metric_json(at_s: float, cpu: str, pods: Sequence[str]) -> dict[str, Any]:
+    """A measurement of a node in the form of its report, with the pods that it includes."""
+    names = [f"default/{pod}" for pod in pods]
+    return {
+        "updateTime": timestamp(at_s),
+        "nodeMetric": {"genericUsage": {"cpu": cpu, "memory": "64Mi"}},
+        "groupMetric": [{"QoSLevel": "shared_cores", "podList": names}],
+    }

@@ -6,12 +6,11 @@ come from other clocks, or hold amounts that cannot be read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE_OVERCOMMIT_CONFIG
-from stretto.base.clock import timestamp
 from stretto.base.rng import Rng
 from stretto.framework.plugins.node_overcommitment import NodeOvercommitmentRule
 from stretto.framework.profile.capacity.overcommit import (
@@ -25,7 +24,7 @@ from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.resources import CPU
 from stretto.stores.store import Deletion, Store
-from stretto_lab.chaos.draws.load import LoadDraw
+from stretto_lab.chaos.draws.load import LoadDraw, metric_json
 from stretto_lab.chaos.draws.pods import OVERCOMMITTED, NodeShapeDraw, PodRequest, report_json
 
 SHARE: Final = 0.2
@@ -156,15 +155,9 @@ class OvercommitDraw:
         name = self._rng.choice(list(world.nodes))
         shape = world.nodes[name]
         use = self._rng.choice(USES[:5] if shape.reclaimed else USES)
-        at = timestamp(world.seconds + self._rng.choice(LAGS))
+        at_s = world.seconds + self._rng.choice(LAGS)
         pods = [each for each in sorted(world.pods) if self._rng.random() < 0.3]
-        metric: dict[str, Any] = {
-            "updateTime": at,
-            "nodeMetric": {"genericUsage": {"cpu": use, "memory": "64Mi"}},
-            "groupMetric": [
-                {"QoSLevel": "shared_cores", "podList": [f"default/{p}" for p in pods]}
-            ],
-        }
+        metric = metric_json(at_s, use, pods)
         world.store.delete(CUSTOM_NODE_RESOURCE, [Deletion("", name)])
         world.store.create(CUSTOM_NODE_RESOURCE, [report_json(name, shape, metric)])
 
