@@ -1,6 +1,7 @@
 """One grammar names the state that a verb reads."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,23 +20,38 @@ LOOKING = (
 States = dict[str, str]
 
 
+@pytest.fixture(scope="module")
+def made(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run, its store and a recording of it."""
+    folder = tmp_path_factory.mktemp("states")
+    with pytest.MonkeyPatch.context() as patch:
+        inside(folder, patch)
+        scenario = str(repo_root / "examples/quickstart.yaml")
+        words = ["run", scenario, "--speed", "0", "--no-plots", "-q", "--store", "sqlite:run.db"]
+        assert CliRunner().invoke(cli, words).exit_code == 0
+        tape = ["record", "--on", "sqlite:run.db", "--out", "tape.jsonl", "-q"]
+        assert CliRunner().invoke(cli, tape).exit_code == 0
+    return folder
+
+
+def inside(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Run commands in a folder, on the NumPy tier."""
+    patch.chdir(folder)
+    patch.setenv("STRETTO_STATE", str(folder / "state"))
+    patch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
+
+
 @pytest.fixture
-def states(repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> States:
-    """One state of each sort by its name."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
-    scenario = str(repo_root / "examples/quickstart.yaml")
-    words = ["run", scenario, "--speed", "0", "--no-plots", "-q", "--store", "sqlite:run.db"]
-    assert CliRunner().invoke(cli, words).exit_code == 0
-    tape = ["record", "--on", "sqlite:run.db", "--out", "tape.jsonl", "-q"]
-    assert CliRunner().invoke(cli, tape).exit_code == 0
-    (record,) = (tmp_path / "state/runs").glob("*.sqlite")
+def states(made: Path, repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> States:
+    """One state of each sort by its name, in a copy of the folder."""
+    folder = shutil.copytree(made, tmp_path / "copy")
+    inside(folder, monkeypatch)
+    (record,) = (folder / "state/runs").glob("*.sqlite")
     return {
         "latest run": "latest",
         "run": "quickstart",
         "path of a record": str(record),
-        "scenario": scenario,
+        "scenario": str(repo_root / "examples/quickstart.yaml"),
         "store": "sqlite:run.db",
         "path of a store": "run.db",
         "recording": "tape.jsonl",
