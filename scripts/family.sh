@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run one family of tests within its budget: family.sh NAME SECONDS [pytest options] PATH...
 # VENV names the virtual environment. Missing paths are skipped. A family above its budget prints a
-# message (and fails with BUDGETS=strict); above five times its budget it is stopped. RETRY=1 is for
+# message (and fails with BUDGETS=strict); above eight times its budget it is stopped. RETRY=1 is for
 # tests that wait for real servers: a few failed tests run once more, in new processes.
 set -euo pipefail
 
@@ -27,7 +27,7 @@ fi
 echo "--- $name (budget ${budget} s)"
 cache="$PWD/.pytest_cache/$name" most=5
 run_tests() {
-  timeout --foreground --kill-after=10 "$((5 * budget))" \
+  timeout --foreground --kill-after=10 "$((8 * budget))" \
     "${VENV:-.venv}/bin/python" -m pytest --no-header --maxfail="$most" --tb=short \
     -o cache_dir="$cache" -m "${MARKS:-not slow and not kube}" "$@" "${paths[@]}" </dev/null
 }
@@ -44,7 +44,7 @@ if ((code == 1)) && [[ "${RETRY:-}" == 1 ]]; then
 fi
 case "$code" in
   5) code=0 ;; # no tests collected
-  124 | 137) echo "--- $name: stopped after $((5 * budget)) s, five times its budget" >&2 ;;
+  124 | 137) echo "--- $name: stopped after $((8 * budget)) s, eight times its budget" >&2 ;;
 esac
 if ((code == 0 && SECONDS > budget)); then
   echo "--- $name: took $SECONDS s, its budget is $budget s: make it faster or move tests to slow" >&2

@@ -330,5 +330,6 @@ def _saved(name: str, figure: "Figure", texts: PlotTexts) -> Pictures:
         for form, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             target = io.BytesIO()
             figure.savefig(target, format=form, metadata=metadata)
+            figure.set_layout_engine(None)  # the layout of the first form is that of the second
             found[f"{name}.{form}"] = target.getvalue()
     return found
