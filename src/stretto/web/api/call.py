@@ -103,8 +103,7 @@ def write_options(request: ApiRequest, verb: str, body_options: dict[str, object
     causes += _unprintable(manager)
     if causes:
         raise invalid(kind, "", causes)
-    force = request.parameter("force")
-    return WriteOptions(bool(dry), manager, validation or "Warn", _flag(force))
+    return WriteOptions(bool(dry), manager, validation or "Warn", request.flag("force"))
 
 
 def integer_parameter(request: ApiRequest, name: str) -> int | None:
@@ -134,14 +133,3 @@ def _unprintable(manager: str) -> list[tuple[str, str, str]]:
         for index, each in enumerate(manager)
         if not each.isprintable()
     ]
-
-
-def _flag(text: str) -> bool | None:
-    """A boolean of the query; ``None`` if absent."""
-    if not text:
-        return None
-    if text.lower() in ("true", "1", "t"):
-        return True
-    if text.lower() in ("false", "0", "f"):
-        return False
-    raise bad_request(f'strconv.ParseBool: parsing "{text}": invalid syntax')

@@ -51,6 +51,14 @@ def test_force_takes_a_field_from_its_manager(server: ApiServer) -> None:
     assert (status, item["data"], managers) == (200, {"x": "2"}, ["two"])
 
 
+@pytest.mark.parametrize(
+    ("force", "status"), [("true", 200), ("", 200), ("yes", 200), ("False", 409), ("0", 409)]
+)
+def test_every_value_but_false_forces(server: ApiServer, force: str, status: int) -> None:
+    apply(server, "one", {"x": "1"})
+    assert apply(server, "two", {"x": "2"}, f"&force={force}")[0] == status
+
+
 def test_equal_values_are_owned_by_both_managers(server: ApiServer) -> None:
     apply(server, "one", {"x": "1"})
     _, item = apply(server, "two", {"x": "1"})
