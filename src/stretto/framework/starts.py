@@ -5,7 +5,7 @@ pods that are expected to end have ended and reserved pods run.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +16,15 @@ from stretto.framework.engine.runtime import Runtime
 from stretto.framework.groups.stage import GroupStage
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.numa.ledger import DEVICE_BITS
-from stretto.state.queues.starts import Instant, StartJob, StartPlacement, StartReservation, active
+from stretto.state.queues.end_times import NEVER
+from stretto.state.queues.starts import (
+    Instant,
+    StartGround,
+    StartJob,
+    StartPlacement,
+    StartReservation,
+    active,
+)
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.resources import PODS
 
@@ -59,6 +67,15 @@ class _NodeState(NamedTuple):
     numa: npt.NDArray[np.int64]
 
 
+class _ExpectedEnd(NamedTuple):
+    """A running pod with an expected end."""
+
+    end: int
+    class_id: int
+    slot: int
+    devices: int
+
+
 class _Change(NamedTuple):
     """A pod that has ended (-1) or a reserved pod that runs (1), in a state."""
 
@@ -91,6 +108,8 @@ class NodeGround:
         self._rows = np.array([row for _, row in line], np.int64)
         self._slots = np.asarray(slots[self._rows], np.int64)
         self._classes = np.asarray(cluster.pods.class_id[self._rows], np.int64)
+        self._devices = np.asarray(cluster.pods.devices[self._rows], np.int64)
+        self._versions = cluster.nodes.version, cluster.objects.version
         self._states: dict[Instant, tuple[_NodeState, int]] = {}
         self._need: dict[int, npt.NDArray[np.int32]] = {}
         self._special = [i for i in range(len(line)) if self._is_special(int(self._classes[i]))]
@@ -98,6 +117,69 @@ class NodeGround:
         self._shown: list[_Change] = []
         #: Expected ends of running pods, each once.
         self.ends: Sequence[int] = np.unique(self._times).tolist()
+
+    def changed_until(self, earlier: StartGround, started: Sequence[StartReservation]) -> int:
+        """The time from which on this ground is what an earlier one expected.
+
+        A pod that ended early or exceeds its estimate changes the time until its expected end.
+        Everything may differ after a change of a node or a volume, with pods that other pods
+        choose or avoid, and where the free amounts are not those that were expected.
+        """
+        if not isinstance(earlier, NodeGround) or self._versions != earlier._versions:  # noqa: SLF001
+            return NEVER
+        mine, theirs = self._line(), earlier._line()  # noqa: SLF001
+        for each in started:
+            pairs = zip(each.job.rows, each.job.classes, each.placement.slots, strict=True)
+            theirs |= {row: _ExpectedEnd(each.end, c, s, 0) for row, c, s in pairs if s >= 0}
+        changes = [(each, -1) for row, each in mine.items() if row not in theirs]
+        until = max((each.end for each, _ in changes), default=0)
+        for row, one in theirs.items():
+            other = mine.get(row)
+            if other is None and one.end < NEVER:
+                changes.append((one, 1))
+                until = max(until, one.end)
+            elif other is not None and other != one._replace(end=other.end, devices=other.devices):
+                return NEVER
+            elif other is not None and other.end != one.end:
+                until = max(until, other.end, one.end)
+        classes = [each.class_id for each, _ in changes]
+        classes += [class_id for each in started for class_id in each.job.classes]
+        if self._runtime.has_inter_pod_terms(np.array(classes, np.int32)):
+            return NEVER
+        return until if self._is_as_expected(earlier, changes, started) else NEVER
+
+    def _line(self) -> "dict[int, _ExpectedEnd]":
+        """The running pods with an expected end, by row."""
+        columns = (self._times, self._classes, self._slots, self._devices)
+        values = (_ExpectedEnd(*each) for each in zip(*(c.tolist() for c in columns), strict=True))
+        return dict(zip(self._rows.tolist(), values, strict=True))
+
+    def _is_as_expected(
+        self,
+        earlier: "NodeGround",
+        changes: "Iterable[tuple[_ExpectedEnd, int]]",
+        started: Iterable[StartReservation],
+    ) -> bool:
+        """Whether the free amounts are those of an earlier ground after some ends and starts.
+
+        ``changes``: pods that have ended (1) and other pods that run now (-1).
+        """
+        state, now = _copied(earlier._now), self._now  # noqa: SLF001
+        for reservation in started:
+            self._charge(state, reservation)
+        for each, sign in changes:
+            state.free[:, each.slot] += sign * self._need_of(each.class_id)
+            self._count_devices(state, each.class_id, each.slot, each.devices, sign)
+            if ports := self._cluster.classes[each.class_id].ports:
+                mask = self._cluster.ledger.ports.own_mask(ports)
+                state.ports[:, each.slot] &= ~mask
+                state.ports[:, each.slot] |= mask * np.uint64(sign < 0)
+        return (
+            np.array_equal(state.free, now.free)
+            and np.array_equal(state.device_free, now.device_free)
+            and np.array_equal(state.ports, now.ports)
+            and np.array_equal(state.numa, now.numa)
+        )
 
     def may_hold(
         self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
@@ -143,10 +225,7 @@ class NodeGround:
 
     def _without_ended(self, instant: Instant) -> _NodeState:
         """The free amounts at an instant, without reservations."""
-        now = self._now
-        state = _NodeState(
-            now.free.copy(), now.device_free.copy(), now.ports.copy(), now.numa.copy()
-        )
+        state = _copied(self._now)
         ended = int(np.searchsorted(self._times, instant.time, side="right"))
         if instant.is_later and ended:
             classes = self._classes[:ended]
@@ -271,6 +350,13 @@ class NodeGround:
             between.take(each.class_id, each.slot, each.sign)
         self._shown = changes
         columns.void()
+
+
+def _copied(state: _NodeState) -> _NodeState:
+    """The same amounts, to change."""
+    return _NodeState(
+        state.free.copy(), state.device_free.copy(), state.ports.copy(), state.numa.copy()
+    )
 
 
 def _least(left: _NodeState, right: _NodeState) -> _NodeState:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.queues.backfill import covers
+from stretto.control.queues.kept_starts import KeptStarts, StartPlan
 from stretto.control.queues.queue import UnitQueue
 from stretto.control.queues.timetable import NodeGrounds, PoolGround, Timetable, expected_end
 from stretto.state.queues.end_times import MICROS, NEVER, micros
@@ -45,6 +46,8 @@ class BackfillPlanner:
         """Plan for these states; without nodes until ``use``."""
         self._states = states
         self._nodes: NodeGrounds | None = None
+        #: The last round of each queue with conservative backfill.
+        self._kept: dict[str, KeptStarts] = {}
 
     def use(self, nodes: NodeGrounds) -> None:
         """Plan on nodes."""
@@ -99,14 +102,18 @@ class BackfillPlanner:
 
     def _all(self, queue: UnitQueue, table: Timetable) -> Iterator[BackfillStart]:
         """Conservative backfill: a reservation for every unit, in order."""
-        usage = self._usage()
+        usage, plan = self._usage(), StartPlan(table, self._kept.pop(queue.name, None))
+        self._kept[queue.name] = KeptStarts(table.ground, plan.planned)
         for unit in heapq.nsmallest(RESERVED, [*queue.blockers, *queue.order], key=_rank):
             if unit in queue.blockers:
-                self._reserve_failed(queue, table, unit)
+                before = len(table.reservations)
+                if self._reserve_failed(queue, table, unit):
+                    (made,) = table.reservations[before:]
+                    plan.note(unit.key, made.job, made)
                 continue
             if unit.state is not UnitState.QUEUED or not usage.may_start(unit):
                 continue
-            found = table.earliest(self._pending_job(unit))
+            found = plan.earliest(unit.key, self._pending_job(unit))
             if found is None:
                 continue
             if found.is_now:

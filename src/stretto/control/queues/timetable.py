@@ -57,6 +57,10 @@ class PoolGround:
         #: Expected ends, each once.
         self.ends: Sequence[int] = sorted(set(self._times))
 
+    def changed_until(self, earlier: StartGround, started: Sequence[StartReservation]) -> int:
+        """Always ``NEVER``: sums are cheap to search again."""
+        return NEVER
+
     def place(
         self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
     ) -> StartPlacement | None:
@@ -94,7 +98,8 @@ class Timetable:
         self.now = now
         #: Reservations, in the order in which they were made.
         self.reservations: list[StartReservation] = []
-        self._ground = ground
+        #: The capacity over time.
+        self.ground = ground
         self._instants: list[Instant] | None = None
         #: Starts of the reservations in order, each once.
         self._starts: list[int] = []
@@ -107,14 +112,18 @@ class Timetable:
 
     def occupy(self, job: StartJob) -> None:
         """Count a job that starts now and is not part of the ground yet."""
-        placement = self._ground.place(job, [Instant(self.now, False)], self.reservations)
+        placement = self.ground.place(job, [Instant(self.now, False)], self.reservations)
         if placement is not None:
             self.add(StartReservation(self.now, _end(self.now, job.duration), job, placement, True))
 
     def add(self, reservation: StartReservation) -> None:
         """Record a reservation."""
         self.reservations.append(reservation)
-        self._instants = None
+        if self._instants is not None and reservation.end < NEVER:
+            end = Instant(reservation.end, True)
+            place = bisect_left(self._instants, end)
+            if self._instants[place : place + 1] != [end]:
+                self._instants.insert(place, end)
         at = bisect_left(self._starts, reservation.start)
         if self._starts[at : at + 1] != [reservation.start]:
             self._starts.insert(at, reservation.start)
@@ -145,6 +154,21 @@ class Timetable:
         if found is None or not found.is_now:
             self._note(job, NEVER if found is None else found.start)
         return found
+
+    def may_start_before(self, job: StartJob, end: int) -> bool:
+        """Whether amounts let a job start at an instant before a time; rules may still refuse."""
+        for each in self._all_instants():
+            if each.time >= end:
+                return False
+            if self._holds_from(each, job):
+                return True
+        return False
+
+    def has_instant(self, time: int) -> bool:
+        """Whether capacity becomes free at a time."""
+        instants = self._all_instants()
+        at = bisect_left(instants, Instant(time, False))
+        return at < len(instants) and instants[at].time == time
 
     def _not_before(self, job: StartJob) -> int:
         """A bound of the start: no earlier than equal pods that run no longer.
@@ -190,20 +214,30 @@ class Timetable:
 
     def _at(self, job: StartJob, instant: Instant) -> StartReservation | None:
         """The reservation of a job from an instant on, if it fits during its run time."""
+        if not self._holds_from(instant, job):
+            return None
+        instants, end = self._dips(instant, job), _end(instant.time, job.duration)
+        placement = self.ground.place(job, instants, self.reservations)
+        if placement is None:
+            return None
+        return StartReservation(instant.time, end, job, placement, not instant.is_later)
+
+    def _holds_from(self, instant: Instant, job: StartJob) -> bool:
+        """Whether enough is free from an instant on, during the run time of a job."""
+        return self._may_hold(job, [instant]) and self._may_hold(job, self._dips(instant, job))
+
+    def _dips(self, instant: Instant, job: StartJob) -> list[Instant]:
+        """The start of a job, and every later start of a reservation before its end."""
         end, starts = _end(instant.time, job.duration), self._starts
         first = (
             bisect_right(starts, instant.time)
             if instant.is_later
             else bisect_left(starts, self.now)
         )
-        dips = [Instant(time, True) for time in starts[first : bisect_left(starts, end)]]
-        instants = [instant, *dips]
-        if not self._may_hold(job, instants):
-            return None
-        placement = self._ground.place(job, instants, self.reservations)
-        if placement is None:
-            return None
-        return StartReservation(instant.time, end, job, placement, not instant.is_later)
+        return [
+            instant,
+            *(Instant(time, True) for time in starts[first : bisect_left(starts, end)]),
+        ]
 
     def _may_hold(self, job: StartJob, instants: Sequence[Instant]) -> bool:
         """Whether enough is free at each instant alone; a shortage is remembered for its form."""
@@ -214,7 +248,7 @@ class Timetable:
         for each in instants:
             if enough.get(each) == count:
                 continue
-            if not self._ground.may_hold(job, each, self.reservations):
+            if not self.ground.may_hold(job, each, self.reservations):
                 short.add(each)
                 return False
             enough[each] = count
@@ -223,7 +257,7 @@ class Timetable:
     def _all_instants(self) -> list[Instant]:
         """The present, and every later time at which capacity becomes free."""
         if self._instants is None:
-            times = {*self._ground.ends, *(r.end for r in self.reservations if r.end < NEVER)}
+            times = {*self.ground.ends, *(r.end for r in self.reservations if r.end < NEVER)}
             later = [Instant(time, True) for time in sorted(times)]
             self._instants = [Instant(self.now, False), *later]
         return self._instants

@@ -65,6 +65,18 @@ class StartGround(Protocol):
     #: Expected ends of running pods in microseconds, ascending, each once, none in the past.
     ends: Sequence[int]
 
+    def changed_until(self, earlier: "StartGround", started: Sequence[StartReservation]) -> int:
+        """The time from which on this ground is what an earlier one expected.
+
+        Args:
+            earlier: the ground of an earlier round.
+            started: the jobs that were to start in that round.
+
+        Returns:
+            Microseconds; the present where nothing differs, ``NEVER`` where anything may differ.
+        """
+        ...
+
     def may_hold(
         self, job: StartJob, instant: Instant, reservations: Sequence[StartReservation]
     ) -> bool:

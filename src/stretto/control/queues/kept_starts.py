@@ -1,0 +1,124 @@
+"""Starts that a round of conservative backfill keeps from the round before.
+
+The start of a unit depends on the capacity from now until the end of its reservation, and on the
+reservations before it. What has changed since the last round is one interval that begins now: a pod
+that ended early, one that exceeds its estimate, a unit that left. A unit keeps its start if nothing
+in that interval lets it start earlier, and if its reservation lies after it; otherwise its start is
+searched, and the interval grows where its reservation changes. Every kept start is the one that the
+search would find.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from stretto.control.queues.timetable import Timetable
+from stretto.state.queues.end_times import NEVER
+from stretto.state.queues.starts import StartGround, StartJob, StartReservation
+
+
+class PlannedStart(NamedTuple):
+    """The start of one unit in a round."""
+
+    #: Its pods.
+    job: StartJob
+    #: Its reservation; ``None`` if it never fits.
+    found: StartReservation | None
+
+
+class KeptStarts(NamedTuple):
+    """What a round leaves for the next one."""
+
+    #: The capacity of the round.
+    ground: StartGround
+    #: The start of each unit by its key, in order of rank.
+    planned: Mapping[str, PlannedStart]
+
+
+class StartPlan:
+    """The starts of one round, which keeps those of the round before where it can."""
+
+    def __init__(self, table: Timetable, before: KeptStarts | None) -> None:
+        """Plan in a timetable without reservations."""
+        #: The start of each unit by its key, in order of rank.
+        self.planned: dict[str, PlannedStart] = {}
+        #: Number of units whose start was searched.
+        self.searches = 0
+        self._table = table
+        self._before = {} if before is None else before.planned
+        self._order = list(self._before)
+        self._place = {key: i for i, key in enumerate(self._order)}
+        self._next = 0
+        self._changed = NEVER
+        self._running: set[int] = set()
+        if before is not None and not table.reservations:
+            started = [each.found for each in self._before.values() if _starts(each.found)]
+            known = [each for each in started if each is not None]
+            self._changed = table.ground.changed_until(before.ground, known)
+            self._running = {each.job.rows[0] for each in known}
+
+    def earliest(self, key: str, job: StartJob) -> StartReservation | None:
+        """The earliest reservation of the next unit in order; ``None`` if it never fits."""
+        kept = self._advance(key)
+        found = kept.found if kept is not None and kept.job == job and self._holds(kept) else None
+        if found is None:
+            self.searches += 1
+            found = self._table.earliest(job)
+        self.note(key, job, found, kept)
+        return found
+
+    def note(
+        self,
+        key: str,
+        job: StartJob,
+        found: StartReservation | None,
+        kept: PlannedStart | None = None,
+    ) -> None:
+        """Note the reservation of the next unit; later units see where it differs from before."""
+        kept = self._advance(key) if kept is None else kept
+        before = None if kept is None else kept.found
+        if not _same(before, found):
+            self._change(before)
+            self._change(found)
+        self.planned[key] = PlannedStart(job, found)
+
+    def _advance(self, key: str) -> PlannedStart | None:
+        """The earlier start of a unit; units before it that are gone leave their capacity."""
+        at = self._place.get(key, -1)
+        if at < self._next:
+            return None
+        for gone in self._order[self._next : at]:
+            each = self._before[gone]
+            if not _starts(each.found) or each.job.rows[0] not in self._running:
+                self._change(each.found)
+        self._next = at + 1
+        return self._before[key]
+
+    def _holds(self, kept: PlannedStart) -> bool:
+        """Whether a search would find the same reservation."""
+        found, table = kept.found, self._table
+        if found is None or found.start <= table.now or found.start < self._changed:
+            return False
+        limit = max(self._changed, table.now + 1)
+        return table.has_instant(found.start) and not table.may_start_before(kept.job, limit)
+
+    def _change(self, found: StartReservation | None) -> None:
+        """Note that a reservation is new or gone."""
+        if found is not None:
+            self._changed = max(self._changed, found.end)
+
+
+def _starts(found: StartReservation | None) -> bool:
+    """Whether a unit was to start in its round."""
+    return found is not None and found.is_now
+
+
+def _same(left: StartReservation | None, right: StartReservation | None) -> bool:
+    """Whether two reservations hold the same capacity."""
+    if left is None or right is None:
+        return left is right
+    return (left.start, left.end, left.job, left.placement) == (
+        right.start,
+        right.end,
+        right.job,
+        right.placement,
+    )
