@@ -6,10 +6,13 @@ uses the result).
 """
 
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import cache_from_source
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +83,11 @@ def unmatched(named: list[tuple[str, str]], recipe: Recipe) -> Iterator[str]:
 
 
 def copy_source(repository: Path, target: Path) -> None:
-    """Copy the source files of the repository."""
+    """Copy the source files of the repository, and their bytecode where it exists."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "src"]
     listed = subprocess.run(listing, cwd=repository, capture_output=True, text=True, check=True)
-    for name in listed.stdout.splitlines():
+    names = listed.stdout.splitlines()
+    for name in chain(names, map(cache_from_source, names)):
         if (repository / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).write_bytes((repository / name).read_bytes())
+            shutil.copy2(repository / name, target / name)
