@@ -23,6 +23,11 @@ def workload_controllers(
         cluster: the cluster.
         course: what becomes of a pod once it is bound.
     """
+    return [*owning_controllers(cluster), KubeletController(cluster, course)]
+
+
+def owning_controllers(cluster: LocalCluster) -> list[Reconciler]:
+    """The controllers of the workloads of a cluster, without a kubelet."""
     return [
         DeploymentController(cluster),
         *(ReplicaController(cluster, kind) for kind in REPORTERS),
@@ -32,5 +37,4 @@ def workload_controllers(
         CronJobController(cluster),
         EndpointSliceController(cluster),
         BudgetController(cluster),
-        KubeletController(cluster, course),
     ]

@@ -29,6 +29,8 @@ STORE: Final = "memory"
 """Store where none is named."""
 INCLUDED: Final = "included"
 """Where a part runs in this process."""
+_HEARTBEATS: Final = 20
+"""Heartbeats a second of all nodes together: each is a write."""
 PROFILE: Final = "default"
 """Profile where none is named."""
 AUDIT_MAX_SIZE: Final = 100
@@ -230,6 +232,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
         nodes,
         controllers=opts.controllers == INCLUDED,
         plane=scheduler,
+        heartbeat_s=_heartbeat(opts, len(nodes)),
     )
     with DeferredInterrupt() as held, _keys_folder(opts) as folder:
         store = _store(opts.store, clock, rng)
@@ -298,6 +301,15 @@ def _announce(common: CommandContext, opts: UpOptions, count: int, address: str,
     if page:
         common.console.note(f"dashboard: {page}")
     common.console.data(f"export KUBECONFIG={opts.kubeconfig.absolute()}")
+
+
+def _heartbeat(opts: UpOptions, nodes: int) -> float:
+    """Cluster seconds between two heartbeats of a node: 10 s of real time, for many nodes longer.
+
+    A kube-controller-manager expects them within 40 s.
+    """
+    longest = 30.0 if opts.controllers != INCLUDED else float("inf")
+    return min(max(10.0, nodes / _HEARTBEATS), longest) * max(1.0, opts.speed)
 
 
 def _store(text: str, clock: "Clock", rng: "Rng") -> "Store":

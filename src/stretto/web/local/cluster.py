@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from stretto.api.wire.kinds import NAMESPACE, NODE
 from stretto.base.clock import Clock
 from stretto.plane.config import PlaneConfig
@@ -12,7 +14,11 @@ from stretto.stores.store import Store
 from stretto.web.api.internal import ApiClient
 from stretto.web.api.server import ApiServer
 from stretto.web.local.autoscaling.assembly import scaling_controllers
-from stretto.web.local.controllers.assembly import local_controllers
+from stretto.web.local.controllers.assembly import (
+    SimulatedNodes,
+    local_controllers,
+    node_controllers,
+)
 from stretto.web.local.store import AdmittingStore
 from stretto.workloads.cluster import LocalCluster, event_recorders
 
@@ -21,16 +27,32 @@ _STEPS = 64
 """Steps of the scheduler between two looks at the network."""
 
 
+class _Head(msgspec.Struct):
+    """Metadata of a node."""
+
+    #: Its name.
+    name: str
+
+
+class _Named(msgspec.Struct):
+    """A node, of which only the name counts."""
+
+    #: Its metadata.
+    metadata: _Head
+
+
 @dataclass(frozen=True)
 class LocalParts:
     """Which parts a local cluster runs besides the API."""
 
     #: Simulated nodes, as JSON.
     nodes: Sequence[bytes] = ()
-    #: Whether the controllers of workloads run here.
+    #: Whether the controllers of workloads run here; the kubelets of simulated nodes always do.
     controllers: bool = True
     #: Configuration of the scheduler; ``None`` runs none.
     plane: PlaneConfig | None = None
+    #: Seconds between two heartbeats of a simulated node.
+    heartbeat_s: float = 10.0
     #: PEM certificate of the server's authority, for pods; empty for plain HTTP.
     authority: bytes = b""
     #: Calls the webhooks that admit what controllers write; ``None`` calls none.
@@ -48,7 +70,7 @@ class LocalClusterProcess:
         admitting = AdmittingStore(store, client)
         self._create_nodes(store, parts.nodes)
         self._loop = ReconcileLoop(clock)
-        if parts.controllers:
+        if parts.controllers or parts.nodes:
             self._add_controllers(admitting, client, parts)
         #: The scheduler; ``None`` without one.
         self.plane = None if parts.plane is None else Plane(parts.plane, store, clock)
@@ -62,6 +84,10 @@ class LocalClusterProcess:
         cache.follow(NAMESPACE)
         cluster = LocalCluster(cache, self._clock, event_recorders(store, self._clock))
         state = self._server.state
+        nodes = SimulatedNodes(_names(parts.nodes), parts.heartbeat_s, parts.controllers)
+        self._loop.add_controllers(node_controllers(cluster, state, client, nodes))
+        if not parts.controllers:
+            return
         authority = parts.authority
         self._loop.add_controllers(local_controllers(cluster, cache, state, client, authority))
         scaling = scaling_controllers(cache, cluster, self._clock, client, parts.plane)
@@ -97,3 +123,8 @@ class LocalClusterProcess:
         """Stop the scheduler."""
         if self.plane is not None:
             self.plane.close()
+
+
+def _names(nodes: Sequence[bytes]) -> list[str]:
+    """The names of nodes."""
+    return [msgspec.json.decode(each, type=_Named).metadata.name for each in nodes]

@@ -21,12 +21,13 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
 class Cluster:
     """The API with controllers and without a scheduler; namespace ``shop``."""
 
-    def __init__(self, nodes: int = 0) -> None:
+    def __init__(self, nodes: int = 0, *, controllers: bool = True) -> None:
         self.clock = ManualClock(1_790_000_000.0)
         store = MemoryStore(self.clock, Rng(1))
         self.server = ApiServer(store, ApiSettings(self.clock, Rng(2)))
         bodies = [json.dumps(node(f"n{number}")).encode() for number in range(nodes)]
-        self.process = LocalClusterProcess(self.server, store, self.clock, LocalParts(bodies))
+        parts = LocalParts(bodies, controllers=controllers)
+        self.process = LocalClusterProcess(self.server, store, self.clock, parts)
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
         self.send("POST", "/api/v1/namespaces", namespace)
 

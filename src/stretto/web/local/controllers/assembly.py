@@ -1,5 +1,8 @@
 """The controllers of a local cluster."""
 
+from collections.abc import Collection
+from typing import NamedTuple
+
 from stretto.reconcile.cache import StoreCache
 from stretto.reconcile.reconciler import Reconciler
 from stretto.web.api.internal import ApiClient
@@ -7,15 +10,41 @@ from stretto.web.api.state import ApiState
 from stretto.web.local.controllers.accounts import AccountController
 from stretto.web.local.controllers.deletion import objects_of_server
 from stretto.web.local.controllers.endings import PodEndController
+from stretto.web.local.controllers.heartbeats import HeartbeatController
 from stretto.web.local.controllers.namespaces import NamespaceSettlement
 from stretto.web.local.controllers.nodes import NodeReadyController
 from stretto.web.local.controllers.protection import VolumeProtectionController
 from stretto.web.local.controllers.quotas import QuotaController
-from stretto.workloads.assembly import workload_controllers
+from stretto.workloads.assembly import owning_controllers
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.garbage.collector import GarbageCollector
+from stretto.workloads.kubelet.controller import KubeletController
 from stretto.workloads.namespaces import NamespaceEndController
 from stretto.workloads.services.endpoints import EndpointsController
+
+
+class SimulatedNodes(NamedTuple):
+    """The nodes whose kubelets run here."""
+
+    #: Their names.
+    names: Collection[str]
+    #: Seconds between two of their heartbeats.
+    interval: float
+    #: Whether nodes without heartbeats are marked here.
+    monitors: bool
+
+
+def node_controllers(
+    cluster: LocalCluster, state: ApiState, client: ApiClient, nodes: SimulatedNodes
+) -> list[Reconciler]:
+    """The kubelets of a cluster: nodes become ready and have leases; pods run and end."""
+    names, interval, monitors = nodes
+    return [
+        NodeReadyController(cluster, state),
+        HeartbeatController(cluster, names, interval, monitors=monitors),
+        KubeletController(cluster),
+        PodEndController(cluster, client),
+    ]
 
 
 def local_controllers(
@@ -25,15 +54,13 @@ def local_controllers(
     client: ApiClient,
     authority: bytes,
 ) -> list[Reconciler]:
-    """Controllers of workloads, nodes, namespaces, quotas, and of what is being deleted."""
+    """Controllers of workloads, namespaces, quotas, and of what is being deleted."""
     objects = objects_of_server(state, client)
     return [
-        *workload_controllers(cluster),
+        *owning_controllers(cluster),
         EndpointsController(cluster),
         QuotaController(cluster, state),
         AccountController(cluster, client, authority),
-        NodeReadyController(cluster, state),
-        PodEndController(cluster, client),
         VolumeProtectionController(cluster),
         NamespaceEndController(cache, objects, NamespaceSettlement(state).settle),
         GarbageCollector(cache, objects),

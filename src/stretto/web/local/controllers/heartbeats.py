@@ -1,0 +1,138 @@
+"""Heartbeats of simulated nodes: leases that are renewed, and what becomes of a silent node."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from typing import Any, Final
+
+from stretto.api.wire.kinds import LEASE, NODE
+from stretto.reconcile.cache import Change, Fields, StoredObject
+from stretto.workloads.cluster import LocalCluster
+
+HEARTBEAT: Final = "stretto.dev/heartbeat"
+"""Annotation of a node; ``stopped`` ends its heartbeats until it is removed."""
+NAMESPACE: Final = "kube-node-lease"
+_STOPPED: Final = "stopped"
+_MISSED: Final = 4
+"""Heartbeats that a node misses before it counts as unreachable: 40 s, as in Kubernetes."""
+_TAINT: Final = "node.kubernetes.io/unreachable"
+_EFFECTS: Final = ("NoSchedule", "NoExecute")
+
+
+def is_silent(node: StoredObject) -> bool:
+    """Whether the heartbeats of a node are stopped."""
+    return (node.metadata.get("annotations") or {}).get(HEARTBEAT) == _STOPPED
+
+
+class HeartbeatController:
+    """Renews the leases of nodes; marks nodes without heartbeats as unreachable."""
+
+    def __init__(
+        self, cluster: LocalCluster, nodes: Collection[str], interval: float, *, monitors: bool
+    ) -> None:
+        """For some nodes of a cluster.
+
+        Args:
+            cluster: the cluster.
+            nodes: names of the simulated nodes.
+            interval: seconds between two heartbeats.
+            monitors: whether silent nodes are marked here; otherwise a kube-controller-manager
+                does it.
+        """
+        #: Name in logs and messages.
+        self.name = f"{cluster.name}/heartbeats"
+        self._cluster = cluster
+        self._nodes = frozenset(nodes)
+        self._leases = cluster.objects(LEASE)
+        self._interval = interval
+        self._monitors = monitors
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The node."""
+        if change.kind == NODE and change.object.record.name in self._nodes:
+            yield change.object.record.name
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Renew the lease of one node, or look whether it is missed; seconds until the next."""
+        node = self._cluster.objects(NODE).get("", str(key))
+        if node is None or node.is_terminating:
+            return None
+        lease = self._leases.get(NAMESPACE, str(key))
+        if is_silent(node):
+            return self._missed(node, lease)
+        age = self._age(lease)
+        if age < self._interval:
+            self._restore(node)
+            return self._interval - age
+        self._renew(node, lease)
+        self._restore(node)
+        return self._interval
+
+    def _age(self, lease: StoredObject | None) -> float:
+        """Seconds since the last heartbeat."""
+        renewed = lease.spec.get("renewTime") if lease is not None else None
+        return float("inf") if renewed is None else self._cluster.age(str(renewed))
+
+    def _renew(self, node: StoredObject, lease: StoredObject | None) -> None:
+        renewed = self._cluster.now_text().replace("Z", ".000000Z")
+        if lease is not None:
+            self._cluster.patch(lease, {"spec": {"renewTime": renewed}})
+            return
+        name = node.record.name
+        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.record.uid}
+        metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]}
+        spec = {
+            "holderIdentity": name,
+            "leaseDurationSeconds": round(_MISSED * self._interval),
+            "renewTime": renewed,
+        }
+        version = LEASE.api_version
+        fields = {"apiVersion": version, "kind": "Lease", "metadata": metadata, "spec": spec}
+        self._cluster.create(LEASE, fields)
+
+    def _missed(self, node: StoredObject, lease: StoredObject | None) -> float | None:
+        """Mark a silent node once it has missed its heartbeats."""
+        left = _MISSED * self._interval - self._age(lease)
+        if left > 0:
+            return left
+        if self._monitors and _status_of(node, "Ready") != "Unknown":
+            text = "Kubelet stopped posting node status."
+            self._report(node, lambda _: "Unknown", ("NodeStatusUnknown", text))
+            taints = [*_others(node), *({"key": _TAINT, "effect": each} for each in _EFFECTS)]
+            self._cluster.patch(node, {"spec": {"taints": taints}})
+        return None
+
+    def _restore(self, node: StoredObject) -> None:
+        """Report a node as ready again."""
+        if _status_of(node, "Ready") != "Unknown":
+            return
+        reason = ("KubeletReady", "the simulated kubelet is ready")
+        self._report(node, lambda kind: "True" if kind == "Ready" else "False", reason)
+        if self._monitors:
+            self._cluster.patch(node, {"spec": {"taints": _others(node) or None}})
+
+    def _report(
+        self, node: StoredObject, status_of: Callable[[Any], str], reason: tuple[str, str]
+    ) -> None:
+        """Write the conditions of a node with other statuses."""
+        moment = self._cluster.now_text()
+        conditions = [
+            {
+                **each,
+                "status": status_of(each.get("type")),
+                "reason": reason[0],
+                "message": reason[1],
+                "lastTransitionTime": moment,
+            }
+            for each in node.status.get("conditions") or ()
+        ]
+        self._cluster.set_status(node, {"conditions": conditions})
+
+
+def _status_of(node: StoredObject, kind: str) -> str:
+    """The status of a condition; empty without it."""
+    conditions: Iterable[Mapping[str, Any]] = node.status.get("conditions") or ()
+    return next((str(each.get("status")) for each in conditions if each.get("type") == kind), "")
+
+
+def _others(node: StoredObject) -> list[Fields]:
+    """The taints of a node that other causes have."""
+    return [each for each in node.spec.get("taints") or () if each.get("key") != _TAINT]
