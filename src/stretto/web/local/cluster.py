@@ -27,18 +27,18 @@ _STEPS = 64
 """Steps of the scheduler between two looks at the network."""
 
 
-class _Head(msgspec.Struct):
+class _NodeHead(msgspec.Struct):
     """Metadata of a node."""
 
     #: Its name.
     name: str
 
 
-class _Named(msgspec.Struct):
+class _NamedNode(msgspec.Struct):
     """A node, of which only the name counts."""
 
     #: Its metadata.
-    metadata: _Head
+    metadata: _NodeHead
 
 
 @dataclass(frozen=True)
@@ -127,4 +127,4 @@ class LocalClusterProcess:
 
 def _names(nodes: Sequence[bytes]) -> list[str]:
     """The names of nodes."""
-    return [msgspec.json.decode(each, type=_Named).metadata.name for each in nodes]
+    return [msgspec.json.decode(each, type=_NamedNode).metadata.name for each in nodes]
