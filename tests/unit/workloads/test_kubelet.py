@@ -133,3 +133,47 @@ def test_a_pod_becomes_ready_after_the_delay_of_its_probe(cluster: Cluster) -> N
     cluster.settle(10.0)
     after = cluster.send("GET", f"{PODS}/p")["status"]["containerStatuses"][0]["ready"]
     assert (before, after) == (False, True)
+
+
+def pod_with_port(name: str, node: str, **port: Any) -> Any:
+    body = pod(name, node)
+    body["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8080, **port}]
+    return body
+
+
+@pytest.mark.parametrize(
+    ("node", "port", "phase"),
+    [
+        ("n0", {}, "Failed"),
+        ("n0", {"protocol": "UDP"}, "Running"),
+        ("n0", {"hostPort": 8081}, "Running"),
+        ("n0", {"hostIP": "127.0.0.1"}, "Failed"),
+        ("n1", {}, "Running"),
+    ],
+)
+def test_a_pod_whose_port_is_taken_is_rejected(node: str, port: Any, phase: str) -> None:
+    cluster = Cluster(2)
+    cluster.send("POST", PODS, pod_with_port("first", "n0"))
+    cluster.settle(2.0)
+    cluster.send("POST", PODS, pod_with_port("second", node, **port))
+    cluster.settle(2.0)
+    status = cluster.send("GET", f"{PODS}/second")["status"]
+    assert (status["phase"], status.get("reason")) == (
+        phase,
+        "NodePorts" if phase == "Failed" else None,
+    )
+
+
+def test_a_stateful_pod_is_recreated_until_its_port_is_free() -> None:
+    cluster = Cluster(1)
+    cluster.send("POST", PODS, pod_with_port("holder", "n0"))
+    cluster.settle(2.0)
+    labels = {"app": "db"}
+    template = {"metadata": {"labels": labels}, "spec": pod_with_port("", "n0")["spec"]}
+    spec = {"serviceName": "db", "selector": {"matchLabels": labels}, "template": template}
+    body = {"metadata": {"name": "db"}, "spec": spec | {"replicas": 1}}
+    cluster.send("POST", "/apis/apps/v1/namespaces/shop/statefulsets", body)
+    cluster.settle(4.0)
+    cluster.send("DELETE", f"{PODS}/holder?gracePeriodSeconds=0")
+    cluster.settle(6.0)
+    assert cluster.send("GET", f"{PODS}/db-0")["status"]["phase"] == "Running"

@@ -9,8 +9,11 @@ from stretto.api.wire.kinds import POD
 from stretto.reconcile.cache import Change, StoredObject
 from stretto.workloads.cluster import ENDED, LocalCluster
 from stretto.workloads.kubelet.course import CourseOf, PodCourse, attempt_at, default_course
+from stretto.workloads.kubelet.ports import MESSAGE, REASON, is_taken, node_with_ports
 from stretto.workloads.kubelet.status import PodStatusWriter
 
+_PORTS: Final = "node with ports"
+_REJECTED_AFTER: Final = 1.0
 _TICK: Final = 1e-6
 """Least seconds until the next look: less may not change the time of a clock."""
 
@@ -25,6 +28,7 @@ class KubeletController:
         self._cluster = cluster
         self._course = course
         self._status = PodStatusWriter(cluster)
+        cluster.objects(POD).add_index(_PORTS, node_with_ports)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The pod."""
@@ -40,10 +44,10 @@ class KubeletController:
         course = self._course(pod)
         started = pod.status.get("startTime")
         if started is None:
-            quality = quality_of_service(pod.spec)
-            status = {"startTime": self._cluster.now_text(), "qosClass": quality}
-            self._cluster.set_status(pod, status)
+            self._begin(pod)
             return None
+        if pod.status.get("reason") == REASON:
+            return self._reject(pod, self._cluster.age(started))
         age = self._cluster.age(started) - course.starts_after
         if age < 0:
             return max(_TICK, -age)
@@ -52,6 +56,21 @@ class KubeletController:
             return None
         again = self._move(pod, course, age)
         return None if again is None else max(_TICK, again)
+
+    def _begin(self, pod: StoredObject) -> None:
+        """Admit a pod to its node, unless another pod has its ports."""
+        quality = quality_of_service(pod.spec)
+        status = {"startTime": self._cluster.now_text(), "qosClass": quality}
+        if is_taken(pod, self._cluster.objects(POD).indexed(_PORTS, pod.record.node)):
+            status |= {"reason": REASON, "message": MESSAGE}
+        self._cluster.set_status(pod, status)
+
+    def _reject(self, pod: StoredObject, age: float) -> float | None:
+        """End a pod that is not admitted, after a second, so that retries take time."""
+        if age < _REJECTED_AFTER:
+            return _REJECTED_AFTER - age
+        self._cluster.set_status(pod, {"phase": "Failed"})
+        return None
 
     def _move(self, pod: StoredObject, course: PodCourse, age: float) -> float | None:
         """Show the attempt of an age; seconds until the next change."""
