@@ -1,8 +1,9 @@
 """Ports of nodes: a pod whose port another pod of its node has is rejected."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
+from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
 from stretto.reconcile.cache import StoredObject
 from stretto.workloads.cluster import ENDED
 
@@ -17,22 +18,6 @@ _ALL: Final = "0.0.0.0"
 _MENTION: Final = b'"hostPort"'
 
 
-class HostPort(NamedTuple):
-    """A port of a node."""
-
-    #: Address of the node.
-    address: str
-    #: ``TCP``, ``UDP`` or ``SCTP``.
-    protocol: str
-    #: Number.
-    number: int
-
-    def meets(self, other: "HostPort") -> bool:
-        """Whether two pods cannot have both ports."""
-        same = (self.protocol, self.number) == (other.protocol, other.number)
-        return same and (self.address == other.address or _ALL in (self.address, other.address))
-
-
 def node_with_ports(pod: StoredObject) -> Iterable[str]:
     """The node of a pod that has ports of its node: the key of an index."""
     return (pod.record.node,) if pod.record.node and _MENTION in pod.record.body else ()
@@ -42,7 +27,7 @@ def is_taken(pod: StoredObject, others: Iterable[StoredObject]) -> bool:
     """Whether a pod that has been admitted to the same node has a port of this pod."""
     wanted = list(_ports(pod))
     return bool(wanted) and any(
-        port.meets(each)
+        port.conflicts(each)
         for other in others
         if other.record.uid != pod.record.uid and _is_admitted(other)
         for port in _ports(other)
@@ -57,8 +42,11 @@ def _is_admitted(pod: StoredObject) -> bool:
 
 
 def _ports(pod: StoredObject) -> Iterator[HostPort]:
-    for container in pod.spec.get("containers") or ():
+    """The ports of the node that the containers and sidecars of a pod have."""
+    starting = pod.spec.get("initContainers") or ()
+    sidecars = [each for each in starting if each.get("restartPolicy") == "Always"]
+    for container in (*(pod.spec.get("containers") or ()), *sidecars):
         for port in container.get("ports") or ():
             if port.get("hostPort"):
-                address, protocol = port.get("hostIP") or _ALL, port.get("protocol") or "TCP"
-                yield HostPort(address, protocol, port["hostPort"])
+                address, protocol = port.get("hostIP") or ANY_ADDRESS, port.get("protocol")
+                yield HostPort(address, protocol or "TCP", port["hostPort"])
