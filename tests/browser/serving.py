@@ -17,9 +17,9 @@ TOKEN = "a-token-of-tests"
 
 
 @contextmanager
-def served(source: ViewSource, parts: DashboardParts) -> Iterator[str]:
+def served(source: ViewSource, parts: DashboardParts, port: int = 0) -> Iterator[str]:
     """The address of a dashboard with its token, while the block runs."""
-    listener = listening(LOOPBACK, 0)
+    listener = listening(LOOPBACK, port)
     config = uvicorn.Config(
         dashboard_app(source, parts, Access(token=TOKEN)),
         log_level="warning",

@@ -21,7 +21,7 @@ from stretto.web.views.actions import StoreActions
 from stretto.web.views.offers import read_board
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
 from stretto.web.views.sight import Capability
-from stretto.web.views.sources import PlaneSource
+from stretto.web.views.sources import FOLLOWED, PlaneSource
 from tests.browser.serving import TOKEN, served
 from tests.unit.web.test_pools import CLUSTERS, DOCUMENT
 
@@ -174,6 +174,19 @@ def test_a_page_follows_the_state(page: Any, harness: Harness, source: PlaneSour
         harness.settle()
     placed = sum(map(bool, harness.placements().values()))
     until(lambda: f"{placed} pods placed" in page.inner_text(".figures"))
+
+
+def test_a_page_reconnects_to_a_server_that_starts_again(browser: Any, harness: Harness) -> None:
+    source, parts = PlaneSource("a small cluster", harness.plane, FOLLOWED), DashboardParts()
+    page = browser.new_page()
+    with served(source, parts) as address:
+        page.goto(f"{address}/?token={TOKEN}")
+        until(lambda: page.inner_text("[data-live]") == "live" and frames(page))
+    until(lambda: page.inner_text("[data-live]") == "reconnecting")
+    seen = frames(page)
+    with served(source, parts, int(address.rpartition(":")[2])):
+        until(lambda: page.inner_text("[data-live]") == "live" and frames(page) > seen)
+    page.close()
 
 
 def test_the_keyboard_opens_a_node(page: Any) -> None:

@@ -84,7 +84,7 @@ def test_the_page_has_the_curves_with_their_values(records: RunRecords, pages: S
     name = record(records, "one", placed=4, **CURVE)
     page = get(pages, f"/studies/compare?run={name}").text
     assert f"<title>{name}: 4 pods after 1.0 s</title>" in page
-    assert f"{name}: 4 pods at the end" in page
+    assert f"{name}: 4 pods placed by the end" in page
 
 
 @pytest.mark.parametrize("count", [1, 2, 5000])
