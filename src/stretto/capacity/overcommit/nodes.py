@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from math import floor, inf, isfinite
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from stretto.framework.profile.capacity.overcommit import (
 )
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.promises import NodeRatio, RatioBound
+from stretto.state.rows.resources import CPU, MEMORY
 
 RESOURCES: Final = ("cpu", "memory")
 """Measured resources, in the order of the columns of reports."""
@@ -42,6 +43,17 @@ CLOSED: Final = "OvercommitShrunk"
 
 NodeWarning = Callable[[str, str, str], None]
 """Writes an event about a node: its name, the reason, the message."""
+
+
+class _Moment(NamedTuple):
+    """What is the same for all nodes that are judged together."""
+
+    #: Wall time in seconds since 1970.
+    at: float
+    #: Its hour in UTC.
+    hour: int
+    #: Names of the resources that a ratio may concern.
+    resources: frozenset[str]
 
 
 class NodeRatios:
@@ -88,10 +100,11 @@ class NodeRatios:
         if not self._changed:
             return
         changed, self._changed = sorted(self._changed), set()
-        at = self._wall()
+        at, known = self._wall(), self._cluster.ledger.resources.names
+        moment = _Moment(at, datetime.fromtimestamp(at, UTC).hour, frozenset((*RESOURCES, *known)))
         for slot in changed:
             if self._cluster.nodes.live[slot]:
-                self._judge(slot, self._rules, at)
+                self._judge(slot, self._rules, moment)
         self._changed.clear()  # setting a ratio marks its node
 
     def _mark(self, slots: npt.NDArray[np.int64]) -> None:
@@ -139,7 +152,7 @@ class NodeRatios:
 
     # ------------------------------------------------------------ one node
 
-    def _judge(self, slot: int, rules: OvercommitRules, at: float) -> None:
+    def _judge(self, slot: int, rules: OvercommitRules, now: _Moment) -> None:
         """Choose and set the ratios of a node."""
         nodes, ledger = self._cluster.nodes, self._cluster.ledger
         name = nodes.labels.value(slot, POOL_LABEL) or ""
@@ -147,31 +160,26 @@ class NodeRatios:
         pool = rules.pools.get(name)
         if pool is None and static:
             pool = OvercommitPool(caps=dict(static))
-        before = {
-            ledger.resources.names[column]: each
-            for column, each in ledger.promises.ratios.get(slot, {}).items()
-        }
-        after = {}
+        before, after = ledger.promises.ratios.get(slot, {}), {}
         if pool is not None:
-            measured, scenario = self._situation(slot, rules, at)
-            wanted = {*pool.caps, *static} & {*RESOURCES, *ledger.resources.names}
-            for resource in sorted(wanted):
+            measured, scenario = self._situation(slot, rules, now)
+            for resource in sorted(now.resources.intersection(pool.caps.keys() | static.keys())):
                 chosen = pool.choose(resource, scenario, measured, static)
                 after[resource] = chosen
         if self._cluster.node_updates.set_ratios(nodes.names[slot], after):
-            self._record(slot, before, after)
+            self._record(slot, {ledger.resources.names[c]: r for c, r in before.items()}, after)
 
     def _situation(
-        self, slot: int, rules: OvercommitRules, at: float
+        self, slot: int, rules: OvercommitRules, now: _Moment
     ) -> tuple[dict[str, float] | None, NodeScenario]:
         """Measured ratios of a node, ``None`` if they are too old, and its scenario."""
         nodes = self._cluster.nodes
-        real = self._cluster.ledger.offers(slot)
-        used = self._fresh_use(slot, rules.expiration_seconds, at)
-        load = 1.0 if used is None else min(used[0] / max(real.get("cpu", 0), 1), 1.0)
+        real = self._real(slot)
+        used = self._fresh_use(slot, rules.expiration_seconds, now.at)
+        load = 1.0 if used is None else min(used[0] / max(real[0], 1), 1.0)
         scenario = NodeScenario(
             nodes.labels.value(slot, rules.environment_label) or "",
-            datetime.fromtimestamp(at, UTC).hour,
+            now.hour,
             load,
             nodes.labels.value(slot, rules.service_class_label) or "",
         )
@@ -180,7 +188,7 @@ class NodeRatios:
         requested = nodes.reports.requested[slot].tolist()
         measured = {}
         for i, resource in enumerate(RESOURCES):
-            ratio = measured_ratio(real.get(resource, 0), requested[i], used[i], TARGETS[i])
+            ratio = measured_ratio(real[i], requested[i], used[i], TARGETS[i])
             measured[resource] = stepped(ratio)
         return measured, scenario
 
@@ -189,12 +197,18 @@ class NodeRatios:
         reports = self._cluster.nodes.reports
         if slot >= len(reports.used) or reports.used[slot, 0] < 0:
             return None
-        try:
-            age = at - parse_timestamp(reports.measured_at[slot])
-        except InputError:
+        measured_s = float(reports.measured_s[slot]) or _seconds(reports.measured_at[slot])
+        if measured_s is None or abs(at - measured_s) > expiration_s:
             return None
         found: list[int] = reports.used[slot].tolist()
-        return found if abs(age) <= expiration_s else None
+        return found
+
+    def _real(self, slot: int) -> tuple[int, int]:
+        """CPU and memory of a node before overcommit, in milli-CPU and bytes."""
+        ledger = self._cluster.ledger
+        real, promised = ledger.promises.real(slot), ledger.alloc[slot]
+        cpu, memory = (int(real.get(column, promised[column])) for column in (CPU, MEMORY))
+        return cpu, memory
 
     def _record(
         self, slot: int, before: Mapping[str, NodeRatio], after: Mapping[str, NodeRatio]
@@ -221,6 +235,14 @@ class NodeRatios:
 
 _ONE: Final = NodeRatio(1.0, 1.0, RatioBound.CAP)
 """The ratio of a resource that is not overcommitted."""
+
+
+def _seconds(text: str) -> float | None:
+    """A time in seconds since 1970; ``None`` if it cannot be read, or is missing."""
+    try:
+        return parse_timestamp(text)
+    except InputError:
+        return None
 
 
 def stepped(ratio: float) -> float:

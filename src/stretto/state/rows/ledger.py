@@ -113,11 +113,10 @@ class Ledger:
 
     def set_ratios(self, slot: int, ratios: Mapping[str, NodeRatio]) -> bool:
         """Set how often a node promises its resources; returns whether that changed anything."""
-        own = {**self.offers(slot), **self.pool(slot)}
         columns = {self.resources.column(name): each for name, each in ratios.items()}
         changed = self.promises.set_ratios(slot, columns)
         if changed:
-            self._set_amounts(slot, own)
+            self._set_amounts(slot, {**self.offers(slot), **self.pool(slot)})
         return changed
 
     def hold(self, slot: int, amounts: Sequence[tuple[int, int]], sign: int = 1) -> None:
