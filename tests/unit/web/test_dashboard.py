@@ -92,6 +92,25 @@ def test_pods_are_downloaded_as_json() -> None:
     assert sorted(names) == ["dream", "web"]
 
 
+@pytest.mark.parametrize(
+    ("table", "cells"),
+    [
+        ("nodes", {"name": "n1", "zone": "a"}),
+        ("queues", {"name": "default", "pending": "1"}),
+        ("shards", {"shard": "0", "placed": "1"}),
+        ("decisions", {"pod": "default/web", "step": "placed"}),
+    ],
+)
+def test_a_table_is_downloaded(table: str, cells: dict[str, str]) -> None:
+    text = get(small_dashboard(), f"/export/{table}.csv").text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert any(cells.items() <= row.items() for row in rows), text
+
+
+def test_units_are_downloaded_although_there_are_none() -> None:
+    assert get(small_dashboard(), "/export/units.json").json() == []
+
+
 def test_a_plan_shows_where_pods_would_go() -> None:
     preview = PlanPreview("1 of 1 pod would be placed.", [PlannedPod("default/x", "n2")])
     app = small_dashboard(DashboardParts(plan=lambda _: preview))

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from stretto.web.dashboard.requests import read
 from stretto.web.views.sight import Sight, ViewSource
-from stretto.web.views.tables import node_table, pod_table
+from stretto.web.views.tables import node_table, pod_table, unit_table
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """First characters that a spreadsheet would take for a formula."""
@@ -33,6 +33,9 @@ class Exports:
             "pods": pod_table,
             "nodes": node_table,
             "queues": lambda sight: sight.scene.queues,
+            "units": unit_table,
+            "shards": lambda sight: sight.shards(),
+            "decisions": lambda _: self._source.decisions(0)[1],
         }
         return [
             Route(f"/export/{name}.{form}", self._handler(rows, form))

@@ -6,6 +6,12 @@ from tests.unit.web.local.clusters import PODS, Cluster, Json, pod
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 STOPPED = {"metadata": {"annotations": {"stretto.dev/heartbeat": "stopped"}}}
+LIMITED = {
+    "key": "broken",
+    "operator": "Exists",
+    "effect": "NoExecute",
+    "tolerationSeconds": 20,
+}
 RUNNING = {"metadata": {"annotations": {"stretto.dev/heartbeat": None}}}
 
 
@@ -72,3 +78,47 @@ def test_external_controllers_mark_silent_nodes_themselves() -> None:
     cluster.settle()
     stop(cluster)
     assert ready(cluster, "n0") == ("True", [])
+
+
+def names(cluster: Cluster) -> list[str]:
+    return [each["metadata"]["name"] for each in cluster.send("GET", PODS)["items"]]
+
+
+def test_pods_leave_a_silent_node_after_five_minutes(cluster: Cluster) -> None:
+    cluster.send("POST", PODS, pod("web", node="n0"))
+    stop(cluster)
+    assert names(cluster) == ["web"]
+    cluster.settle(300)
+    assert names(cluster) == []
+
+
+@pytest.mark.parametrize(
+    ("toleration", "after"),
+    [
+        (None, []),
+        ({"key": "broken", "operator": "Exists"}, ["web"]),
+        (LIMITED, []),
+        ({"key": "other", "operator": "Exists"}, []),
+        ({"key": "broken", "value": "x", "effect": "NoExecute"}, ["web"]),
+    ],
+)
+def test_a_taint_evicts_pods_that_do_not_tolerate_it(
+    cluster: Cluster, toleration: Json | None, after: list[str]
+) -> None:
+    body = pod("web", node="n0")
+    body["spec"]["tolerations"] = [toleration] if toleration is not None else []
+    assert cluster.send("POST", PODS, body)["kind"] == "Pod"
+    taint = {"key": "broken", "value": "x", "effect": "NoExecute"}
+    cluster.send("PATCH", "/api/v1/nodes/n0", {"spec": {"taints": [taint]}})
+    cluster.settle(30)
+    assert names(cluster) == after
+
+
+def test_a_limited_toleration_keeps_a_pod_until_its_time_is_over(cluster: Cluster) -> None:
+    body = pod("web", node="n0")
+    body["spec"]["tolerations"] = [LIMITED]
+    assert cluster.send("POST", PODS, body)["kind"] == "Pod"
+    taint = {"key": "broken", "effect": "NoExecute"}
+    cluster.send("PATCH", "/api/v1/nodes/n0", {"spec": {"taints": [taint]}})
+    cluster.settle(10)
+    assert names(cluster) == ["web"]

@@ -15,6 +15,7 @@ from stretto.web.local.controllers.namespaces import NamespaceSettlement
 from stretto.web.local.controllers.nodes import NodeReadyController
 from stretto.web.local.controllers.protection import VolumeProtectionController
 from stretto.web.local.controllers.quotas import QuotaController
+from stretto.web.local.controllers.taints import TaintEvictionController
 from stretto.workloads.assembly import owning_controllers
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.garbage.collector import GarbageCollector
@@ -61,6 +62,7 @@ def local_controllers(
         EndpointsController(cluster),
         QuotaController(cluster, state),
         AccountController(cluster, client, authority),
+        TaintEvictionController(cluster),
         VolumeProtectionController(cluster),
         NamespaceEndController(cache, objects, NamespaceSettlement(state).settle),
         GarbageCollector(cache, objects),
