@@ -2,15 +2,17 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD_GROUP
 from stretto.explain.why.answers import Explanation
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
-from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
+from stretto.state.classes.annotations import DOMAIN_CAPS
+from stretto.testing import Harness, make_group, make_node, make_pod, make_report, numa_notes
 from tests.support.explained import explained
 
 
@@ -165,6 +167,58 @@ def on_full_nodes(profile: str, **more: Any) -> Explanation:
     harness.submit(*members)
     harness.settle()
     return explained(harness, "g-0")
+
+
+def removal_cures(harness: Harness, pod: str) -> list[Remedy]:
+    return [each for each in explained(harness, pod).cures if each.kind is CureKind.PODS]
+
+
+@pytest.mark.parametrize("on_group", [True, False], ids=["of its PodGroup", "of its pods"])
+def test_removals_keep_the_domain_caps_of_a_gang(on_group: bool) -> None:
+    """One pod per host: both free cores of n0 are no help for the second pod."""
+    harness = Harness([make_node(f"n{i}", cpu="4") for i in range(2)], config={"tier": "numpy"})
+    harness.submit(*(make_pod(f"r{i}", cpu="2", node="n1") for i in range(2)))
+    notes = {DOMAIN_CAPS: "kubernetes.io/hostname=1"}
+    body = msgspec.json.decode(make_group("g", 2))
+    body["metadata"]["annotations"] = notes if on_group else {}
+    harness.create(POD_GROUP, msgspec.json.encode(body))
+    own = {} if on_group else notes
+    harness.submit(*(make_pod(f"g-{i}", cpu="2", group="g", annotations=own) for i in (0, 1)))
+    harness.settle()
+    (cure,) = removal_cures(harness, "g-0")
+    assert cure.pods in {("default/r0",), ("default/r1",)}
+    harness.delete(cure.pods[0].removeprefix("default/"))
+    harness.settle(400)
+    assert all(harness.node_of(f"g-{i}") for i in (0, 1))
+
+
+def test_removals_start_the_rest_of_a_gang_that_is_placed_in_part() -> None:
+    """One of three members runs on n0; the two others do not share a node with any member."""
+    harness = Harness([make_node(f"n{i}", cpu="2") for i in range(3)], config={"tier": "numpy"})
+    more: dict[str, Any] = {"group": "g", "labels": {"app": "g"}, "spec": APART}
+    harness.submit(*(make_pod(f"r{i}", cpu="2", node=f"n{i}") for i in (1, 2)))
+    harness.group("g", 3)
+    harness.submit(make_pod("g-0", cpu="2", node="n0", **more))
+    harness.submit(*(make_pod(f"g-{i}", cpu="2", **more) for i in (1, 2)))
+    harness.settle()
+    (cure,) = removal_cures(harness, "g-1")
+    assert cure.pods == ("default/r1", "default/r2")
+
+
+def test_removals_start_a_gang_of_more_than_ninety_pods() -> None:
+    """At most 60 of its 100 pods per rack: rack a has capacity for 20, rack b for 60."""
+    nodes = [
+        make_node(f"{rack}{i}", cpu="20", labels={"rack": rack}) for rack in "ab" for i in range(3)
+    ]
+    harness = Harness(nodes, config={"tier": "numpy"})
+    harness.submit(*(make_pod(f"r{i}", cpu="20", node=f"a{i}") for i in (0, 1)))
+    harness.group("g", 100)
+    notes = {DOMAIN_CAPS: "rack=60"}
+    members = [make_pod(f"g-{i}", cpu="1", group="g", annotations=notes) for i in range(100)]
+    harness.submit(*members)
+    harness.settle()
+    (cure,) = removal_cures(harness, "g-0")
+    assert cure.pods in {("default/r0",), ("default/r1",)}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ class GangMembers(NamedTuple):
     needed: int
     #: bool[slot]: each domain that may hold the gang.
     domains: Sequence[Mask]
-    #: Whether its PodGroup limits its pods by domain.
+    #: Whether caps limit its pods by domain.
     are_capped: bool
 
 
@@ -34,7 +34,7 @@ def best_attempt(
     scene: Scene, rows: Sequence[int], needed: int, domains: Sequence[Mask]
 ) -> tuple[Placer, list[int], Mask]:
     """The snapshot, the pods without a node and the domain, for the domain with the most places."""
-    factory = PlacerFactory(scene.engine, "numpy")
+    factory = PlacerFactory(scene.engine, "numpy", scene.units)
     best: tuple[Placer, list[int], Mask] | None = None
     for mask in domains:
         runtime = factory.new(Rng(0))
@@ -65,7 +65,7 @@ def misfits_of(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) 
     if count - len(together) >= needed:
         return together
     first = next(orders_of_rows(scene.cluster, rows))
-    return request(first, [1] * count, range(count + 1))
+    return request(first, [1], [0, count])  # one unit, so that its caps by domain count all pods
 
 
 def places_without(scene: Scene, members: GangMembers, removed: Sequence[int]) -> bool:
@@ -77,7 +77,7 @@ def places_without(scene: Scene, members: GangMembers, removed: Sequence[int]) -
             here = [row for row, where in zip(removed, slots, strict=True) if where == slot]
             stack.enter_context(without_rows(cluster, slot, here))
         for domain in members.domains:
-            placer = PlacerFactory(scene.engine, "numpy").new(Rng(0))
+            placer = PlacerFactory(scene.engine, "numpy", scene.units).new(Rng(0))
             placer.sync()
             with ExitStack() as inside:
                 if isinstance(placer, Runtime):

@@ -12,7 +12,7 @@ import msgspec
 from stretto.explain.why.attempts import GangMembers, best_attempt
 from stretto.explain.why.inquiry import Inquiry, NearFacts
 from stretto.explain.why.nodes.empty_cluster import fit_when_empty
-from stretto.explain.why.nodes.gang_domains import gang_domains, is_capped
+from stretto.explain.why.nodes.gang_domains import around_placed, gang_domains, is_capped
 from stretto.explain.why.remedies.gang import GangFit, gang_cures
 from stretto.explain.why.remedies.remedy import Remedy
 from stretto.explain.why.remedies.removal import removal_for
@@ -51,7 +51,8 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     if not rows:
         return None
     count, needed = len(rows), min(unit.still_needed, len(rows))
-    domains = gang_domains(scene.cluster, unit, is_anywhere=scene.profile.exact)
+    whole = gang_domains(scene.cluster, unit, is_anywhere=scene.profile.exact)
+    domains, capped = around_placed(scene, row, whole), is_capped(scene.cluster, unit, rows)
     runtime, misfits, domain = best_attempt(scene, rows, needed, domains)
     near, next_pod = None, ""
     if len(misfits):
@@ -68,11 +69,11 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     absent = max(0, unit.min_member - unit.placed - unit.waiting)
     completes = 0 < absent <= TRIED and not misfits
     if completes:
-        whole = [*rows, *rows[:1] * absent]
-        completes = not best_attempt(scene, whole, len(whole), domains)[1]
+        members_then = [*rows, *rows[:1] * absent]
+        completes = not best_attempt(scene, members_then, len(members_then), domains)[1]
     too_big = if_empty < needed
-    fit = GangFit(count, fitting, misfits, completes, if_empty, too_big, domain)
-    members = GangMembers(rows, needed, domains, is_capped(scene.cluster, unit))
+    fit = GangFit(count, fitting, misfits, completes, if_empty, too_big, domain, capped)
+    members = GangMembers(rows, needed, domains, capped)
     return GangFacts(
         needed=unit.still_needed,
         tried=count,

@@ -1,7 +1,7 @@
-"""How a unit's queue affects its wait: its share, and which queues borrow its guarantee.
+"""Where a unit waits: its queue's share, which queues borrow its guarantee, and its sub-cluster.
 
-The input is the usage of all queues at one instant (``control.dispatcher.usage_report``), from a
-running plane or from the record of a run.
+The input of the first two is the usage of all queues at one instant
+(``control.dispatcher.usage_report``), from a running plane or from the record of a run.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,6 +12,8 @@ import msgspec
 from stretto.api.wire.kinds import QUEUE
 from stretto.api.wire.quantity import amount
 from stretto.control.dispatcher.usage_report import QueueFacts
+from stretto.control.scheduler.sub_clusters import sub_clusters_of
+from stretto.explain.why.scene import Scene
 from stretto.explain.words.nearest import nearest
 from stretto.state.work.units import DEFAULT_QUEUE
 from stretto.stores.store import Record
@@ -140,3 +142,10 @@ def _sentence(queue: QueueFacts, owed: Sequence[str], holders: Sequence[Borrowin
 def _amounts(amounts: Mapping[str, str]) -> str:
     named = {name: text for name, text in amounts.items() if name != "pods"}
     return ", ".join(f"{text} {name}" for name, text in (named or amounts).items())
+
+
+def sub_cluster_of(scene: Scene, row: int) -> str:
+    """The sub-cluster whose loop places the pod's unit; empty for the default loop."""
+    known = sub_clusters_of(scene.profile, scene.cluster)
+    name = "" if known is None else known.of_rows(scene.notes.members(row))
+    return name if known is not None and known.has_nodes(name) else ""

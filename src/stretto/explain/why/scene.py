@@ -7,7 +7,6 @@ and changes nothing.
 from typing import Protocol
 
 from stretto.control.dispatcher.usage_report import QueueFacts
-from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.explain.records.steps import StepFact
 from stretto.explain.why.judging import Judging, compiled_for, view_of
 from stretto.explain.why.sources.lookup import row_named, slot_named
@@ -18,6 +17,7 @@ from stretto.framework.preemption.terms import NO_USAGE, UsageOf
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queues.usage import QueueUsage
+from stretto.state.work.units import Units
 
 
 class UnitNotes(Protocol):
@@ -56,6 +56,8 @@ class Scene:
         self.engine = compiled_for(profile, cluster)
         #: The instant that the scene shows, as text.
         self.when = "the current state"
+        #: The units of a running plane; ``None`` for a record.
+        self.units: Units | None = None
         #: Usage of the queues; empty if unknown.
         self.queues: tuple[QueueFacts, ...] = ()
         self._usage = usage
@@ -72,12 +74,6 @@ class Scene:
     def view(self) -> View:
         """A new view of the cluster; its columns may be modified."""
         return view_of(self.engine)
-
-    def sub_cluster(self, row: int) -> str:
-        """The sub-cluster whose loop places the pod's unit; empty for the default loop."""
-        known = sub_clusters_of(self.profile, self.cluster)
-        name = "" if known is None else known.of_rows(self.notes.members(row))
-        return name if known is not None and known.has_nodes(name) else ""
 
     def row_of(self, pod: str) -> int:
         """The row of ``name`` or ``namespace/name``.

@@ -14,7 +14,7 @@ from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.parts import NodeScores
 from stretto.explain.why.pending import PodFindings, reasons_of
 from stretto.explain.why.question import PodQuestion, choice_of, head_of, question_of
-from stretto.explain.why.queues import share_of
+from stretto.explain.why.queues import share_of, sub_cluster_of
 from stretto.explain.why.scene import Scene
 from stretto.explain.why.sources.unhandled import unhandled_pod
 from stretto.framework.engine.diagnosis import diagnose
@@ -86,7 +86,7 @@ def explain_pending(scene: Scene, question: PodQuestion) -> Explanation:
         cures=cures,
         preemption=forbidden,
         unit=unit,
-        sub_cluster=scene.sub_cluster(question.row),
+        sub_cluster=sub_cluster_of(scene, question.row),
         gang=gang,
         share=share_of(unit.queue, scene.queues, unit.reclaim) if unit is not None else None,
         choice=choice_of(scene, question, scores) if fits.any() else None,

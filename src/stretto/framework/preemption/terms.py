@@ -338,30 +338,39 @@ class ReclaimTerms:
 class AnyPodTerms:
     """Any running pod may be removed: priorities, guarantees and budgets protect none."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Search in one cluster."""
+    def __init__(self, cluster: Cluster, kept: Collection[int] = ()) -> None:
+        """Search in one cluster; the pods of some rows stay."""
         #: The rules of a search without protections.
         self.rules = PreemptionRules()
-        self._pods = cluster.pods
+        self._cluster = cluster
+        self._kept = np.array(sorted(kept), np.int64)
 
     def begin(self) -> None:
         """Nothing depends on a cycle."""
 
     def is_guarding(self) -> bool:
-        """No guarantee protects a pod."""
-        return False
+        """Whether some pods stay."""
+        return bool(len(self._kept))
 
     def preemptor(self, row: int) -> Preemptor:
         """A pod before which every other one gives way."""
-        return Preemptor(int(self._pods.class_id[row]), UNPROTECTED)
+        return Preemptor(int(self._cluster.pods.class_id[row]), UNPROTECTED)
 
     def may_search(self, row: int) -> bool:
         """Always."""
         return True
 
     def protection(self, row: int) -> NodeProtection | None:
-        """None."""
-        return None
+        """The nodes of the pods that stay."""
+        if not len(self._kept):
+            return None
+        of_row, kept = self._cluster.pods.slot, self._kept
+        slots = np.unique(of_row[kept])
+        slots = slots[slots >= 0]
+        mask = np.zeros(self._cluster.ledger.slots.size, np.bool_)
+        mask[slots] = True
+        others = np.setdiff1d(np.flatnonzero(np.isin(of_row, slots)), kept)
+        return NodeProtection(mask, lambda slot: kept[of_row[kept] == slot].tolist(), others)
 
     def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
         """Always."""

@@ -1,14 +1,17 @@
 """The topology domains in one of which a gang must be placed as a whole."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.explain.why.scene import Scene
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.groups.places import affinity_of
 from stretto.state.classes.annotations import DOMAIN_CAPS
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.domain_caps import slots_of
 
 DOMAINS: Final = 64
 """Largest number of domains that are tried."""
@@ -17,10 +20,13 @@ Mask = npt.NDArray[np.bool_]
 """bool[slot]: the slots of one domain."""
 
 
-def is_capped(cluster: Cluster, unit: UnitFacts) -> bool:
-    """Whether the PodGroup of a unit limits its pods by domain."""
+def is_capped(cluster: Cluster, unit: UnitFacts, rows: Sequence[int]) -> bool:
+    """Whether the PodGroup of a unit, or any of its pods, limits its pods by domain."""
     group = cluster.groups.get(unit.key.partition("/")[2])
-    return group is not None and bool(group.metadata.annotations.get(DOMAIN_CAPS))
+    if group is not None and group.metadata.annotations.get(DOMAIN_CAPS):
+        return True
+    class_ids = set(cluster.pods.class_id[np.array(rows, np.int64)].tolist())
+    return any(cluster.classes[each].annotations.caps for each in class_ids)
 
 
 def gang_domains(cluster: Cluster, unit: UnitFacts, *, is_anywhere: bool) -> list[Mask]:
@@ -48,3 +54,12 @@ def gang_domains(cluster: Cluster, unit: UnitFacts, *, is_anywhere: bool) -> lis
         mask[labelled[numbers.ravel() == number]] = True
         found.append(mask)
     return found
+
+
+def around_placed(scene: Scene, row: int, domains: list[Mask]) -> list[Mask]:
+    """The domains that contain the placed pods of a pod's unit; all of them if none is placed."""
+    unit = scene.units.of_row(row) if scene.units is not None else None
+    if unit is None or not unit.bound:
+        return domains
+    held = slots_of(scene.cluster, unit.bound)
+    return [mask for mask in domains if mask[held].all()]

@@ -46,6 +46,8 @@ class GangFit(NamedTuple):
     too_big: bool
     #: bool[slot]: the nodes of the domain in which most members fit.
     domain: BoolArray
+    #: Whether caps limit its pods by domain, so that amounts alone do not decide.
+    are_capped: bool
 
 
 def gang_cures(
@@ -84,8 +86,9 @@ def gang_cures(
     lacking = unit.still_needed - fit.fitting
     if absent <= 0 and not fit.too_big and lacking > 0:
         missing = fit.misfits[:lacking]
-        capacity = _capacity(scene, view, missing, fit.domain) if view is not None else None
-        if capacity is None and not unit.placed:
+        by_amounts = view is not None and not fit.are_capped
+        capacity = _capacity(scene, view, missing, fit.domain) if by_amounts and view else None
+        if capacity is None:
             capacity = removal()
         found += [capacity] if capacity is not None else []
     together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."

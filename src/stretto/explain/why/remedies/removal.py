@@ -32,7 +32,10 @@ ORDERS: Final = 2
 DOMAINS: Final = 4
 """Domains that are tried."""
 STEPS: Final = 8192
-"""Upper bound of members times nodes of one search: each step examines the pods of a node."""
+"""Upper bound of members times nodes of one search: each step examines the pods of a node.
+
+A large gang is therefore searched on the nodes that lack least: 80 nodes for 100 members.
+"""
 BLOCK: Final = 64
 """Slots of a zone that follow each other."""
 MOST: Final = 512
@@ -44,8 +47,8 @@ NAMED: Final = 3
 def removal_for(scene: Scene, members: GangMembers) -> Remedy | None:
     """The pods whose removal starts a gang; ``None`` if no search finds them."""
     pods = scene.cluster.pods
-    if members.needed**2 > STEPS or members.are_capped or _has_caps(scene, members.rows):
-        return None  # too long a search; a cap counts pods of the unit that are placed already
+    if scene.units is None and members.are_capped:
+        return None  # a cap counts pods of the unit that are placed already
     found = _victims(scene, members)
     if not found or len(found) > MOST or not places_without(scene, members, found):
         return None
@@ -56,23 +59,19 @@ def removal_for(scene: Scene, members: GangMembers) -> Remedy | None:
     return Remedy(CureKind.PODS, f"Removing {listed} would let the whole gang start.", pods=names)
 
 
-def _has_caps(scene: Scene, rows: Sequence[int]) -> bool:
-    """Whether any of these pods limits its application by domain."""
-    class_ids = set(scene.cluster.pods.class_id[np.array(rows, np.int64)].tolist())
-    return any(scene.cluster.classes[each].annotations.caps for each in class_ids)
-
-
 def _victims(scene: Scene, members: GangMembers) -> list[int]:
     """Rows of the pods to remove; empty if the search finds no way."""
-    cluster, factory = scene.cluster, PlacerFactory(scene.engine, "numpy")
+    cluster, factory = scene.cluster, PlacerFactory(scene.engine, "numpy", scene.units)
     placer = factory.new(Rng(0))
     placer.sync()
-    terms, budgets = AnyPodTerms(cluster), BudgetLedger(cluster)
+    unit = scene.units.of_row(members.rows[0]) if scene.units is not None else None
+    terms = AnyPodTerms(cluster, () if unit is None else unit.bound)
+    budgets = BudgetLedger(cluster)
     finder = factory.finder(placer, terms, budgets, ManualClock())
     for order in islice(orders_of_rows(cluster, members.rows), ORDERS):
         for domain in members.domains[:DOMAINS]:
             near = _nearest(scene, order[0], domain, STEPS // members.needed)
-            found = _victims_inside(finder, order, members.needed, near)
+            found = _victims_inside(scene, finder, order, near, members.needed)
             if found:
                 return found
     return []
@@ -93,9 +92,11 @@ def _nearest(scene: Scene, row: int, domain: BoolArray, most: int) -> BoolArray:
 
 
 def _victims_inside(
-    finder: Finder, order: Sequence[int], needed: int, nodes: BoolArray
+    scene: Scene, finder: Finder, order: Sequence[int], nodes: BoolArray, needed: int
 ) -> list[int]:
     """Rows of the pods to remove from some nodes; empty if the search finds no way there."""
+    unit = scene.units.of_row(order[0]) if scene.units is not None else None
+    promised: list[int] = []
     none = np.zeros(0, np.int32)
     finder.begin(Plan(-1, NO_ROWS, NO_ROWS, none, NO_ROWS, NO_ROWS, none, [], []))
     mark, places, found = finder.mark(), 0, set[int]()
@@ -103,9 +104,12 @@ def _victims_inside(
     for at, row in enumerate(order):
         if places + len(order) - at < needed:
             break
+        if unit is not None:
+            finder.restrict_to(unit, row, nodes, promised)
         candidate = finder.find(row).candidate
         if candidate is not None:
             finder.take(row, candidate)
+            promised.append(candidate.slot)
             found.update(candidate.evicted_pods)
             places += 1
         if places == needed:

@@ -45,6 +45,7 @@ def live_scene(
     """The scene of a plane; the dispatcher's ``views`` add queue limits and usage."""
     usage = NO_USAGE if views is None else lambda: views.charges
     scene = Scene(cluster, profile, LiveNotes(units, views), usage)
+    scene.units = units
     if views is not None:
         scene.queues = tuple(views.queues())
     return scene
