@@ -27,13 +27,11 @@ from stretto.web.api.authz.requests import authorize, authorize_page
 from stretto.web.api.authz.roles import after_role
 from stretto.web.api.bootstrap import after_kinds, make_objects
 from stretto.web.api.call import Call
-from stretto.web.api.crds.lifecycle import after_definition, move_definitions, refresh
+from stretto.web.api.crds.lifecycle import after_definition, refresh
 from stretto.web.api.discovery.health import TEXT, no_page
 from stretto.web.api.discovery.pages import page
 from stretto.web.api.encoding import dumped
 from stretto.web.api.failures import ApiError, PlainError, WarnedError, status_of
-from stretto.web.api.fresh.flows import settle_flows
-from stretto.web.api.fresh.registrations import settle_registrations
 from stretto.web.api.message import NO_CACHE, Answer, ApiRequest, ApiResponse
 from stretto.web.api.negotiation import error_media, warning_headers
 from stretto.web.api.resources import kubernetes_table
@@ -41,6 +39,7 @@ from stretto.web.api.routes import parse_route, verb_of
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
 from stretto.web.api.storage import ObjectStorage, PastStore
+from stretto.web.api.turns import OwnTurns
 from stretto.web.api.verbs.dispatch import dispatch
 from stretto.web.api.webhooks.reviews import PendingReviews, PendingReviewsError
 
@@ -91,6 +90,7 @@ class ApiServer:
         make_objects(self._state, settings.client_authority)
         refresh(self._state)
         self._snapshots = Snapshots()
+        self._turns = OwnTurns(self._state)
 
     @property
     def state(self) -> ApiState:
@@ -136,9 +136,7 @@ class ApiServer:
 
     def tick(self) -> None:
         """Do what the server does by itself as time passes."""
-        move_definitions(self._state)
-        settle_flows(self._state)
-        settle_registrations(self._state)
+        self._turns.move()
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
         """Forget the history of some kinds, or of all: older versions and pages are too old."""

@@ -72,8 +72,6 @@ class ApiState:
     validating: Sequence[Admit] = ()
     #: Runs after each stored write.
     after_write: Sequence[Admit] = ()
-    #: Objects and events that several watches yield.
-    views: RecordViews = field(default_factory=RecordViews)
     #: Tokens of ServiceAccounts.
     accounts: AccountTokens = field(default_factory=AccountTokens)
     #: The user of a token; ``None`` for an unknown one.
@@ -82,6 +80,11 @@ class ApiState:
     aggregates_roles: bool = True
     #: Whether containers may be privileged.
     allows_privileged: bool = True
+
+    @property
+    def views(self) -> RecordViews:
+        """Objects and events that several watches yield."""
+        return self.storage.views
 
     def change(self, admission: AdmittedWrite) -> None:
         """Let admission change or refuse a write, twice if policies or webhooks change it.

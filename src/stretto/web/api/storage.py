@@ -19,6 +19,7 @@ from stretto.stores.store import (
 from stretto.web.api.failures import MODIFIED, ApiError, already_exists, conflict, not_found
 from stretto.web.api.objects.rendering import rendered, stored_body
 from stretto.web.api.objects.versions import served_form, stored_form
+from stretto.web.api.objects.views import RecordViews
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -66,11 +67,22 @@ class ObjectStorage:
     def __init__(self, store: Store) -> None:
         """Over any embedded store."""
         self.store = store
+        #: Decoded objects and encoded events.
+        self.views = RecordViews()
 
     def find(self, kind: Kind, namespace: str, name: str) -> StoredItem | None:
         """An object, or ``None``."""
         record = self.store.get(kind, namespace, name)
         return None if record is None else StoredItem(rendered(record), record)
+
+    def view(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """An object that is only read, or ``None``; it is decoded once while it stays the same."""
+        record = self.store.get(kind, namespace, name)
+        return None if record is None else self.views.item(record)
+
+    def views_of(self, kind: Kind, namespace: str = "") -> list[Json]:
+        """The objects of a kind, which are only read."""
+        return [self.views.item(record) for record in self.listing(kind, namespace).records]
 
     def served(self, resource: ServedResource, namespace: str, name: str) -> StoredItem | None:
         """An object in the version of a resource, or ``None``."""

@@ -93,3 +93,32 @@ def test_a_watch_is_asked_for_by_any_value_that_is_not_false(site: Site, value: 
 @pytest.mark.parametrize("value", ["False", "0"])
 def test_a_list_is_no_watch(site: Site, value: str) -> None:
     assert isinstance(site.server.handle(ApiRequest("GET", f"{MAPS}?watch={value}")), ApiResponse)
+
+
+def config_map(name: str) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}}
+
+
+def opened(site: Site, namespace: str) -> ApiStream:
+    target = f"/api/v1/namespaces/{namespace}/configmaps?watch=1&resourceVersion=0"
+    stream = site.server.handle(ApiRequest("GET", target))
+    assert isinstance(stream, ApiStream)
+    stream.poll()
+    return stream
+
+
+def test_watches_of_the_same_objects_share_the_bytes_of_a_batch() -> None:
+    site = Site()
+    streams = [opened(site, "default") for _ in range(2)]
+    for name in ("a", "b"):
+        site.send("POST", MAPS, config_map(name))
+    one, two = (stream.poll() or [b""] for stream in streams)
+    assert one[0] is two[0]
+    assert one[0].count(b'"ADDED"') == 2
+
+
+def test_a_watch_of_a_namespace_yields_nothing_about_others() -> None:
+    site = Site()
+    stream = opened(site, "kube-public")
+    site.send("POST", MAPS, config_map("a"))
+    assert stream.poll() == []

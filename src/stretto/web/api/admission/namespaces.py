@@ -14,10 +14,10 @@ def namespace_exists(state: ApiState, admission: AdmittedWrite) -> None:
     call, route = admission.call, admission.call.route
     if admission.operation != "CREATE" or not call.resource.kind.namespaced:
         return
-    found = state.storage.find(NAMESPACE, "", route.namespace)
+    found = state.storage.view(NAMESPACE, "", route.namespace)
     if found is None:
         raise failures.not_found("", "namespaces", route.namespace)
-    phase = (found.item.get("status") or {}).get("phase")
+    phase = (found.get("status") or {}).get("phase")
     if phase == "Terminating" and not route.subresource:
         name = (admission.item or {})["metadata"].get("name", "")
         text = (

@@ -56,8 +56,8 @@ def secure_pods(state: ApiState, admission: AdmittedWrite) -> None:
 
 def _policy(state: ApiState, admission: AdmittedWrite) -> SecurityPolicy:
     """The policy of the namespace of a write."""
-    found = state.storage.find(NAMESPACE, "", admission.call.route.namespace)
-    labels = found.item["metadata"].get("labels") if found is not None else None
+    found = state.storage.view(NAMESPACE, "", admission.call.route.namespace)
+    labels = found["metadata"].get("labels") if found is not None else None
     return policy_of(labels or {})[0]
 
 

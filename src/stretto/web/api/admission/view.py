@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from stretto.api.wire.kinds import Kind
-from stretto.web.api.objects.rendering import rendered
 from stretto.web.api.storage import ObjectStorage
 
 Json = dict[str, Any]
@@ -19,9 +18,8 @@ class StorageView:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """One object, or ``None``."""
-        found = self._storage.find(kind, namespace, name)
-        return None if found is None else found.item
+        return self._storage.view(kind, namespace, name)
 
     def list(self, kind: Kind, namespace: str = "") -> Iterator[Json]:
         """The objects of a kind; of one namespace unless it is empty."""
-        return (rendered(each) for each in self._storage.listing(kind, namespace).records)
+        return iter(self._storage.views_of(kind, namespace))

@@ -129,8 +129,7 @@ def attributes_of(state: ApiState, admission: AdmittedWrite) -> WriteAttributes 
         return None
     space = None
     if resource.kind.namespaced:
-        found = state.storage.find(NAMESPACE, "", admission.call.route.namespace)
-        space = None if found is None else found.item
+        space = state.storage.view(NAMESPACE, "", admission.call.route.namespace)
     return WriteAttributes(admission, space)
 
 

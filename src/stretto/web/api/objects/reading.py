@@ -15,6 +15,7 @@ from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, WarnedError, bad_request
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
+from stretto.web.api.objects.recurring import decode_recurring
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
@@ -228,7 +229,7 @@ def _decoded(value: Json, resource: ServedResource, *, keeps_nulls: bool) -> tup
     if resource.definition is not None:
         return read_custom(value, resource, keeps_nulls=keeps_nulls)
     found = Decoding()
-    item = decode(value, resource.struct, found)
+    item = decode_recurring(value, resource.struct, found)
     _mark_reset(value, item)
     return item, found.unknown
 

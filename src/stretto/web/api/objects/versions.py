@@ -11,11 +11,10 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.admission.defaulting.walk import set_defaults
-from stretto.api.schema.decoding import DecodeError, Decoding, decode
+from stretto.api.schema.decoding import Decoding, decode
 from stretto.api.schema.kubernetes import struct, struct_of_kind
-from stretto.api.schema.types import Form, StructType
 from stretto.web.api.crds.objects import shown_custom
-from stretto.web.api.objects.recent import recent
+from stretto.web.api.objects.recurring import decode_recurring
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.webhooks.reviews import ReviewMemory
 
@@ -70,33 +69,11 @@ def _shown_built_in(resource: ServedResource, item: Json) -> Json:
     """A stored object of a kind of Kubernetes in the served version."""
     if not resource.struct.fields:
         return item
-    return _decoded(_without_type(served_form(resource, item)), resource.struct)
+    return decode_recurring(_without_type(served_form(resource, item)), resource.struct, Decoding())
 
 
 def _without_type(item: Json) -> Json:
     return {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
-
-
-def _decoded(item: Json, kind: StructType) -> Json:
-    """An object as Go decodes it; a spec that recurs is decoded once."""
-    known, spec = kind.fields.get("spec"), item.get("spec")
-    if known is None or known.type.form is not Form.STRUCT or not isinstance(spec, dict):
-        return decode(item, kind, Decoding())
-    rest = decode({**item, "spec": {}}, kind, Decoding())
-    try:
-        text = _decoded_spec(msgspec.json.encode(spec), known.type.struct)
-    except DecodeError:
-        return decode(item, kind, Decoding())  # its message names the whole path
-    if "spec" not in rest:  # Go omits it where it is empty
-        return decode(item, kind, Decoding())
-    rest["spec"] = msgspec.json.decode(text)
-    return rest
-
-
-@recent
-def _decoded_spec(text: bytes, kind: StructType) -> bytes:
-    """A spec as Go decodes it; both are JSON."""
-    return msgspec.json.encode(decode(msgspec.json.decode(text), kind, Decoding()))
 
 
 def stored_form(resource: ServedResource, item: Json) -> Json:

@@ -1,9 +1,9 @@
 """What watches make of records, once for all watches: decoded objects and encoded events."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from stretto.stores.store import Record
+from stretto.stores.store import Record, WatchEvent
 from stretto.web.api.objects.rendering import rendered
 
 Json = dict[str, Any]
@@ -11,6 +11,10 @@ Made = TypeVar("Made")
 
 _KEPT: Final = 4096
 """Entries of each kind: watches read a change soon after it was made, or not at all."""
+_KEPT_BATCHES: Final = 4
+"""Batches of each form: many watches are woken by one group of writes."""
+_FORMS: Final = 64
+"""Forms of batches: kinds as clients accept them."""
 _LARGE: Final = 32 << 10
 """Bytes of a body beyond which nothing is kept, so that the memory is bounded in bytes too."""
 
@@ -23,6 +27,7 @@ class RecordViews:
         self._items: _Latest[Json] = _Latest(kept)
         self._events: _Latest[bytes] = _Latest(kept)
         self._converted: _Latest[Json] = _Latest(kept)
+        self._batches: _Latest[BatchViews] = _Latest(_FORMS)
 
     def item(self, record: Record) -> Json:
         """The object of a record; it must not be changed."""
@@ -44,6 +49,28 @@ class RecordViews:
         """Keep a converted object; it must not be changed."""
         if len(record.body) <= _LARGE:
             self._converted.get((_state(record), form), lambda: item)
+
+    def batches(self, form: Hashable) -> "BatchViews":
+        """The encoded batches of one form, which all watches of that form share."""
+        return self._batches.get(form, BatchViews)
+
+
+class BatchViews:
+    """Changes that many watches yield together, encoded once for all of them.
+
+    Watches of one kind get the same objects from the history of the store, so that a batch is known
+    by the identities of its first and its last change and by its size.
+    """
+
+    def __init__(self) -> None:
+        """Without batches."""
+        self._kept: _Latest[tuple[Sequence[WatchEvent], bytes]] = _Latest(_KEPT_BATCHES)
+
+    def get(self, changes: Sequence[WatchEvent], make: Callable[[], bytes]) -> bytes:
+        """The events about successive changes, of which there is at least one."""
+        key = id(changes[0]), id(changes[-1]), len(changes)
+        # The changes are kept with their events, so that no others have their identities.
+        return self._kept.get(key, lambda: (changes, make()))[1]
 
 
 def _state(record: Record) -> Hashable:

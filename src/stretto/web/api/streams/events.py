@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from stretto.api.wire.kinds import Kind
 from stretto.base.errors import TooOldError
-from stretto.stores.store import Record, Watch
+from stretto.stores.store import Record, Watch, WatchEvent
 from stretto.web.api.call import Call
 from stretto.web.api.encoding import event
 from stretto.web.api.failures import ApiError, expired, status_of
 from stretto.web.api.objects.changes import shape
+from stretto.web.api.objects.views import BatchViews
 from stretto.web.api.state import ApiState
 from stretto.web.api.streams.converted import ConvertedSelection, converted_items
 from stretto.web.api.streams.plan import StreamPlan
@@ -48,9 +48,11 @@ class EventStream:
         self._batch: list[_StreamChange] = []
         self._converts = call.resource.conversion is not None
         self._selected = ConvertedSelection(plan.selection)
-        self._kind: Kind = call.resource.stored
-        self._watch: Watch = state.storage.watch(self._kind, plan.since, self._filter())
+        self._kind = call.resource.stored
         self._resource = call.resource
+        self._batches = self._shared_batches()
+        matches = None if self._batches is not None else self._filter()
+        self._watch: Watch = state.storage.watch(self._kind, plan.since, matches)
         self._marked = state.clock.monotonic()
         self._first_table = True
         self._version = plan.since
@@ -58,7 +60,7 @@ class EventStream:
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call a function when there may be more events."""
 
-        def changed(kind: Kind) -> None:
+        def changed(kind: object) -> None:
             if kind == self._kind:
                 callback()
 
@@ -79,8 +81,11 @@ class EventStream:
             return None
         is_served = self._is_served()
         try:
-            self._batch = self._batch or self._next_batch()
-            chunks = self._lines(self._batch)
+            if self._batches is not None and self._started:
+                chunks = self._shared_lines(self._batches)
+            else:
+                self._batch = self._batch or self._next_batch()
+                chunks = self._lines(self._batch)
         except TooOldError:
             text = "The resourceVersion for the provided watch is too old."
             return [self._failure(expired(text))]
@@ -91,6 +96,35 @@ class EventStream:
             self.close()
             return None
         return chunks + self._progress()
+
+    def _shared_batches(self) -> BatchViews | None:
+        """Batches for all watches of the same objects; ``None`` for a selection of its own."""
+        selection, accepted = self._plan.selection, self._plan.accepted
+        if self._converts or accepted.form == "Table" or not selection.is_everything:
+            return None
+        kind = self._resource.kind
+        return self._state.views.batches((kind, accepted, selection.namespace))
+
+    def _shared_lines(self, batches: BatchViews) -> list[bytes]:
+        """The next changes as events, encoded once for all watches that yield the same ones."""
+        changes = self._watch.poll(_BATCH)
+        if not changes:
+            return []
+        self._version = changes[-1].record.version
+        if changes[0].record.version <= self._plan.after:
+            return self._lines(self._shown(changes))
+        lines = batches.get(changes, lambda: b"".join(self._lines(self._shown(changes))))
+        return [lines] if lines else []
+
+    def _shown(self, changes: Sequence[WatchEvent]) -> list[_StreamChange]:
+        """The changes of the namespace that the stream does not know yet."""
+        namespace = self._plan.selection.namespace
+        return [
+            _StreamChange(change.type.name, change.record)
+            for change in changes
+            if change.record.version > self._plan.after
+            and (not namespace or change.record.namespace == namespace)
+        ]
 
     def _is_served(self) -> bool:
         """Whether the resource is still served."""
@@ -114,12 +148,10 @@ class EventStream:
             found = self._initial()
             if found:
                 return found
-        changes = []
-        for change in self._watch.poll(_BATCH):
-            self._version = change.record.version
-            if self._version > self._plan.after:
-                changes.append(_StreamChange(change.type.name, change.record))
-        return changes
+        changes = self._watch.poll(_BATCH)
+        if changes:
+            self._version = changes[-1].record.version
+        return self._shown(changes)
 
     def _initial(self) -> list[_StreamChange]:
         """The objects with which the stream begins."""
