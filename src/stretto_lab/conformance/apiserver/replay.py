@@ -208,7 +208,7 @@ def _documented(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, known in (("paths", paths), ("schemas", schemas), ("definitions", schemas)):
         if isinstance(want.get(key), list):
-            found[key] = sorted(known)
+            found[key] = sorted(_beside(want[key], known))
         elif isinstance(want.get(key), int):
             found[key] = len(known)
     parts = (
@@ -221,6 +221,14 @@ def _documented(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
         if isinstance(want.get(key), dict):
             found[key] = {name: known[name] for name in want[key] if name in known}
     return found
+
+
+def _beside(want: list[str], known: dict[str, Any]) -> Iterator[str]:
+    """The names that are known, without those of other groups if only one group is wanted."""
+    groups = {each.split("/")[2] for each in want if each.startswith("/apis/") and each[6:]}
+    is_one = len(groups) == 1 and all(each.startswith("/apis/") for each in want)
+    start = f"/apis/{groups.pop()}" if is_one else ""
+    return (each for each in known if each.startswith(start))
 
 
 def _facts(want: dict[str, Any], answer: ApiResponse, *, is_json: bool) -> dict[str, Any]:

@@ -63,8 +63,10 @@ def _verbosity(_state: ApiState) -> ApiResponse:
     return ApiResponse(406, b"unsupported http method\n", "text/plain", headers)
 
 
+VERBOSITY: Final = "/debug/flags/v"
+"""A page that the list of paths does not contain."""
 OPERATION: Final[Mapping[str, Callable[[ApiState], ApiResponse]]] = {
-    "/debug/flags/v": _verbosity,
+    VERBOSITY: _verbosity,
     "/metrics": _metrics,
     "/metrics/slis": _indicators,
     "/flagz": _flags,

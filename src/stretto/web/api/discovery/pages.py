@@ -16,7 +16,7 @@ from stretto.web.api.discovery.groups import (
 )
 from stretto.web.api.discovery.health import CHECKS, VERSION, health, no_page
 from stretto.web.api.discovery.openapi.serving import openapi
-from stretto.web.api.discovery.operation import OPERATION
+from stretto.web.api.discovery.operation import OPERATION, VERBOSITY
 from stretto.web.api.encoding import JSON, YAML
 from stretto.web.api.message import ApiRequest, ApiResponse
 from stretto.web.api.negotiation import encoded, negotiate
@@ -119,7 +119,7 @@ def _document(state: ApiState, request: ApiRequest, parts: list[str]) -> Json | 
 
 def _paths(state: ApiState) -> list[str]:
     found = ["/api", "/api/v1", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"]
-    found += ["/version", *_ISSUER, *OPERATION]
+    found += ["/version", *_ISSUER, *(each for each in OPERATION if each != VERBOSITY)]
     for endpoint, checks in CHECKS.items():
         found += [f"/{endpoint}", *(f"/{endpoint}/{check}" for check in checks)]
     for group, versions in groups(state.resources).items():

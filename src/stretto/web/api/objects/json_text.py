@@ -1,4 +1,4 @@
-"""JSON texts with what Go's decoder reports: repeated members and the first bad character."""
+"""JSON texts with what Go's decoder reports: size, repeated members and the first bad character."""
 
 import json
 import re
@@ -6,12 +6,20 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.limits import measured
+from stretto.api.wire.limits import MAX_BYTES, measured
 from stretto.api.wire.syntax import json_fault
 from stretto.base.errors import InputError
+from stretto.web.api.failures import ApiError
 
 _KEY: Final = re.compile(rb'"\s*:')
 """What follows the name of a member; a text may contain it too."""
+
+
+def check_size(body: bytes) -> None:
+    """Refuse a body of more than 3 MiB."""
+    if len(body) > MAX_BYTES:
+        text = f"Request entity too large: limit is {MAX_BYTES}"
+        raise ApiError(413, "RequestEntityTooLarge", text)
 
 
 class JsonTextError(Exception):

@@ -8,13 +8,11 @@ from stretto.api.schema.decoding import DecodeError, Decoding, decode
 from stretto.api.schema.golang import json_type
 from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.protobuf import ProtobufError, decode_message, open_envelope
-from stretto.api.wire.limits import MAX_BYTES
 from stretto.base.errors import InputError
 from stretto.web.api.crds.objects import read_custom
 from stretto.web.api.encoding import PROTOBUF, SERVED
 from stretto.web.api.failures import ApiError, WarnedError, bad_request
 from stretto.web.api.objects import json_text
-from stretto.web.api.objects.json_text import JsonTextError
 from stretto.web.api.objects.recurring import decode_recurring
 from stretto.web.api.resources import ServedResource
 
@@ -43,13 +41,6 @@ class OtherKindError(DecodeError):
         self.is_known = is_known
 
 
-def check_size(body: bytes) -> None:
-    """Refuse a body of more than 3 MiB."""
-    if len(body) > MAX_BYTES:
-        text = f"Request entity too large: limit is {MAX_BYTES}"
-        raise ApiError(413, "RequestEntityTooLarge", text)
-
-
 def media_type(header: str) -> str:
     """The media type of a ``Content-Type`` without parameters; JSON if absent."""
     return header.partition(";")[0].strip().lower() or "application/json"
@@ -63,7 +54,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
         content_type: the header of the request.
         expected: the kind that the path wants, for messages; empty for none.
     """
-    check_size(body)
+    json_text.check_size(body)
     media = media_type(content_type)
     if media == PROTOBUF:
         return _protobuf(body, expected), []
@@ -79,7 +70,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
         prefix = f"the object provided is unrecognized (must be of type {expected}): {prefix}"
     try:
         value, repeated = json_text.parse(body)
-    except JsonTextError as error:
+    except json_text.JsonTextError as error:
         shown = _excerpt(body) if expected else ""
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):

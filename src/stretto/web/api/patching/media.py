@@ -6,7 +6,8 @@ from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError
-from stretto.web.api.objects.reading import check_size, media_type
+from stretto.web.api.objects.json_text import check_size
+from stretto.web.api.objects.reading import media_type
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
