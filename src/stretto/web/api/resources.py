@@ -96,6 +96,12 @@ class ServedResource:
         """Group and kind, by which tables of rules name it."""
         return self.kind.group, self.kind.kind
 
+    @property
+    def generation(self) -> int:
+        """Generation of its definition; 0 for a kind of Kubernetes."""
+        definition = self.definition or {}
+        return int((definition.get("metadata") or {}).get("generation") or 0)
+
     def subresource(self, name: str) -> SubresourceFacts | None:
         """A subresource; ``None`` if it is not served."""
         return self.facts.subresources.get(name)

@@ -213,6 +213,16 @@ def test_a_failing_converter_ends_the_watches_of_its_version_only(gates: Convert
     assert (next(sound) or {})["type"] == "ADDED"
 
 
+def test_a_watch_ends_when_its_definition_changes(gates: Converting, server: ApiServer) -> None:
+    events = gates.watch(gates.old)
+    assert next(events) is None
+    hook = {"clientConfig": {"url": "https://hooks.test/new"}, "conversionReviewVersions": ["v1"]}
+    change = {"spec": {"conversion": {"webhook": hook}}}
+    gates.send("PATCH", f"{DEFINITIONS}/gates.example.org", change, "merge-patch+json")
+    server.tick()
+    assert list(events) == []
+
+
 def test_the_storage_version_counts_for_new_writes(gates: Converting, server: ApiServer) -> None:
     path = f"{DEFINITIONS}/gates.example.org"
     versions = gates.send("GET", path).item["spec"]["versions"]

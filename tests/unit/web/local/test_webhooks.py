@@ -26,11 +26,13 @@ from stretto.web.local.webhooks import LocalWebhooks
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PATHS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GATES = "/apis/example.org"
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
 
 
 class HttpsHook:
-    """A webhook that denies objects without data, after ``delay`` seconds."""
+    """A webhook that denies objects without data, or converts objects, after ``delay`` seconds."""
 
     def __init__(self, pair: PemPair) -> None:
         self.loop = LoopThread("https-hook")
@@ -53,10 +55,21 @@ class HttpsHook:
             return web.Response(status=302, headers={"Location": f"{self.url}/hook"})
         review = await request.json()
         await asyncio.sleep(self.delay)
+        if review["kind"] == "ConversionReview":
+            return web.json_response(converted(review))
         allowed = bool((review["request"]["object"] or {}).get("data"))
         response = {"uid": review["request"]["uid"], "allowed": allowed}
         kept = {key: review[key] for key in ("kind", "apiVersion")}
         return web.json_response({**kept, "response": response})
+
+
+def converted(review: Any) -> Any:
+    """The answer of a converter that changes nothing but versions."""
+    request = review.pop("request")
+    version = {"apiVersion": request["desiredAPIVersion"]}
+    objects = [each | version for each in request["objects"]]
+    response = {"uid": request["uid"], "convertedObjects": objects}
+    return {**review, "response": {**response, "result": {"status": "Success"}}}
 
 
 class Site:
@@ -90,6 +103,24 @@ class Site:
         hook |= {"admissionReviewVersions": ["v1"], "clientConfig": client}
         body = {"metadata": {"name": "a"}, "webhooks": [hook]}
         assert asyncio.run(self.send("POST", PATHS, body))[0] == 201
+
+    def define(self, url: str, authority: Path) -> None:
+        """A kind with two versions and a converter."""
+        client = {"url": url, "caBundle": base64.b64encode(authority.read_bytes()).decode()}
+        hook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        versions = [
+            {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+            for name in ("v1", "v2")
+        ]
+        spec = {"group": "example.org", "scope": "Cluster", "versions": versions}
+        spec |= {"names": {"plural": "gates", "kind": "Gate"}}
+        spec |= {"conversion": {"strategy": "Webhook", "webhook": hook}}
+        body = {"metadata": {"name": "gates.example.org"}, "spec": spec}
+        assert asyncio.run(self.send("POST", DEFINITIONS, body))[0] == 201
+        self.server.tick()
+        gate = {"apiVersion": "example.org/v1", "kind": "Gate", "metadata": {"name": "a"}}
+        assert asyncio.run(self.send("POST", f"{GATES}/v1/gates", gate))[0] == 201
 
     def store(self, **data: str) -> tuple[int, Any]:
         return asyncio.run(self.send("POST", MAPS, {"metadata": {"name": "m"}, "data": data}))
@@ -150,6 +181,25 @@ def test_other_requests_are_answered_while_a_webhook_is_slow(hook: HttpsHook, si
         return done
 
     assert asyncio.run(both()) == ["read", "write"]
+
+
+def test_a_slow_converter_keeps_only_requests_in_its_version_waiting(
+    hook: HttpsHook, site: Site
+) -> None:
+    site.define(f"{hook.url}/convert", hook.pair.cert)
+    hook.delay = 0.3
+    done: list[str] = []
+
+    async def read(version: str) -> Any:
+        answer = await site.send("GET", f"{GATES}/{version}/gates/a")
+        done.append(version)
+        return answer
+
+    async def both() -> list[Any]:
+        return list(await asyncio.gather(read("v2"), read("v1")))
+
+    status, item = asyncio.run(both())[0]
+    assert (status, item["apiVersion"], done) == (200, "example.org/v2", ["v1", "v2"])
 
 
 def test_a_controller_repeats_its_write_once_the_webhook_has_answered(

@@ -127,10 +127,10 @@ class EventStream:
         ]
 
     def _is_served(self) -> bool:
-        """Whether the resource is still served."""
+        """Whether the resource is still served, by the same definition."""
         known = self._resource
         found = self._state.resources.find(known.group, known.kind.version, known.resource)
-        return found is not None
+        return found is not None and found.generation == known.generation
 
     def _failure(self, error: ApiError) -> bytes:
         """The last event of a watch that fails."""
@@ -209,7 +209,7 @@ class EventStream:
         views, call = self._state.views, self._call
         if accepted.form == "Table":
             return self._encoded(word, shape(call, views.item(record)))
-        form = (self._resource.kind, word, accepted)
+        form = (self._resource.kind, self._resource.generation, word, accepted)
         return views.event(
             record, form, lambda: self._encoded(word, shape(call, views.item(record)))
         )
