@@ -2,7 +2,10 @@
 
 import asyncio
 
+from stretto.api.wire.kinds import POD
 from stretto.control.dispatcher.usage_report import QueueFacts
+from stretto.explain.inventory.meta import age_of
+from stretto.stores.store import Record
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.dashboard.frames import INTERVAL, FrameHub
 from stretto.web.dashboard.ticker import Ticker
@@ -124,6 +127,21 @@ def test_a_queue_borrows_beyond_its_parent_if_that_borrows_too() -> None:
     child = QueueFacts("c", "b", "DRF", borrowed={"cpu": "2"}, used={"cpu": "2"})
     (bar,) = queue_tree([lends, parent, child])[2].bars
     assert bar.borrowed == "2 borrowed; unused guarantees: a (4)"
+
+
+def test_decisions_have_the_time_of_the_clock() -> None:
+    harness = Harness(nodes=[make_node("n1", cpu="4")])
+    source = source_of(harness)
+    harness.clock.jump_wall(1_790_000_000.0)
+    harness.submit(make_pod("web", cpu="1"))
+    harness.settle()
+    assert {each.time_s for each in source.decisions(0)[1]} == {1_790_000_000.0}
+
+
+def test_the_age_of_a_pod_of_a_clock_that_is_ahead_is_zero() -> None:
+    record = Record(POD, "default", "web", "u1", 1, b"", created="2026-09-21T15:00:00Z")
+    assert age_of(record, 1_790_000_000.0) == 0.0
+    assert age_of(record, 5.0) is None
 
 
 def test_shards_count_the_outcomes_of_a_running_plane() -> None:

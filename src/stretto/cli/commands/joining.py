@@ -1,6 +1,7 @@
 """The dashboard alone over a cluster: what ``stretto up --join`` serves."""
 
 from pathlib import Path
+from typing import Final
 
 from stretto.base.errors import InputError
 from stretto.base.tokens import new_token
@@ -10,8 +11,12 @@ from stretto.cli.sources.previews import preview_parts
 from stretto.cli.sources.states import StateOptions
 from stretto.cli.sources.views import view_source
 from stretto.serving.sockets import LOOPBACK, listening, serve
+from stretto.state.cluster.config import SCHEDULER_NAME
 from stretto.web.dashboard.app import dashboard_app
 from stretto.web.dashboard.guard import Access
+
+_NAMES: Final = ("default-scheduler", "stretto-scheduler", SCHEDULER_NAME)
+"""Scheduler names whose pods are explained: the dashboard does not know which scheduler runs."""
 
 
 def check_alone(kubeconfig: Path, given: list[str]) -> None:
@@ -33,7 +38,7 @@ def serve_joined(common: CommandContext, kubeconfig: Path, profile: str, port: i
         InputError: the kubeconfig or the profile is invalid, or the port is in use.
         UnreachableError: the server does not answer.
     """
-    opts = StateOptions(kubeconfig=kubeconfig, profile=profile)
+    opts = StateOptions(kubeconfig=kubeconfig, profile=profile, scheduler_name=_NAMES)
     parts, token = preview_parts(common, opts, ()), new_token()
     with (
         DeferredInterrupt() as held,

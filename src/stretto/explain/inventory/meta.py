@@ -1,5 +1,7 @@
 """Labels, unit and age of an object, from its metadata."""
 
+from typing import Final
+
 import msgspec
 
 from stretto.api.types.heads import decode_object_head, decode_pod_head
@@ -28,6 +30,10 @@ def labels_of(record: Record) -> dict[str, str]:
         return {}
 
 
+_WALL: Final = 1e9
+"""Seconds from which a time is one of a wall clock, also of one that is ahead of this machine's."""
+
+
 def age_of(record: Record, at: float | None) -> float | None:
     """Seconds since the creation of an object; ``None`` if the state has no wall time."""
     if at is None or not record.created:
@@ -36,4 +42,6 @@ def age_of(record: Record, at: float | None) -> float | None:
         age = at - parse_timestamp(record.created)
     except InputError:
         return None
+    if at >= _WALL:
+        return max(0.0, age)
     return age if age >= 0 else None

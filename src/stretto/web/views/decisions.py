@@ -13,7 +13,7 @@ _KEPT: Final = 500
 class PodDecision(msgspec.Struct, frozen=True):
     """One decision about one pod."""
 
-    #: Seconds of the scheduler's clock.
+    #: Time of the scheduler's clock: since 1970, or since the start of a run in virtual time.
     time_s: float
     #: ``namespace/name`` of the pod.
     pod: str

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.clock import Clock
 from stretto.explain.records.recorder import StepKind
 from stretto.plane.config import Step
 from stretto.state.cluster.cluster import Cluster
@@ -21,26 +22,29 @@ _SHOWN_PER_STEP: Final = 50
 class StepOutcomes:
     """Observes the steps of a plane."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
         """Nothing is decided yet.
 
         Args:
             cluster: the state of the plane, for names.
+            clock: the time of decisions.
         """
         #: The latest decisions.
         self.log = DecisionLog()
         #: Pods by shard and kind of step, since the start.
         self.counts: Counter[tuple[int, StepKind]] = Counter()
         self._cluster = cluster
+        self._clock = clock
 
     def observe(self, step: Step) -> None:
         """Note what a step decided."""
+        now = self._clock.now()
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             self._count(plan, verdict)
-            self.log.add(list(self._decided(step.now, plan, verdict)))
+            self.log.add(list(self._decided(now, plan, verdict)))
         for started in step.evictions.started:
             cause = started.cause.value
-            self.log.add([PodDecision(step.now, v.key, cause, v.node) for v in started.victims])
+            self.log.add([PodDecision(now, v.key, cause, v.node) for v in started.victims])
 
     def _count(self, plan: Plan, verdict: Verdict) -> None:
         self.counts[plan.shard, StepKind.PLACED] += len(verdict.granted)

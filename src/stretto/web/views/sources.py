@@ -94,7 +94,7 @@ class PlaneSource:
         #: Held while the plane is stepped or read.
         self.lock = RLock()
         self._plane = plane
-        self._outcomes = StepOutcomes(plane.cluster)
+        self._outcomes = StepOutcomes(plane.cluster, plane.clock)
         plane.observers.append(self._outcomes.observe)
 
     @property
