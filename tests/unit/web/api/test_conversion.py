@@ -154,6 +154,16 @@ def test_a_review_has_objects_as_they_are_stored(gates: Converting) -> None:
     assert "resourceVersion" not in request["objects"][0]["metadata"]
 
 
+def test_the_order_of_members_does_not_repeat_a_conversion(gates: Converting) -> None:
+    whole = gates.gate("v1beta1", size=3, hostPort="h:1", color="red")
+    body = {"spec": dict(reversed(whole.pop("spec").items())), **dict(reversed(whole.items()))}
+    assert gates.send("POST", gates.old, body).status == 201
+    assert len(gates.reviews) == 2
+    shown = gates.send("GET", f"{gates.old}/a").item
+    changed = {**dict(reversed(shown.items())), "spec": {"size": 4, "hostPort": "h:2"}}
+    assert gates.send("PUT", f"{gates.old}/a", changed).status == 200
+
+
 def test_a_failing_converter_stores_nothing(gates: Converting) -> None:
     gates.spoil = result(status="Failure", message="no")
     assert gates.send("POST", gates.old, gates.gate("v1beta1", hostPort="h")).status == 500

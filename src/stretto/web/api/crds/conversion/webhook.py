@@ -124,4 +124,5 @@ class WebhookConversion:
 
     @staticmethod
     def _digest(content: Any) -> str:
-        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+        text = msgspec.json.encode(content, order="deterministic")
+        return hashlib.sha256(text).hexdigest()
