@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from stretto.api.wire.kinds import POD, QUEUE
 from stretto.offers.allocator.allocator import Allocator
-from stretto.offers.nodes import pods, tasks
+from stretto.offers.nodes import tasks
 from stretto.offers.nodes.charges import SharedLedger
 from stretto.offers.nodes.commands import HANDLERS
 from stretto.offers.nodes.pods import QUEUE as QUEUE_LABEL
@@ -46,7 +47,7 @@ PLANTS: dict[str, Plant] = {
         NodeTotals, "_set_total", offered_while_spared(NodeTotals._set_total)
     ),
     "a repeated creation has another name": lambda m: m.setattr(
-        pods, "pod_name", unstable(pods.pod_name)
+        TaskPods, "_create", renaming(TaskPods._create)
     ),
     "a pod is never deleted": lambda m: m.setattr(TaskPods, "_send_deletions", never),
     "a lost creation is not repeated": lambda m: m.setattr(tasks, "is_temporary", lambda _: False),
@@ -64,9 +65,16 @@ def offered_while_spared(kept: Callable[..., None]) -> Callable[..., None]:
     return settle
 
 
-def unstable(named: Callable[..., str]) -> Callable[..., str]:
-    counted = iter(range(1_000_000))
-    return lambda *given: f"{named(*given)}-{next(counted)}"
+def renaming(kept: Callable[..., None]) -> Callable[..., None]:
+    """Creations whose pods have another name when they are repeated."""
+
+    def create(self: Any, now: float) -> None:
+        kept(self, now)
+        for name, creation in self._creations.items():
+            body = creation.body.replace(name.encode(), f"{name}-again".encode())
+            self._creations[name] = msgspec.structs.replace(creation, body=body)
+
+    return create
 
 
 def test_one_pool_breaks_no_law() -> None:

@@ -2,12 +2,13 @@
 
 Each step is drawn from the seed: users create and delete pods and queues, nodes come, shrink, are
 cordoned, do not answer and go, frameworks answer, forget and disconnect, pods run and end, answers
-of the store are lost, and the process of master and scheduler is killed and starts again.
+of the store are lost and its events late, and the process of master and scheduler is killed and
+starts again.
 """
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -29,9 +30,9 @@ from stretto.plane.config import PlaneConfig
 from stretto.plane.offers import OfferingPlane
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
-from stretto.stores.store import Deletion, Patch, Replies, Reply, StatusReason, WriteOutcome
-from stretto.stores.wrapper import StoreWrapper
+from stretto.stores.store import Deletion, Patch
 from stretto_lab.chaos.pool.frameworks import FrameworkClient
+from stretto_lab.chaos.pool.losses import LossyStore
 from stretto_lab.chaos.pool.objects import PoolPod, PoolPods
 from stretto_lab.chaos.pool.shapes import (
     PORTS,
@@ -52,33 +53,6 @@ CYCLES: Final = 100
 """Most cycles after a step; a few are enough unless they make one another due."""
 
 
-class LossyStore(StoreWrapper):
-    """A store that loses the answers of some writes of pods."""
-
-    def __init__(self, inner: MemoryStore, rng: Rng) -> None:
-        """Lose answers as ``rng`` draws."""
-        super().__init__(inner)
-        self._rng = rng
-        self._odds = 0.1
-
-    def create(self, kind: Any, bodies: Any) -> Replies:
-        """Create objects; the answer of pods may be lost."""
-        return self._lost(kind, super().create(kind, bodies))
-
-    def delete(self, kind: Any, deletions: Any) -> Replies:
-        """Delete objects; the answer of pods may be lost."""
-        return self._lost(kind, super().delete(kind, deletions))
-
-    def heal(self) -> None:
-        """Lose nothing from now on."""
-        self._odds = 0.0
-
-    def _lost(self, kind: Any, replies: Replies) -> Replies:
-        if kind != POD or self._rng.random() >= self._odds:
-            return replies
-        return [Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost") for _ in replies]
-
-
 class PoolWorld:
     """One pool."""
 
@@ -87,7 +61,7 @@ class PoolWorld:
         self.rng = Rng(seed).child("pool")
         self.clock = ManualClock(1000.0)
         self.inner = MemoryStore(self.clock, self.rng.child("store"))
-        self.store = LossyStore(self.inner, self.rng.child("losses"))
+        self.store = LossyStore(self.inner, self.rng.child("losses"), self.clock)
         chosen = self.rng.choice((DEFAULTS, MESOS))
         self.allocation = msgspec.structs.replace(chosen, nested_quota=True)
         self.frameworks: list[FrameworkClient] = []
@@ -196,6 +170,7 @@ class PoolWorld:
     def advance(self) -> None:
         """Time passes, and timers end."""
         self.clock.advance(self.rng.choice((0.1, 1.0, 1.0, 5.0, 16.0)))
+        self.store.deliver()
         self.master.run_timers()
         self.flush()
 

@@ -1,0 +1,106 @@
+"""A store that loses answers, and whose events are late after some of them."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from stretto.api.wire.kinds import POD, Kind
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import (
+    EVERYTHING,
+    ChangeCallback,
+    ListOptions,
+    Replies,
+    Reply,
+    StatusReason,
+    Watch,
+    WatchEvent,
+    WriteOutcome,
+)
+from stretto.stores.wrapper import StoreWrapper
+
+CREATIONS: Final = 0.35
+"""Part of the creations of pods whose answer is lost; a seed has a few."""
+DELETIONS: Final = 0.1
+"""The same of deletions."""
+LATE: Final = 3.0
+"""Seconds for which the events of pods are late: longer than until a write is repeated."""
+
+
+class LossyStore(StoreWrapper):
+    """Loses the answers of some writes of pods; half of these pods are not seen for a while."""
+
+    def __init__(self, inner: MemoryStore, rng: Rng, clock: Clock) -> None:
+        """Lose answers as ``rng`` draws."""
+        super().__init__(inner)
+        self._rng = rng
+        self._clock = clock
+        self._is_healed = False
+        self._late_until = 0.0
+        self._callbacks: list[ChangeCallback] = []
+
+    @property
+    def is_late(self) -> bool:
+        """Whether events of pods are held back."""
+        return self._clock.monotonic() < self._late_until
+
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of a kind; those of pods may be late."""
+        watch = super().watch(kind, since, selection)
+        return _LateWatch(watch, self) if kind == POD else watch
+
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Call ``callback`` whenever a watch may have something to poll."""
+        unsubscribe = super().subscribe(callback)
+        self._callbacks.append(callback)
+
+        def end() -> None:
+            self._callbacks.remove(callback)
+            unsubscribe()
+
+        return end
+
+    def deliver(self) -> None:
+        """Time has passed: announce the events that are no longer late."""
+        if self._late_until and not self.is_late:
+            self._late_until = 0.0
+            for each in list(self._callbacks):
+                each(POD)
+
+    def create(self, kind: Any, bodies: Any) -> Replies:
+        """Create objects; the answer of pods may be lost."""
+        return self._lost(kind, super().create(kind, bodies), CREATIONS)
+
+    def delete(self, kind: Any, deletions: Any) -> Replies:
+        """Delete objects; the answer of pods may be lost."""
+        return self._lost(kind, super().delete(kind, deletions), DELETIONS)
+
+    def heal(self) -> None:
+        """Lose nothing from now on, and hold nothing back."""
+        self._is_healed = True
+        self._late_until = min(self._late_until, self._clock.monotonic())
+        self.deliver()
+
+    def _lost(self, kind: Any, replies: Replies, odds: float) -> Replies:
+        if kind != POD or self._is_healed or self._rng.random() >= odds:
+            return replies
+        if self._rng.random() < 0.5:
+            self._late_until = self._clock.monotonic() + LATE
+        return [Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost") for _ in replies]
+
+
+class _LateWatch:
+    """A watch whose events wait while its store is late; their order stays."""
+
+    def __init__(self, inner: Watch, store: LossyStore) -> None:
+        self._inner = inner
+        self._store = store
+
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
+        """The events that are not held back."""
+        return [] if self._store.is_late else self._inner.poll(limit)
+
+    def close(self) -> None:
+        """End the watch."""
+        self._inner.close()
