@@ -1,6 +1,5 @@
 """The objects that a fresh server makes by itself."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
@@ -15,6 +14,7 @@ from stretto.web.api.fresh.registrations import (
 )
 from stretto.web.api.fresh.services import api_objects, settle_network
 from stretto.web.api.message import ApiRequest
+from stretto.web.api.objects.ownership import own_new
 from stretto.web.api.routes import Route
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.writes import create_object, default_object
@@ -59,10 +59,9 @@ def make_objects(state: ApiState, client_authority: str) -> None:
     settle_network(state)
     for item in initial_registrations(state):
         make_registration(state, item)
-    trusting = replace(state, mutating=(), validating=(), after_write=())
     for name, right in bootstrap_rights():
-        make(trusting, (_RBAC, "v1", name), right)
-    if state.aggregates_roles:  # once, not after each role
+        _make_right(state, name, right)
+    if state.aggregates_roles:
         aggregate(state)
 
 
@@ -89,6 +88,28 @@ def make(
         item: the object.
         manager: owner of its fields.
     """
+    call = _creation(state, served, item, manager)
+    if call is None:
+        return None
+    return create_object(state, call, default_object(call, _typed(call, item)))
+
+
+def _make_right(state: ApiState, plural: str, right: Json) -> None:
+    """Store a role or a binding, if it does not exist, in the form in which kube-apiserver has it.
+
+    It needs no defaults, checks and admission, which would be most of the time of a start.
+    """
+    call = _creation(state, (_RBAC, "v1", plural), right, SERVER_NAME)
+    if call is not None:
+        item = _typed(call, right)
+        own_new(state, call, item)
+        state.storage.create(call.resource, item)
+
+
+def _creation(
+    state: ApiState, served: tuple[str, str, str], item: Json, manager: str
+) -> Call | None:
+    """The server's own call that creates an object; ``None`` if it exists or is not served."""
     group, version, plural = served
     resource = state.resources.find(group, version, plural)
     if resource is None:
@@ -97,8 +118,7 @@ def make(
     namespace = metadata.get("namespace", "")
     if state.storage.find(resource.stored, namespace, metadata["name"]) is not None:
         return None
-    kind = resource.kind
-    call = Call(
+    return Call(
         ApiRequest("POST", ""),
         Route(group, version, plural, namespace),
         resource,
@@ -106,5 +126,8 @@ def make(
         SERVER,
         WriteOptions(manager=manager),
     )
-    made = {"kind": kind.kind, "apiVersion": kind.api_version, **item}
-    return create_object(state, call, default_object(call, made))
+
+
+def _typed(call: Call, item: Json) -> Json:
+    kind = call.resource.kind
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **item}
