@@ -29,6 +29,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="make test-browser"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 
@@ -54,7 +55,7 @@ PAGES = (
 )
 NODES = 400
 LONGEST_S = 120.0
-"""Seconds until a page must show something; machines of tests may be ten times slower."""
+"""Seconds until a page must show something: ten times what a busy machine needs."""
 NO_MOVES = DefragPlan(
     ReschedulingGoal.NODES, (), FreeCapacity(0, 0, 0, 0.0, 0.0), FreeCapacity(0, 0, 0, 0.0, 0.0)
 )

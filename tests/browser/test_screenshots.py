@@ -19,6 +19,7 @@ from tests.browser.test_dashboard import CHROMIUM, LONGEST_S, frames, sync_api, 
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 PNG = b"\x89PNG"
