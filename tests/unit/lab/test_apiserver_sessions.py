@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto_lab.conformance.apiserver import cases, sessions
-from stretto_lab.conformance.apiserver.deviations import deviation_of
+from stretto_lab.conformance.apiserver.deviations import DEVIATIONS, deviation_of
 from stretto_lab.conformance.apiserver.matching import Bindings, differences
 from stretto_lab.conformance.apiserver.sessions import RecordedLine, RecordedRequest
 
@@ -104,3 +104,16 @@ def test_metrics_that_only_the_replay_has_are_a_named_deviation() -> None:
     line = RecordedLine(session="kubectl.x", n=1, action={"kubectl": ["top", "nodes"]}, exit=1)
     assert deviation_of(line, "exit", 1, "0 NAME") == "metrics"
     assert deviation_of(line, "exit", 1, "2 failed") is None
+
+
+def test_only_the_digits_of_a_printed_version_may_differ() -> None:
+    line = RecordedLine(session="kubectl.x", n=1, action={"kubectl": ["describe", "queue", "a"]})
+    want, got = "  Resource Version:  12", "  Resource Version:  34"
+    assert deviation_of(line, "stdout[9]", want, got) == "printed-versions"
+    assert deviation_of(line, "stdout[9]", want, "  UID:  34") is None
+
+
+def test_every_rule_is_in_the_table_of_the_documents() -> None:
+    page = Path(__file__).parents[3] / "docs/parity/kube-apiserver.md"
+    text = page.read_text()
+    assert [rule.name for rule in DEVIATIONS if f"| `{rule.name}` |" not in text] == []

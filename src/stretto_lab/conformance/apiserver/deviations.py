@@ -94,6 +94,37 @@ def _measures(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
     return path == "digest.some" and line.request is not None and line.request.path == "/metrics"
 
 
+def _words(line: RecordedLine) -> list[str]:
+    """The words of a command of kubectl."""
+    return list((line.action or {}).get("kubectl") or ())
+
+
+def _prints_version(_line: RecordedLine, path: str, want: Any, got: Any) -> bool:
+    heads = [str(each).partition("Resource Version:") for each in (want, got)]
+    return path.startswith("stdout") and bool(heads[0][1]) and heads[0][:2] == heads[1][:2]
+
+
+def _shows_addresses(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
+    words = _words(line)
+    return path.startswith("stdout") and words[:2] == ["get", "pods"] and "wide" in words
+
+
+def _names_templates(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
+    return path.startswith("stdout") and _words(line)[:2] == ["get", "rs"]
+
+
+def _depends_on_pace(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
+    """Whether the progress of a rollout or the nodes of pods are printed."""
+    words = _words(line)
+    texts = (str(want), str(got))
+    if not path.startswith("stdout"):
+        return False
+    if words[:2] in (["rollout", "status"], ["describe", "deploy"]):
+        known = ("Waiting for ", "ScalingReplicaSet", "successfully rolled out", _ABSENT)
+        return all(any(word in text for word in known) for text in texts)
+    return words[:1] == ["drain"] and any("evict" in text or "drained" in text for text in texts)
+
+
 DEVIATIONS: Final = (
     WireDeviation(
         "internal-structs",
@@ -106,13 +137,33 @@ DEVIATIONS: Final = (
         _follows_gap,
     ),
     WireDeviation(
+        "printed-versions",
+        "a printed resource version is a number of the recorded server",
+        _prints_version,
+    ),
+    WireDeviation(
+        "pod-addresses",
+        "simulated pods have addresses; those of the recorded cluster have none",
+        _shows_addresses,
+    ),
+    WireDeviation(
+        "template-hashes",
+        "ReplicaSets are listed by the hashes of their templates, which differ",
+        _names_templates,
+    ),
+    WireDeviation(
+        "pace",
+        "steps of a rollout and the nodes of pods depend on the pace of controllers and scheduler",
+        _depends_on_pace,
+    ),
+    WireDeviation(
         "own-metrics",
         "the server has metrics of its own instead of those of kube-apiserver",
         _measures,
     ),
     WireDeviation(
         "server-lease",
-        "the only API server of a cluster holds no Lease that tells it from others",
+        "the only API server of a cluster holds no Lease that distinguishes it from others",
         _identifies_server,
     ),
     WireDeviation(
