@@ -107,7 +107,8 @@ def test_a_feed_without_readers_ends_and_starts_again_for_the_next_one() -> None
         while scene.started < 2:
             reader = scene.reader()
             scene.say("state")
-            assert await read(reader) == b"5\r\nstate\r\n"
+            # A slow process has not noticed the last end: two states may come at once.
+            assert (await read(reader)).startswith(b"5\r\nstate\r\n")
             reader.close()
             await asyncio.sleep(0.01)
 
