@@ -6,6 +6,10 @@ from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 
 GPU = "nvidia.com/gpu"
+RESERVED = {
+    "godel.bytedance.com/reservation": "true",
+    "godel.bytedance.com/reservation-ttl": "1000",
+}
 
 
 class GpuNode:
@@ -26,6 +30,12 @@ class GpuNode:
         self.harness.submit(make_pod(name, cpu="0", gpus=gpus))
         self.harness.settle()
         return self.harness.placements()[name] == "n"
+
+    def reserves(self, name: str, gpus: int) -> None:
+        """A pod takes GPUs and ends; its place is reserved for a successor."""
+        self.harness.submit(make_pod(name, cpu="0", gpus=gpus, annotations=RESERVED))
+        self.harness.settle()
+        self.ends(name)
 
     def ends(self, name: str) -> None:
         """A pod is deleted."""
@@ -65,3 +75,12 @@ def test_every_device_agrees_with_its_pods_after_each_change() -> None:
         assert devices_equal_rows(node.harness.plane.cluster) == []
     node.ends("b")
     assert devices_equal_rows(node.harness.plane.cluster) == []
+
+
+def test_a_reserved_place_keeps_as_many_devices() -> None:
+    node = GpuNode(4)
+    node.reserves("a", 2)
+    assert len(node.harness.plane.cluster.reservations.places) == 1
+    node.reports(3)
+    assert devices_equal_rows(node.harness.plane.cluster) == []
+    assert [node.takes("b", 2), node.takes("c", 1)] == [False, True]

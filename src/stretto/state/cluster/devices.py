@@ -46,7 +46,7 @@ def charge_again(table: DeviceColumns, slot: int, rows: Sequence[int], of_pods: 
     short = {row for row, pod, mask in charged if _lacks(table, slot, mask, pod.devices)}
     for row, pod, mask in sorted(charged, key=lambda each: each[0] in short):
         if row in short and pod.annotations.numa is None:
-            mask = _replaced(table, slot, mask, pod.devices)
+            mask = replaced(table, slot, mask, pod.devices)
             pods.devices[row] = mask
             pods.log.add(row)
         for request in pod.devices:
@@ -58,7 +58,7 @@ def _lacks(table: DeviceColumns, slot: int, mask: int, requests: Sequence[Device
     return any(len(_selected(table, slot, mask, each.kind)) < each.count for each in requests)
 
 
-def _replaced(table: DeviceColumns, slot: int, mask: int, requests: Sequence[DeviceRequest]) -> int:
+def replaced(table: DeviceColumns, slot: int, mask: int, requests: Sequence[DeviceRequest]) -> int:
     """A mask with the freest other devices in place of those that a slot has no longer.
 
     A device may be selected that another pod holds. Its free amount is negative afterwards, so

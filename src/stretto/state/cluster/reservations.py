@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from stretto.state.classes.table import PodClass
+from stretto.state.cluster.devices import replaced
 from stretto.state.numa.ledger import DEVICE_BITS, NumaTopology
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import Pods
@@ -202,6 +203,17 @@ class PlaceReservations:
         self._ledger.charge(slot, pod.requests, sign)
         self._hold(place, sign)
         return mask
+
+    def take_devices_again(self, slot: int) -> None:
+        """Take the devices of reservations after those of a slot were replaced by whole ones."""
+        devices = self._ledger.devices
+        for place in self.places.values():
+            if place.slot != slot:
+                continue
+            if place.pod.annotations.numa is None:
+                place.hold(replaced(devices, slot, place.mask, place.pod.devices))
+            for request in place.pod.devices:
+                devices.take(slot, place.mask & DEVICE_BITS, request)
 
     def hold_again(self, slot: int) -> None:
         """Promise the exclusive amounts of reservations once, where overcommit starts."""
