@@ -11,10 +11,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
+from stretto.cli.main import cli
 from stretto.explain.records.records import RunRecords
 from stretto.explain.why.sources.loaded import LoadedRun
 from stretto.state.queries.invariants import check_all
@@ -63,6 +65,12 @@ def start(scenario: str, *words: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True)
 
 
+def in_process(scenario: str, *words: str) -> Result:
+    """A run where no other process is needed."""
+    line = ["run", scenario, "--no-plots", "--tier", "numpy", *words]
+    return CliRunner().invoke(cli, line)
+
+
 def finish(scenario: str, *words: str) -> dict[str, object]:
     with start(scenario, "-q", "--json", "-", *words) as child:
         out, err = child.communicate()
@@ -107,8 +115,8 @@ def test_a_killed_run_goes_on_and_binds_nothing_twice(place: Path, size: int) ->
 
 
 def test_a_run_that_was_over_binds_nothing_more(place: Path) -> None:
-    first = finish("few.yaml", "--store", "sqlite:run.db")
-    again = finish("few.yaml", "--store", "sqlite:run.db")
+    words = ("few.yaml", "--store", "sqlite:run.db", "-q", "--json", "-")
+    first, again = (json.loads(in_process(*words).stdout) for _ in range(2))
     assert (first["resumed"], again["resumed"]) == (False, True)
     assert (again["placed"], again["placed_by_shard"]) == (3, {})
 
@@ -148,22 +156,20 @@ def test_an_interrupted_run_is_recorded_and_goes_on_where_its_time_stopped(place
 
 
 def test_another_scenario_is_refused_with_both_names(place: Path) -> None:
-    finish("few.yaml", "--store", "sqlite:run.db")
-    child = start("many.yaml", "--store", "sqlite:run.db")
-    _, err = child.communicate()
-    assert child.returncode == 2
-    assert "a run of scenario few" in err
-    assert "expected a run of scenario many" in err
+    in_process("few.yaml", "--store", "sqlite:run.db")
+    refused = in_process("many.yaml", "--store", "sqlite:run.db")
+    assert refused.exit_code == 2
+    assert "a run of scenario few" in refused.stderr
+    assert "expected a run of scenario many" in refused.stderr
 
 
 def test_a_store_that_another_run_filled_is_rejected(place: Path) -> None:
     store = SqliteStore(place / "run.db", WallClock(), Rng(0))
     store.create(NODE, [make_node("own")])
     store.close()
-    child = start("slow.yaml", "--store", "sqlite:run.db")
-    _, err = child.communicate()
-    assert child.returncode == 2
-    assert "an empty store" in err
+    refused = in_process("slow.yaml", "--store", "sqlite:run.db")
+    assert refused.exit_code == 2
+    assert "an empty store" in refused.stderr
 
 
 def test_a_store_that_is_open_elsewhere_is_exit_8(place: Path) -> None:
