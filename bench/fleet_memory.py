@@ -1,6 +1,6 @@
 """Memory of a whole federation: all controllers, the host and its members in one process.
 
-    python bench/fleet_memory.py [--clusters N] [--workloads N ...]
+    python bench/fleet_memory.py [--clusters N] [--workloads N ...] [--forms N]
 
 Writes ``bench/results/fleet-memory-COMMIT.json``: resident memory and processor time for each
 Deployment of the host, which runs in two clusters. Members are stores without controllers of their
@@ -33,11 +33,14 @@ from stretto.federation.assembly import Federation
 from stretto.federation.connection.protocol import MemberAnswer, MemberProbe
 from stretto.federation.objects.defaults import default_types
 from stretto.federation.settings import FederationSettings
+from stretto.reconcile.cache import KEPT_FORMS, DecodedForms
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Store, WriteOutcome
 
 BATCH = 200
 """Deployments of one write to the host."""
+HISTORY = 256
+"""Events that a store keeps for each kind; those of a real API server are not in this process."""
 _PAGE_MIB = 4096 / 2**20
 _KINDS = (
     APIResource("apps", "v1", "Deployment", "deployments", "Namespaced"),
@@ -49,7 +52,7 @@ class StoreMember:
     """A member that is a store and answers at once; it is its own connection."""
 
     def __init__(self, clock: ManualClock, number: int) -> None:
-        self.store: Store = MemoryStore(clock, Rng(number))
+        self.store: Store = MemoryStore(clock, Rng(number), HISTORY)
 
     def probe(self) -> Future[MemberProbe]:
         """It is healthy and serves two kinds."""
@@ -83,7 +86,7 @@ class WholeFleet:
 
     def __init__(self, clusters: int) -> None:
         self.clock = ManualClock(1_000_000.0)
-        self.host = MemoryStore(self.clock, Rng(0))
+        self.host = MemoryStore(self.clock, Rng(0), HISTORY)
         self.names = [f"c{at:04}" for at in range(clusters)]
         members = {name: StoreMember(self.clock, at) for at, name in enumerate(self.names, 1)}
         settings = FederationSettings(health_period=1e6, health_threshold=0.0)
@@ -138,31 +141,39 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_MIB
 
 
-def measure(clusters: int, workloads: int) -> dict[str, float]:
-    """Memory and processor time."""
-    fleet = WholeFleet(clusters)
-    before, begin = resident(), process_time()
-    for first in range(0, workloads, BATCH):
-        fleet.add(first, min(BATCH, workloads - first))
-        fleet.settle()
-    seconds, after = process_time() - begin, resident()
-    return {
-        "clusters": clusters,
-        "workloads": workloads,
-        "before_mib": round(before, 1),
-        "after_mib": round(after, 1),
-        "kib_of_a_workload": round((after - before) * 1024 / workloads, 2),
-        "ms_of_a_workload": round(1000 * seconds / workloads, 2),
-    }
+def measure(clusters: int, counts: Sequence[int]) -> list[dict[str, float]]:
+    """Memory and processor time at some numbers of workloads, of those since the one before."""
+    fleet, points, known = WholeFleet(clusters), list[dict[str, float]](), 0
+    before = resident()
+    for count in counts:
+        begin = process_time()
+        for first in range(known, count, BATCH):
+            fleet.add(first, min(BATCH, count - first))
+            fleet.settle()
+        seconds, after, more = process_time() - begin, resident(), count - known
+        points.append(
+            {
+                "clusters": clusters,
+                "workloads": count,
+                "mib": round(after, 1),
+                "kib_of_a_workload": round((after - before) * 1024 / more, 2),
+                "ms_of_a_workload": round(1000 * seconds / more, 2),
+            }
+        )
+        before, known = after, count
+        print(points[-1])
+    return points
 
 
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clusters", type=int, default=10)
-    parser.add_argument("--workloads", type=int, default=10_000)
+    parser.add_argument("--workloads", type=int, nargs="+", default=[5_000, 10_000])
+    parser.add_argument("--forms", type=int, default=KEPT_FORMS, help="decoded objects kept")
     args = parser.parse_args()
-    points = [measure(args.clusters, args.workloads)]
+    DecodedForms.__init__.__defaults__ = (args.forms,)
+    points = measure(args.clusters, args.workloads)
     store("fleet-memory", {"commit": commit(), "machine": machine(), "points": points})
 
 

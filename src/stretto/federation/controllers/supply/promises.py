@@ -49,8 +49,6 @@ class _Promised:
     seen: dict[str, int] = field(default_factory=dict)
     #: Its queue.
     queue: str = DEFAULT_QUEUE
-    #: Replicas by cluster whose pods no node of the cluster took when it reported.
-    idle: dict[str, int] = field(default_factory=dict)
 
     def left(self, cluster: str) -> int:
         """Replicas that the cluster does not report yet."""
@@ -104,7 +102,6 @@ class PromiseLedger:
             entry = self._entries[key]
             before = entry.left(name)
             entry.seen[name] = self._pods(entry.kind, entry.name, name, entry.planned.get(name, 0))
-            entry.idle[name] = self._unschedulable(entry.kind, entry.name, name)
             if more := entry.left(name) - before:
                 self._add(entry.request, {name: more})
 
@@ -116,7 +113,10 @@ class PromiseLedger:
         if entry is None:
             return {}
         left = entry.lefts()
-        return left | {name: left.get(name, 0) + count for name, count in entry.idle.items()}
+        for name, seen in entry.seen.items():
+            if seen and (idle := self._unschedulable(entry.kind, entry.name, name)):
+                left[name] = left.get(name, 0) + idle
+        return left
 
     @property
     def sums(self) -> Mapping[str, Amounts]:
@@ -190,12 +190,8 @@ class PromiseLedger:
         for name in replicas:
             if name not in seen:
                 seen[name] = self._pods(kind, place, name, unknown.get(name, 0))
-        idle = dict(before.idle) if before is not None else {}
-        for name in replicas:
-            if name not in idle:
-                idle[name] = self._unschedulable(kind, place, name)
         queue = sys.intern(queue_name(item.federated))
-        return _Promised(kind, place, request_of(template), dict(replicas), seen, queue, idle)
+        return _Promised(kind, place, request_of(template), dict(replicas), seen, queue)
 
     def _drop(self, key: Hashable) -> None:
         assert self._entries is not None
