@@ -6,13 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds.federation import OVERRIDE_POLICY
+from stretto.api.kinds.federation import OVERRIDE_POLICY, PROPAGATION_POLICY
 from stretto.api.types.federation.policies import PropagationPolicySpec
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, Kind
+from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.controllers.keys import everything
 from stretto.federation.objects.rules.checks import contradictions
+from stretto.sim.fleet.manifests import checked
 from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
@@ -153,3 +155,10 @@ def test_replicas_that_no_node_takes_wait_also_after_their_cluster_has_reported(
     assert before is not None
     assert before[1] == "ReplicasWaiting"
     assert world.condition("Scheduled") == before
+
+
+def test_a_native_manifest_with_a_wrong_type_is_refused() -> None:
+    body = {"metadata": {"name": "web"}, "spec": {"replicas": "three"}}
+    with pytest.raises(InputError, match=r"spec\.replicas: got 'three', expected an integer"):
+        checked(DEPLOYMENT, body)
+    checked(PROPAGATION_POLICY.kind, body)  # a condition reports what is wrong with it

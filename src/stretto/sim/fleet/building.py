@@ -1,28 +1,24 @@
 """Builds an embedded federation from its description."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG, FEDERATION
-from stretto.api.kinds.kubernetes import KUBERNETES
-from stretto.api.kinds.ours import OURS
-from stretto.api.wire.kinds import POD_GROUP, Kind
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
+from stretto.api.wire.kinds import POD_GROUP
 from stretto.base.clock import ManualClock
-from stretto.base.errors import InputError
 from stretto.federation.objects.defaults import (
     DefaultType,
-    default_kinds,
     default_types,
     type_config,
 )
 from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.manifests import kind_of, put
 from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
-from stretto.stores.store import Store
 
 START: Final = 1_767_225_600.0
 """Wall time at which every fleet begins: 2026-01-01."""
@@ -83,43 +79,6 @@ def settings_of(fleet: FleetDescription) -> FederationSettings:
     return FederationSettings(
         performance=fleet.matrix(), health_period=5.0, health_threshold=10.0, drift_delay=1.0
     )
-
-
-def put(store: Store, kind: Kind, body: dict[str, Any]) -> None:
-    """Create an object.
-
-    Raises:
-        InputError: the store refuses it.
-    """
-    reply = store.create(kind, [msgspec.json.encode(body)])[0]
-    if reply.outcome.value != "ok":
-        name = (body.get("metadata") or {}).get("name")
-        raise InputError(f"{kind.kind} {name}", None, "a valid object", reply.message)
-
-
-def kind_of(body: dict[str, Any], carried: Iterable[Kind]) -> Kind:
-    """The kind of a manifest.
-
-    Args:
-        body: the manifest.
-        carried: the kinds that the federation carries.
-
-    Raises:
-        InputError: no kind of these, of Kubernetes or of a federation has the name.
-    """
-    group = str(body.get("apiVersion") or "v1").rpartition("/")[0]
-    for entry in (*carried, *_known()):
-        if entry.kind == body.get("kind") and entry.group == group:
-            return entry
-    where = f"{body.get('kind')} {(body.get('metadata') or {}).get('name')}"
-    expected = "a kind of Kubernetes, of core.kubeadmiral.io or of a FederatedTypeConfig"
-    hint = "create the FederatedTypeConfig of the kind first"
-    raise InputError(f"{where}: apiVersion", body.get("apiVersion"), expected, hint)
-
-
-def _known() -> Iterable[Kind]:
-    yield from (entry.kind for entry in (*FEDERATION, *KUBERNETES, *OURS))
-    yield from default_kinds()
 
 
 def node_bodies(shape: ClusterShape) -> Sequence[bytes]:

@@ -1,10 +1,19 @@
-"""Manifests of a host: native objects and policies, from files and folders."""
+"""Manifests of a host: native objects and policies, read, checked and created."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATION
+from stretto.api.kinds.kubernetes import KUBERNETES
+from stretto.api.kinds.ours import OURS
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
+from stretto.federation.objects.defaults import default_kinds
+from stretto.federation.objects.members.wanted import check
+from stretto.stores.store import Store
 
 _ENDINGS = (".yaml", ".yml", ".json")
 
@@ -49,3 +58,53 @@ def _bodies(path: Path) -> Iterator[dict[str, Any]]:
 
 def _is_list(document: Any) -> bool:
     return isinstance(document, dict) and str(document.get("kind", "")).endswith("List")
+
+
+def kind_of(body: dict[str, Any], carried: Iterable[Kind]) -> Kind:
+    """The kind of a manifest.
+
+    Args:
+        body: the manifest.
+        carried: the kinds that the federation carries.
+
+    Raises:
+        InputError: no kind of these, of Kubernetes or of a federation has the name.
+    """
+    group = str(body.get("apiVersion") or "v1").rpartition("/")[0]
+    for entry in (*carried, *_known()):
+        if entry.kind == body.get("kind") and entry.group == group:
+            return entry
+    where = f"{body.get('kind')} {(body.get('metadata') or {}).get('name')}"
+    expected = "a kind of Kubernetes, of core.kubeadmiral.io or of a FederatedTypeConfig"
+    hint = "create the FederatedTypeConfig of the kind first"
+    raise InputError(f"{where}: apiVersion", body.get("apiVersion"), expected, hint)
+
+
+def _known() -> Iterable[Kind]:
+    yield from (entry.kind for entry in (*FEDERATION, *KUBERNETES, *OURS))
+    yield from default_kinds()
+
+
+def checked(kind: Kind, body: dict[str, Any]) -> None:
+    """Refuse a native object with a field of a wrong type, as an API server does.
+
+    Objects of the federation report what is wrong in a condition.
+
+    Raises:
+        InputError: a field has a wrong type; the message has its path.
+    """
+    if kind.group != FEDERATED_CLUSTER.kind.group:
+        check(kind, body)
+
+
+def put(store: Store, kind: Kind, body: dict[str, Any]) -> None:
+    """Create an object.
+
+    Raises:
+        InputError: a field has a wrong type, or the store refuses the object.
+    """
+    checked(kind, body)
+    reply = store.create(kind, [msgspec.json.encode(body)])[0]
+    if reply.outcome.value != "ok":
+        name = (body.get("metadata") or {}).get("name")
+        raise InputError(f"{kind.kind} {name}", None, "a valid object", reply.message)

@@ -13,8 +13,8 @@ from stretto.federation.answers.records import PlacedObject
 from stretto.federation.controllers.keys import FederatedItem, everything
 from stretto.federation.fleet import ClusterFleet, unready_clusters
 from stretto.federation.settings import FederationSettings
-from stretto.sim.fleet.building import kind_of, put
 from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.manifests import checked, kind_of, put
 from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
 from stretto.stores.store import Patch
 
@@ -49,6 +49,7 @@ def trial(
         if kind.namespaced:
             metadata.setdefault("namespace", "default")
         namespace, name = metadata.get("namespace", ""), metadata["name"]
+        checked(kind, body)
         if copy.host.get(kind, namespace, name) is not None:
             copy.host.patch(kind, [Patch(namespace, name, _without_own(body))])
         else:

@@ -7,10 +7,10 @@ from math import inf
 from stretto.api.wire.kinds import DEPLOYMENT, POD, POD_GROUP
 from stretto.base.clock import parse_timestamp
 from stretto.reconcile.cache import StoredObject
-from stretto.sim.fleet.building import put
 from stretto.sim.fleet.comparison.outcomes import JOB, JobOutcome
 from stretto.sim.fleet.comparison.trace import TraceJob
 from stretto.sim.fleet.fleet import EmbeddedFleet
+from stretto.sim.fleet.manifests import put
 from stretto.sim.fleet.member import EmbeddedMember
 from stretto.stores.store import Deletion, Record
 
