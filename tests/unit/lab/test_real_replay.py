@@ -7,7 +7,9 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.webhooks import WebhookCall
+from stretto_lab.conformance.wire.cases import compare
 from stretto_lab.conformance.wire.outcome import outcome
+from stretto_lab.conformance.wire.real.cases import _ended
 from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import RecordedCall, UserStep, WireScenario
 from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
@@ -78,3 +80,11 @@ def test_pods_that_hang_never_get_ready() -> None:
     status = named["pod-unready"]["next"]["statusTemplate"]
     assert 'type: Ready, status: "False"' in status
     assert "ready: false" in status
+
+
+def test_a_scenario_that_ends_early_disagrees_with_its_next_outcome() -> None:
+    common: dict[str, object] = {"typeConfigs": []}
+    case = _ended(WireScenario("one", "scheduling", (), ()), 2, common, "the server refuses it")
+    found, rules = compare(case)
+    assert ([each.id for each in found], rules) == (["one-2"], set())
+    assert "the server refuses it" in str(found[0].got)

@@ -99,5 +99,5 @@ def _replayed(path: Path, servers: RealServers) -> Iterator[OutcomeCase | None]:
 def _ended(recorded: WireScenario, number: int, common: Fields, problem: str) -> OutcomeCase:
     """The case of an outcome that the scenario does not reach: nothing agrees with its problem."""
     want: Fields = {part: {} for part in PARTS}
-    got: Fields = {**want, "source": {"problem": _REFUSED.format(problem)}}
+    got: Fields = {**want, "source": {"problem": {"message": _REFUSED.format(problem)}}}
     return case_of((f"{recorded.id}-{number}", recorded.family), want, got, common, frozenset())
