@@ -32,6 +32,14 @@ class Site:
         assert isinstance(answer, ApiResponse)
         return answer.status, str(json.loads(answer.body).get("message", ""))
 
+    def review(self, spec: Any) -> Any:
+        headers = {"content-type": "application/json", "authorization": "Bearer admin"}
+        target = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        body = json.dumps({"spec": spec}).encode()
+        answer = self.server.handle(ApiRequest("POST", target, headers, body))
+        assert isinstance(answer, ApiResponse)
+        return json.loads(answer.body)["status"]
+
     def pod(self, **spec: Any) -> None:
         container = {"name": "c", "image": "i"}
         whole = {"containers": [container], "nodeName": "n1", **spec}
@@ -85,3 +93,26 @@ def test_a_node_renews_only_its_lease(site: Site) -> None:
 def test_a_node_may_not_change_deployments(site: Site) -> None:
     path = "/apis/apps/v1/namespaces/default/deployments"
     assert site.send("POST", path, {"metadata": {"name": "d"}})[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("node", "allowed", "reason"),
+    [
+        ("n1", True, ""),
+        ("n2", False, "node 'n1' cannot read 'n2', only its own Node object"),
+    ],
+)
+def test_a_review_of_the_access_of_a_node_knows_its_rights(
+    site: Site, node: str, allowed: bool, reason: str
+) -> None:
+    wanted = {"verb": "get", "resource": "nodes", "name": node}
+    spec = {"user": NODE.name, "groups": list(NODE.groups), "resourceAttributes": wanted}
+    status = site.review(spec)
+    assert (status["allowed"], status.get("reason", "")) == (allowed, reason)
+
+
+def test_a_review_of_the_access_of_a_node_reads_field_selectors(site: Site) -> None:
+    only = {"key": "spec.nodeName", "operator": "In", "values": ["n1"]}
+    wanted = {"verb": "list", "resource": "pods", "fieldSelector": {"requirements": [only]}}
+    spec = {"user": NODE.name, "groups": list(NODE.groups), "resourceAttributes": wanted}
+    assert site.review(spec)["allowed"]

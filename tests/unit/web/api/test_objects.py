@@ -103,3 +103,16 @@ def test_pages_of_a_list_show_one_state(server: ApiServer) -> None:
     _, second = send(server, "GET", f"{MAPS}?limit=2&continue={first['metadata']['continue']}")
     assert [each["metadata"]["name"] for each in second["items"]] == ["c"]
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+def test_strict_decoding_names_repeated_and_unknown_members_in_their_order(
+    server: ApiServer,
+) -> None:
+    body = (
+        b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","x":1},"data":{},"data":{}}'
+    )
+    target = "/api/v1/namespaces/default/configmaps?fieldValidation=Strict"
+    answer = server.handle(ApiRequest("POST", target, {"content-type": "application/json"}, body))
+    assert isinstance(answer, ApiResponse)
+    problems = json.loads(answer.body)["message"].partition("strict decoding error: ")[2]
+    assert problems == 'unknown field "metadata.x", duplicate field "data"'

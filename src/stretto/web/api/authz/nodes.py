@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, Kind
 from stretto.web.api.authn.users import User
-from stretto.web.api.authz.rules import AccessAnswer, AccessRequest, allows
+from stretto.web.api.authz.rules import AccessAnswer, AccessRequest, access_of, allows
 from stretto.web.api.storage import ObjectStorage
 
 Json = dict[str, Any]
@@ -47,6 +47,8 @@ def node_access(
     if _GROUP not in user.groups or not user.name.startswith(_PREFIX):
         return _NO_OPINION
     node = user.name.removeprefix(_PREFIX)
+    if not node:
+        return _no(f'unknown node for user "{user.name}"')
     check = _CHECKS.get((wanted.group, wanted.resource))
     if check is not None:
         return check(storage, node, wanted, fields)
@@ -55,6 +57,14 @@ def node_access(
         if allows(rule, wanted):
             return _ALLOWED
     return _NO_OPINION
+
+
+def user_access(
+    storage: ObjectStorage, user: User, wanted: AccessRequest, fields: Mapping[str, str]
+) -> AccessAnswer:
+    """Whether a user may do something, by the roles or as a node."""
+    found = access_of(storage, user, wanted)
+    return found if found.allowed else node_access(storage, user, wanted, fields)
 
 
 def _no(reason: str) -> AccessAnswer:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from stretto.web.api.authn.users import User
-from stretto.web.api.authz.nodes import node_access
+from stretto.web.api.authz.nodes import user_access
 from stretto.web.api.authz.rules import AccessRequest, access_of
 from stretto.web.api.failures import ApiError, DeniedError, details_of, qualified
 from stretto.web.api.message import ApiRequest
@@ -42,9 +42,7 @@ def authorize(
     """
     fields = _selected_fields(request)
     wanted = access_request(route, verb, fields.get("metadata.name", ""))
-    found = access_of(storage, user, wanted)
-    if not found.allowed:
-        found = node_access(storage, user, wanted, fields)
+    found = user_access(storage, user, wanted, fields)
     request.notes.authorize(found.reason, allowed=found.allowed)
     if not found.allowed:
         raise denied(user, wanted, found.reason)

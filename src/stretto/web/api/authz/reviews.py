@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stretto.api.wire.kinds import Kind
-from stretto.web.api import failures
 from stretto.web.api.authn.accounts import ISSUER
 from stretto.web.api.authn.users import MASTERS, User
-from stretto.web.api.authz.rules import AccessRequest, access_of, user_rules
+from stretto.web.api.authz.rules import user_rules
+from stretto.web.api.authz.subjects import access_of_other, local_access, own_access
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.failures import bad_request
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import shape
 from stretto.web.api.objects.ownership import blank, own
@@ -18,8 +17,6 @@ from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
 
 Json = dict[str, Any]
-
-_NAMELESS: Final = Kind("authorization.k8s.io", "", "", "")
 
 
 def review(state: ApiState, call: Call) -> ApiResponse:
@@ -78,60 +75,6 @@ def _account(state: ApiState, token: str, audience: str) -> User | None:
     return state.accounts.user(token, state.clock.now(), state.storage.uid_of, audience)
 
 
-def _own_access(state: ApiState, call: Call, item: Json) -> Json:
-    return _access(state, call.user, item.get("spec") or {})
-
-
-def _access_of_other(state: ApiState, _call: Call, item: Json) -> Json:
-    return _access(state, _other(item), item.get("spec") or {})
-
-
-def _local_access(state: ApiState, call: Call, item: Json) -> Json:
-    spec = item.get("spec") or {}
-    namespace = (spec.get("resourceAttributes") or {}).get("namespace", "")
-    if namespace != call.route.namespace:
-        text = f'Invalid value: "{namespace}": must match metadata.namespace'
-        raise _invalid(text, "spec.resourceAttributes.namespace")
-    item["metadata"].setdefault("namespace", call.route.namespace)
-    return _access(state, _other(item), spec)
-
-
-def _other(item: Json) -> User:
-    spec = item.get("spec") or {}
-    if not spec.get("user") and not spec.get("groups"):
-        text = 'Invalid value: "": at least one of user or group must be specified'
-        raise _invalid(text, "spec.user")
-    return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
-
-
-def _invalid(text: str, field: str) -> ApiError:
-    return failures.invalid(_NAMELESS, "", [("FieldValueInvalid", text, field)])
-
-
-def _access(state: ApiState, user: User, spec: Json) -> Json:
-    attributes, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if attributes and path:
-        shown = f'{{"Path":"{path.get("path", "")}","Verb":"{path.get("verb", "")}"}}'
-        text = f"Invalid value: {shown}: cannot be specified in combination with resourceAttributes"
-        raise _invalid(text, "spec.nonResourceAttributes")
-    if not attributes and not path:
-        text = (
-            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must "
-            "be specified"
-        )
-        raise _invalid(text, "spec.resourceAttributes")
-    found = access_of(state.storage, user, _wanted(attributes, path or {}))
-    answered: Json = {"allowed": found.allowed}
-    return {**answered, "reason": found.reason} if found.reason else answered
-
-
-def _wanted(attributes: Json | None, path: Json) -> AccessRequest:
-    if attributes is None:
-        return AccessRequest(path.get("verb", ""), path=path.get("path", ""))
-    names = ("verb", "group", "resource", "subresource", "namespace", "name")
-    return AccessRequest(*(attributes.get(name, "") for name in names))
-
-
 def _rules(state: ApiState, call: Call, item: Json) -> Json:
     namespace = (item.get("spec") or {}).get("namespace", "")
     if not namespace:
@@ -156,9 +99,9 @@ _AUTHZ: Final = "authorization.k8s.io"
 _REVIEWS: Final[Mapping[tuple[str, str], Callable[[ApiState, Call, Json], Json]]] = {
     (_AUTHN, "SelfSubjectReview"): _self,
     (_AUTHN, "TokenReview"): _token,
-    (_AUTHZ, "SelfSubjectAccessReview"): _own_access,
-    (_AUTHZ, "SubjectAccessReview"): _access_of_other,
-    (_AUTHZ, "LocalSubjectAccessReview"): _local_access,
+    (_AUTHZ, "SelfSubjectAccessReview"): own_access,
+    (_AUTHZ, "SubjectAccessReview"): access_of_other,
+    (_AUTHZ, "LocalSubjectAccessReview"): local_access,
     (_AUTHZ, "SelfSubjectRulesReview"): _rules,
 }
 

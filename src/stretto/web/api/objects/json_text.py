@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -74,3 +75,36 @@ def _collect(value: Any, path: str, found: list[str]) -> None:
     elif isinstance(value, list):
         for index, each in enumerate(value):
             _collect(each, f"{path.removesuffix('.')}[{index}].", found)
+
+
+class TextProblems(list[str]):
+    """What strict decoding says about repeated members, with the order of all members."""
+
+    def __init__(self, body: bytes, repeated: Iterable[str]) -> None:
+        """About a text that is valid JSON."""
+        super().__init__(f'duplicate field "{path}"' for path in repeated)
+        self._places: dict[str, int] = {}
+        _place(json.loads(body, object_pairs_hook=_Ordered), "", self._places)
+
+    def joined(self, unknown: Sequence[str]) -> list[str]:
+        """These problems and those about unknown members, in the order of the text."""
+        last = len(self._places)
+        return sorted((*self, *unknown), key=lambda each: self._places.get(each, last))
+
+
+class _Ordered(list[tuple[str, Any]]):
+    """The members of an object with those that are repeated."""
+
+
+def _place(value: Any, path: str, found: dict[str, int]) -> None:
+    """Number what may be said about members in the order in which Go's decoder meets them."""
+    if isinstance(value, _Ordered):
+        seen: set[str] = set()
+        for name, each in value:
+            word = "duplicate" if name in seen else "unknown"
+            found.setdefault(f'{word} field "{path}{name}"', len(found))
+            seen.add(name)
+            _place(each, f"{path}{name}.", found)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            _place(each, f"{path.removesuffix('.')}[{index}].", found)

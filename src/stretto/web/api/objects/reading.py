@@ -75,7 +75,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
         raise bad_request(f"{prefix}{error}{shown}") from error
     if not isinstance(value, dict):
         raise _no_object(prefix, value, body)
-    return value, [f'duplicate field "{path}"' for path in repeated]
+    return value, json_text.TextProblems(body, repeated) if repeated else []
 
 
 def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
@@ -164,6 +164,8 @@ def read_object(
     except DecodeError as error:
         raise bad_request(prefix + str(error)) from error
     problems = [*repeated, *unknown]
+    if isinstance(repeated, json_text.TextProblems) and resource.definition is None:
+        problems = repeated.joined(unknown)
     if problems and validation == "Strict":
         raise bad_request(f"{prefix}strict decoding error: {', '.join(problems)}")
     return item, strict_warnings(problems) if validation == "Warn" else []
