@@ -103,7 +103,8 @@ def _best(header: str, forms: tuple[str, ...], served: tuple[str, ...], *, watch
         group, version = each.params.get("g", ""), each.params.get("v", "")
         if group == _META and version in ("v1", "v1beta1") and form in forms:
             return Accepted(media, form, version)
-    raise _unknown_form(SERVED) if known else _unknown_media(watch)
+    may_stream = watch or "PartialObjectMetadataList" in forms  # as the path of a list may
+    raise _unknown_form(SERVED) if known else _unknown_media(may_stream)
 
 
 _kept_best: Final = lru_cache(maxsize=256)(_best)
@@ -115,9 +116,9 @@ def _unknown_form(served: tuple[str, ...]) -> ApiError:
     return ApiError(406, "NotAcceptable", text)
 
 
-def _unknown_media(watch: bool) -> ApiError:
+def _unknown_media(may_stream: bool) -> ApiError:
     """406 about a media type that is not served at all."""
-    streams = STREAMED if watch else ()
+    streams = STREAMED if may_stream else ()
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join([*SERVED, *streams])}"
     return ApiError(406, "NotAcceptable", text, {})
 

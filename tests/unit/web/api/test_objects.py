@@ -116,3 +116,15 @@ def test_strict_decoding_names_repeated_and_unknown_members_in_their_order(
     assert isinstance(answer, ApiResponse)
     problems = json.loads(answer.body)["message"].partition("strict decoding error: ")[2]
     assert problems == 'unknown field "metadata.x", duplicate field "data"'
+
+
+def test_the_default_storage_class_is_marked_in_tables(server: ApiServer) -> None:
+    target = "/apis/storage.k8s.io/v1/storageclasses"
+    notes = {"storageclass.kubernetes.io/is-default-class": "true"}
+    item = {"metadata": {"name": "fast", "annotations": notes}, "provisioner": "x.example"}
+    headers = {"content-type": "application/json"}
+    accepted = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    server.handle(ApiRequest("POST", target, headers, json.dumps(item).encode()))
+    table = server.handle(ApiRequest("GET", target, accepted))
+    assert isinstance(table, ApiResponse)
+    assert json.loads(table.body)["rows"][0]["cells"][0] == "fast (default)"

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.syntax import json_fault
 from stretto.stores.store import Record
 from stretto.web.api.failures import bad_request
 
@@ -71,7 +72,7 @@ def decode_token(token: str) -> PageToken:
     try:
         found = msgspec.json.decode(raw, type=PageToken)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_request(f"{prefix}{error}") from error
+        raise bad_request(f"{prefix}{json_fault(raw) or error}") from error
     if found.v != _TOKEN_VERSION or not found.rv:
         text = f"incorrect encoded start resourceVersion (version {found.v})"
         raise bad_request(prefix + text)

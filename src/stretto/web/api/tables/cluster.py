@@ -124,6 +124,19 @@ def csi_node(item: Json, now: float) -> list[Any]:
     return [len(spec(item).get("drivers") or ()), age(item, now)]
 
 
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+
+
+def class_name(item: Json) -> str:
+    """The name of a StorageClass, with a mark at the default one."""
+    name, notes = str(item["metadata"].get("name", "")), item["metadata"].get("annotations") or {}
+    is_default = any(notes.get(each) == "true" for each in _DEFAULT_CLASS)
+    return f"{name} (default)" if is_default else name
+
+
 def storage_class(item: Json, now: float) -> list[Any]:
     """Provisioner, policies, expansion, age."""
     return [

@@ -131,7 +131,7 @@ def format_of(key: tuple[str, str]) -> TableFormat:
     cells = _CELLS.get(key, cluster.created)
     return TableFormat(
         (name, *columns) if columns[0].name != "Last Seen" else columns,
-        _named(cells) if columns[0].name != "Last Seen" else cells,
+        _named(cells, _NAMES.get(key, _name)) if columns[0].name != "Last Seen" else cells,
     )
 
 
@@ -143,6 +143,16 @@ def _column(text: str) -> TableColumn:
     return TableColumn(name, kind or "string", form, int(priority) if plus else 0)
 
 
-def _named(cells: Cells) -> Cells:
+def _name(item: Json) -> str:
+    return str(item["metadata"].get("name", ""))
+
+
+_NAMES: Final[Mapping[tuple[str, str], Callable[[Json], str]]] = {
+    ("storage.k8s.io", "StorageClass"): cluster.class_name,
+}
+"""How the names of some kinds are printed."""
+
+
+def _named(cells: Cells, name: Callable[[Json], str]) -> Cells:
     """Cells with the name of the object before them."""
-    return lambda item, now: [item["metadata"].get("name", ""), *cells(item, now)]
+    return lambda item, now: [name(item), *cells(item, now)]
