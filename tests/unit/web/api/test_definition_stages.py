@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from stretto.api.checks.custom.values import check_value
 from stretto.web.api.server import ApiServer
 from tests.unit.web.api.conftest import Send
 
@@ -79,3 +80,9 @@ def test_every_group_of_kubernetes_has_an_available_api_service(send: Send) -> N
     reasons = {each["status"]["conditions"][0]["reason"] for each in items}
     assert reasons == {"Local"}
     assert {"v1.", "v1.apps"} <= {each["metadata"]["name"] for each in items}
+
+
+def test_a_fraction_where_an_integer_belongs_has_two_faults() -> None:
+    faults = check_value(5.5, {"type": "integer"}, "spec.watts")
+    assert [each.field for each in faults] == ["spec.watts", "<nil>"]
+    assert faults[1].message.endswith("of type integer (default format) in spec.watts")

@@ -186,3 +186,9 @@ def test_kubectl_conflicts_about_what_changed_since(server: ApiServer) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "2"}}
     status, _, _ = patched(server, config, APPLY, f"{MAPS}/b?fieldManager=kubectl")
     assert status == 409
+
+
+def test_an_unknown_directive_of_a_strategic_patch_is_quoted(server: ApiServer) -> None:
+    change = {"data": {"$patch": "bogus"}}
+    _, answer, _ = patched(server, change, "application/strategic-merge-patch+json")
+    assert answer["message"] == "unknown patch type: bogus in map: map[$patch:bogus]"

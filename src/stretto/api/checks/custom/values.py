@@ -126,6 +126,9 @@ def _number(value: float, schema: Json, path: str) -> Iterator[FieldError]:
     if bounds is not None and (not whole or int(value) not in bounds):
         text = f"Checked value must be of type integer with format {schema['format']} in {path}"
         yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
+    if schema.get("type") == "integer" and not schema.get("format") and not whole:
+        text = f"Checked value must be of type integer (default format) in {path}"
+        yield FieldError("FieldValueInvalid", f'Invalid value: "": {text}', _SOME)
     for name, word in (("maximum", "less than"), ("minimum", "greater than")):
         if name not in schema:
             continue

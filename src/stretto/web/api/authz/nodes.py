@@ -149,7 +149,7 @@ _REFERENCES: Final[Mapping[str, Callable[[Json], Iterator[str]]]] = {
     "configmaps": _configuration("configMap", "name"),
     "persistentvolumeclaims": _claims,
     "resourceclaims": _resource_claims,
-    "serviceaccounts": lambda pod: iter([pod["spec"].get("serviceAccountName") or "default"]),
+    "serviceaccounts": lambda pod: iter([pod["spec"].get("serviceAccountName") or ""]),
     "pods": lambda pod: iter([pod["metadata"]["name"]]),
 }
 """What a pod references, by resource."""

@@ -40,7 +40,7 @@ def _object(old: Any, change: Json, struct: StructType | None) -> Any:
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
-        raise _unknown(directive)
+        raise _unknown(directive, change)
     merged = dict(old) if isinstance(old, dict) else {}
     retained = change.get(_RETAIN)
     if isinstance(retained, list):
@@ -66,8 +66,8 @@ def _object(old: Any, change: Json, struct: StructType | None) -> Any:
     return merged
 
 
-def _unknown(directive: Any) -> ApiError:
-    return internal(f"Unknown patch type {directive} in map")
+def _unknown(directive: Any, change: Json) -> ApiError:
+    return internal(f"unknown patch type: {go_value(directive)} in map: {go_value(change)}")
 
 
 def _member(old: Any, new: Any, known: FieldType | None, order: Any) -> Any:
