@@ -80,6 +80,7 @@ def test_every_console_block_does_what_it_says(
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
     monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
     monkeypatch.setattr("stretto.cli.progress.QUIET_SECONDS", math.inf)  # on a slow machine too
+    monkeypatch.setattr("stretto.framework.profile.health.CALL_BUDGET", math.inf)
     typed = commands_of((repo_root / name).read_text(encoding="utf-8"))
     assert typed
     for each in typed:
