@@ -192,3 +192,12 @@ def test_an_unknown_directive_of_a_strategic_patch_is_quoted(server: ApiServer) 
     change = {"data": {"$patch": "bogus"}}
     _, answer, _ = patched(server, change, "application/strategic-merge-patch+json")
     assert answer["message"] == "unknown patch type: bogus in map: map[$patch:bogus]"
+
+
+def test_a_label_of_an_aggregating_role_does_not_own_its_rules(server: ApiServer) -> None:
+    collection = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    change = {"metadata": {"labels": {"x": "y"}}}
+    media = "application/strategic-merge-patch+json"
+    _, answer, _ = patched(server, change, media, f"{collection}/edit")
+    owned = [each["fieldsV1"] for each in answer["metadata"]["managedFields"]]
+    assert owned[-1] == {"f:metadata": {"f:labels": {"f:x": {}}}}
