@@ -194,10 +194,15 @@ def test_an_unknown_directive_of_a_strategic_patch_is_quoted(server: ApiServer) 
     assert answer["message"] == "unknown patch type: bogus in map: map[$patch:bogus]"
 
 
-def test_a_label_of_an_aggregating_role_does_not_own_its_rules(server: ApiServer) -> None:
-    collection = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+def test_a_label_of_an_aggregating_role_does_not_own_its_rules() -> None:
+    clock = ManualClock(1_790_000_000.0)
+    settings = ApiSettings(clock, Rng(2), aggregates_roles=False)
+    server = ApiServer(MemoryStore(clock, Rng(1)), settings)
     change = {"metadata": {"labels": {"x": "y"}}}
-    media = "application/strategic-merge-patch+json"
-    _, answer, _ = patched(server, change, media, f"{collection}/edit")
+    target, media = (
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/edit",
+        "application/strategic-merge-patch+json",
+    )
+    _, answer, _ = patched(server, change, media, target)
     owned = [each["fieldsV1"] for each in answer["metadata"]["managedFields"]]
     assert owned[-1] == {"f:metadata": {"f:labels": {"f:x": {}}}}
