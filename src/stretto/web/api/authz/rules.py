@@ -68,10 +68,10 @@ def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> Acce
 
 def user_rules(storage: ObjectStorage, user: User, namespace: str) -> Iterator[tuple[Json, str]]:
     """The rules of a user in a namespace, with the binding that gives them."""
-    for binding in storage.items(CLUSTER_ROLE_BINDING):
+    for binding in storage.views_of(CLUSTER_ROLE_BINDING):
         yield from _bound(storage, user, binding, "ClusterRoleBinding")
     if namespace:
-        for binding in storage.items(ROLE_BINDING, namespace):
+        for binding in storage.views_of(ROLE_BINDING, namespace):
             yield from _bound(storage, user, binding, "RoleBinding")
 
 
