@@ -1,8 +1,7 @@
 """What schemas of Kubernetes say besides their types: the descriptions of metadata, and marks.
 
 ``data/words.json`` holds merge patches of schemas by name, in the dialect of version 3. The
-descriptions are those of Kubernetes 1.36 (Apache License 2.0), so that ``kubectl explain`` prints
-about metadata what it prints for other servers.
+descriptions say what ``kubectl explain`` prints about metadata.
 """
 
 from collections.abc import Mapping
