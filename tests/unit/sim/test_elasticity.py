@@ -14,7 +14,7 @@ from stretto.inputs.objects.manifests import ManifestOptions, load_objects
 from stretto.inputs.scenario.feed import Feed, materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.plane.copy import SchedulingRules
-from stretto.sim.elasticity.clocks import run_time
+from stretto.sim.elasticity.clocks import BEGIN, run_time
 from stretto.sim.elasticity.controllers import RunControllers
 from stretto.sim.feeder import Feeder
 from stretto.sim.history.virtual_run import run_scenario
@@ -41,8 +41,8 @@ def test_a_scenario_with_pools_has_one_clock_in_its_own_seconds(repo_root: Path)
     assert isinstance(fast.clock, PacedClock)
     assert (fast.clock.monotonic(), fast.speed, fast.longest_sleep) == (80.0, 1.0, 1.0)
     assert (virtual.clock.now(), virtual.clock.monotonic(), virtual.longest_sleep) == (
-        50.0,
-        0.0,
+        BEGIN,
+        0,
         inf,
     )
 

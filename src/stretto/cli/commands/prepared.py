@@ -176,7 +176,7 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
     from stretto.base.rng import Rng
     from stretto.inputs.scenario.feed import materialise
     from stretto.plane.copy import SchedulingRules
-    from stretto.sim.elasticity.clocks import has_controllers, run_time
+    from stretto.sim.elasticity.clocks import BEGIN, has_controllers, run_time
     from stretto.sim.elasticity.controllers import RunControllers
     from stretto.sim.feeder import Feeder
     from stretto.sim.options import open_store, profile_source
@@ -185,7 +185,10 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
     source = profile_source(scenario, opts.policy, opts.profile, opts.plugin)
     rng = Rng(scenario.seed)
     feed = materialise(scenario, rng)
-    time, controlled = run_time(feed, WallClock(), scenario.speed), has_controllers(feed)
+    machine, controlled = WallClock(), has_controllers(feed)
+    # A file may have objects of an earlier run, whose times must lie before this one.
+    begin = BEGIN if opts.store == "memory" else int(machine.now())
+    time = run_time(feed, machine, scenario.speed, begin)
     with closing(open_store(opts.store, time.clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
         events = opts.store != "memory" if opts.events is None else opts.events

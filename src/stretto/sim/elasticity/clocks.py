@@ -4,13 +4,15 @@ A run with such objects has one clock for the store, the scheduler and the contr
 the scenario. With speed 0 it jumps from one due time to the next.
 """
 
-from math import floor, inf
+from math import inf
 from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import SCALING_POLICY, TIDE_NODE_POOL
 from stretto.base.clock import Clock, ManualClock, PacedClock
 from stretto.inputs.scenario.feed import Feed
 
+BEGIN: Final = 1_767_225_600
+"""Wall time in whole seconds at which virtual time begins: 2026-01-01. Schedules depend on it."""
 PROMPT_S: Final = 0.1
 """Longest sleep in real seconds, so that Ctrl-C and progress reports are prompt."""
 
@@ -26,20 +28,21 @@ class RunTime(NamedTuple):
     longest_sleep: float = PROMPT_S
 
 
-def run_time(feed: Feed, clock: Clock, speed: float) -> RunTime:
+def run_time(feed: Feed, clock: Clock, speed: float, begin: int = BEGIN) -> RunTime:
     """The time of a run: that of the machine, or the scenario's if controllers act in it.
 
     Args:
         feed: the input of the run.
         clock: the machine's clock.
         speed: seconds of the scenario per second; 0 is as fast as possible.
+        begin: wall time at which virtual time begins; conditions of pods have whole seconds.
     """
     if not has_controllers(feed):
         return RunTime(clock, speed)
     if speed > 0:
         return RunTime(PacedClock(clock, speed), 1.0, PROMPT_S * speed)
     virtual = ManualClock()
-    virtual.jump_wall(floor(clock.now()))  # conditions of pods have whole seconds
+    virtual.jump_wall(begin)
     return RunTime(virtual, 1.0, inf)
 
 

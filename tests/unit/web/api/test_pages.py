@@ -105,7 +105,7 @@ def test_openapi_v3_is_served_as_protobuf(server: ApiServer) -> None:
 def test_the_owners_of_an_object_are_described(server: ApiServer) -> None:
     document = json.loads(page(server, "/openapi/v3/api/v1").body)
     meta = document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
-    assert meta["properties"]["ownerReferences"]["description"].startswith("List of objects")
+    assert meta["properties"]["ownerReferences"]["description"].startswith("The objects on which")
 
 
 def test_every_reference_of_a_document_leads_to_a_schema(server: ApiServer) -> None:
