@@ -91,7 +91,7 @@ test: $(DEV) kernels ## Check everything and run every test that is not marked s
 
 .PHONY: test-unit
 test-unit: $(DEV) ## Run the tests of single modules
-	@$(FAMILY) unit 150 tests/unit
+	@$(FAMILY) unit 240 tests/unit
 
 .PHONY: test-properties
 test-properties: $(DEV) ## Check the laws over random clusters, and fast code against its reference
@@ -99,7 +99,7 @@ test-properties: $(DEV) ## Check the laws over random clusters, and fast code ag
 
 .PHONY: test-scenarios
 test-scenarios: $(DEV) ## Run whole planes, the command line, and comparisons with published results
-	@$(FAMILY) scenarios 120 tests/scenarios tests/conformance
+	@$(FAMILY) scenarios 150 tests/scenarios tests/conformance
 
 .PHONY: test-chaos
 test-chaos: $(DEV) ## Run the tests of the fault simulator
