@@ -8,10 +8,12 @@ lease and deadline. Code that takes a `Clock` runs unchanged in a simulator.
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from stretto.base.errors import InputError
 
+BEGIN: Final = 1_767_225_600
+"""Wall time in whole seconds at which virtual runs begin: 2026-01-01. Schedules depend on it."""
 SecondsOf = Callable[[float], float]
 """Maps a clock time to a second of a run."""
 

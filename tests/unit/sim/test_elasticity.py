@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from stretto.api.wire.kinds import NODE
-from stretto.base.clock import ManualClock, PacedClock
+from stretto.base.clock import BEGIN, ManualClock, PacedClock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.inputs.objects.manifests import ManifestOptions, load_objects
 from stretto.inputs.scenario.feed import Feed, materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.plane.copy import SchedulingRules
-from stretto.sim.elasticity.clocks import BEGIN, run_time
+from stretto.sim.elasticity.clocks import run_time
 from stretto.sim.elasticity.controllers import RunControllers
 from stretto.sim.feeder import Feeder
 from stretto.sim.history.virtual_run import run_scenario

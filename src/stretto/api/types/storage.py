@@ -16,6 +16,12 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 """Annotation of a PVC: the node for which a volume is provisioned."""
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 """Annotation of a PVC with a volume."""
+WAIT: Final = "WaitForFirstConsumer"
+"""Mode of a StorageClass whose PVCs wait for a pod."""
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+"""Provisioner of a StorageClass that creates no volumes."""
+FILESYSTEM: Final = "Filesystem"
+"""Mode of volumes and PVCs that state none."""
 
 # ---------------------------------------------------------------- claims
 

@@ -172,11 +172,11 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
         InputError: the profile or the store is invalid.
         UnknownNameError: a policy or rule is unknown.
     """
-    from stretto.base.clock import WallClock
+    from stretto.base.clock import BEGIN, WallClock
     from stretto.base.rng import Rng
     from stretto.inputs.scenario.feed import materialise
     from stretto.plane.copy import SchedulingRules
-    from stretto.sim.elasticity.clocks import BEGIN, has_controllers, run_time
+    from stretto.sim.elasticity.clocks import has_controllers, run_time
     from stretto.sim.elasticity.controllers import RunControllers
     from stretto.sim.feeder import Feeder
     from stretto.sim.options import open_store, profile_source

@@ -1,14 +1,12 @@
 """A pod's PVCs by their state of binding."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from stretto.api.types.storage import BIND_COMPLETED, PersistentVolumeClaim, StorageClass
+from stretto.api.types.storage import BIND_COMPLETED, WAIT, PersistentVolumeClaim, StorageClass
 from stretto.api.wire import quantity
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.volume_binder.supply import STORAGE
 from stretto.state.objects import ClusterObjects
-
-WAIT: Final = "WaitForFirstConsumer"
 
 
 class PvcsByState(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.types.storage import (
+    FILESYSTEM,
     CsiDriver,
     CsiStorageCapacity,
     PersistentVolume,
@@ -32,7 +33,6 @@ from stretto.framework.model.status import BoolArray, IntArray
 from stretto.state.objects import ClusterObjects
 
 STORAGE: Final = "storage"
-FILESYSTEM: Final = "Filesystem"
 FEW: Final = 64
 """Number of nodes up to which the nodes that reach a volume are listed."""
 _MAKERS: Final = frozenset(each.__name__ for each in (CsiStorageCapacity, CsiDriver, StorageClass))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.types.storage import (
+    NO_PROVISIONER,
     SELECTED_NODE,
     CsiStorageCapacity,
     PersistentVolume,
@@ -31,7 +32,6 @@ from stretto.framework.volume_binder.pvcs import PvcsByState, pvc_key, pvc_size,
 from stretto.framework.volume_binder.supply import STORAGE, VolumeSupply, supplies_of
 from stretto.state.work.claims import VolumeChoice
 
-NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 ANSWERS: Final = 64
 """Decisions cached for PVCs with equal requirements."""
 _CONFLICT, _UNMATCHED, _NO_CAPACITY, _LOST, _BITS = 1, 2, 4, 8, 4

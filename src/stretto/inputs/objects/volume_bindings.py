@@ -16,6 +16,9 @@ from stretto.api.admission.workloads import stable_uid
 from stretto.api.types.storage import (
     BIND_COMPLETED,
     BOUND_BY,
+    FILESYSTEM,
+    NO_PROVISIONER,
+    WAIT,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -30,9 +33,6 @@ from stretto.inputs.objects.relations import InputObject
 
 _READ: Final = (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS)
 _STORAGE: Final = "storage"
-_FILESYSTEM: Final = "Filesystem"
-_WAIT: Final = "WaitForFirstConsumer"
-_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 class VolumeBinding(NamedTuple):
@@ -88,7 +88,7 @@ def volume_binding(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
         return None
     named = view.get(STORAGE_CLASS, "", class_name(item))
     storage_class = None if named is None else msgspec.convert(named, StorageClass)
-    waits = storage_class is not None and storage_class.volume_binding_mode == _WAIT
+    waits = storage_class is not None and storage_class.volume_binding_mode == WAIT
     volume = _existing(item, view, waits=waits)
     if volume is None and storage_class is not None and not waits and not item.spec.volume_name:
         volume = _provisioned(pvc, storage_class)
@@ -130,7 +130,7 @@ def _suits(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
     return (
         volume.metadata.deletion_timestamp is None
         and volume_class_name(volume) == class_name(item)
-        and (spec.volume_mode or _FILESYSTEM) == (wanted.volume_mode or _FILESYSTEM)
+        and (spec.volume_mode or FILESYSTEM) == (wanted.volume_mode or FILESYSTEM)
         and (spec.volume_attributes_class_name or "") == attributes
         and set(wanted.access_modes) <= set(spec.access_modes)
         and _size(volume) >= size
@@ -146,7 +146,7 @@ def _is_selected(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
 
 def _provisioned(pvc: JsonObject, storage_class: StorageClass) -> JsonObject | None:
     """The volume that the driver of a class provisions; ``None`` if the class has no driver."""
-    if storage_class.provisioner in ("", _NO_PROVISIONER):
+    if storage_class.provisioner in ("", NO_PROVISIONER):
         return None
     wanted, name = pvc["spec"], storage_class.metadata.name
     uid = stable_uid(PERSISTENT_VOLUME_CLAIM, pvc["metadata"])
@@ -154,7 +154,7 @@ def _provisioned(pvc: JsonObject, storage_class: StorageClass) -> JsonObject | N
         "capacity": {_STORAGE: wanted["resources"]["requests"][_STORAGE]},
         "accessModes": wanted["accessModes"],
         "storageClassName": name,
-        "volumeMode": wanted.get("volumeMode") or _FILESYSTEM,
+        "volumeMode": wanted.get("volumeMode") or FILESYSTEM,
         "persistentVolumeReclaimPolicy": storage_class.reclaim_policy or "Delete",
         "csi": {"driver": storage_class.provisioner, "volumeHandle": uid},
     }

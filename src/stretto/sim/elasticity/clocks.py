@@ -8,11 +8,9 @@ from math import inf
 from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import SCALING_POLICY, TIDE_NODE_POOL
-from stretto.base.clock import Clock, ManualClock, PacedClock
+from stretto.base.clock import BEGIN, Clock, ManualClock, PacedClock
 from stretto.inputs.scenario.feed import Feed
 
-BEGIN: Final = 1_767_225_600
-"""Wall time in whole seconds at which virtual time begins: 2026-01-01. Schedules depend on it."""
 PROMPT_S: Final = 0.1
 """Longest sleep in real seconds, so that Ctrl-C and progress reports are prompt."""
 

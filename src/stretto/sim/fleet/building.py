@@ -8,7 +8,7 @@ import msgspec
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFIG
 from stretto.api.wire.kinds import POD_GROUP
-from stretto.base.clock import ManualClock
+from stretto.base.clock import BEGIN, ManualClock
 from stretto.federation.objects.defaults import (
     DefaultType,
     default_types,
@@ -20,8 +20,6 @@ from stretto.sim.fleet.fleet import EmbeddedFleet
 from stretto.sim.fleet.manifests import kind_of, put
 from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
 
-START: Final = 1_767_225_600.0
-"""Wall time at which every fleet begins: 2026-01-01."""
 JOINING: Final = 6.0
 """Seconds in which all clusters join and report their capacity."""
 _CPU_MODEL: Final = "stretto.dev/cpu-model"
@@ -38,7 +36,7 @@ def built(
         InputError: an object is refused; the message names it.
     """
     parts = replace(parts, kinds=(*parts.kinds, POD_GROUP))
-    made = EmbeddedFleet(ManualClock(START), settings or settings_of(fleet), parts)
+    made = EmbeddedFleet(ManualClock(float(BEGIN)), settings or settings_of(fleet), parts)
     configured = {str(each.get("kind")) for each in fleet.objects}
     if FEDERATED_TYPE_CONFIG.kind.kind not in configured:
         for config in (*default_types(), type_config(DefaultType(POD_GROUP))):

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.sim.fleet.building import START
+from stretto.base.clock import BEGIN
 from stretto_lab.chaos.fleets.draws import FleetEvent
 from stretto_lab.chaos.fleets.events import happen
 from stretto_lab.chaos.fleets.laws import FleetLaws
@@ -162,7 +162,7 @@ class _SeedRun:
             events=dict(self._events),
             crashes=dict(world.crashes),
             checked=dict(self._laws.checked),
-            seconds=world.fleet.clock.monotonic() - START,
+            seconds=world.fleet.clock.monotonic() - BEGIN,
             digest=self._digest,
             breaches=found,
             failed_at=steps - 1 if found else -1,

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from stretto.api.types.storage import PersistentVolume, class_name
+from stretto.api.types.storage import WAIT, PersistentVolume, class_name
 from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.pod_facts import SchedulingFacts
@@ -63,7 +63,7 @@ def _zones(namespace: str, name: str, snapshot: ParitySnapshot) -> list[Zones] |
     found = objects.class_of(pvc)
     if found is None:
         return unresolvable(f'storageclass.storage.k8s.io "{wanted}" not found')
-    return [] if found.volume_binding_mode == "WaitForFirstConsumer" else NO_NAME
+    return [] if found.volume_binding_mode == WAIT else NO_NAME
 
 
 def zones_of(volume: PersistentVolume) -> list[Zones]:
