@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.edit.patch import merge_patch
 from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 
 Json = dict[str, Any]
@@ -22,8 +23,8 @@ _NEW: Final = frozenset({"default", "allOf", "$ref"})
 
 def with_words(schema: Json, name: str, dialect: SchemaDialect) -> Json:
     """A schema with the words of its name."""
-    words = _words(dialect).get(name)
-    return schema if words is None else _merged(schema, words)
+    found: Json = merge_patch(schema, _words(dialect).get(name, {}))
+    return found
 
 
 @cache
@@ -42,16 +43,3 @@ def _older(words: Json) -> Json:
         for key, each in words.items()
         if key not in _NEW
     }
-
-
-def _merged(schema: Json, words: Json) -> Json:
-    """A schema changed by a merge patch: ``null`` removes."""
-    found = dict(schema)
-    for key, each in words.items():
-        if each is None:
-            found.pop(key, None)
-        elif isinstance(each, dict) and isinstance(found.get(key), dict):
-            found[key] = _merged(found[key], each)
-        else:
-            found[key] = each
-    return found
