@@ -95,6 +95,13 @@ def test_openapi_describes_the_paths_of_the_server(server: ApiServer, name: str)
     assert list(document["paths"]) == [f"/{name}/"]
 
 
+def test_openapi_v2_lists_versions_in_the_same_order_in_every_process(server: ApiServer) -> None:
+    paths = json.loads(page(server, "/openapi/v2").body)["paths"]
+    versions = [path for path in paths if re.fullmatch("/apis/[^/]+/[^/]+/", path)]
+    assert len(versions) > 20
+    assert versions == sorted(versions)
+
+
 def test_openapi_v3_is_served_as_protobuf(server: ApiServer) -> None:
     media = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
     answer = page(server, "/openapi/v3/apis/apps/v1", accept=media)

@@ -105,7 +105,8 @@ def v2_document(state: ApiState) -> Json:
     for each in found:
         base = f"/apis/{each.kind.api_version}" if each.group else "/api/v1"
         paths |= _paths([each], base, dialect)
-    for group, version in {(each.group, each.kind.version) for each in state.resources.built_in()}:
+    versions = {(each.group, each.kind.version) for each in state.resources.built_in()}
+    for group, version in sorted(versions):
         paths |= version_path(group, version, dialect)
     types.append("meta/v1.APIResourceList")
     return {
