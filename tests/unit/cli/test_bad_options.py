@@ -88,7 +88,8 @@ def test_values_that_yaml_changes_are_explained(
 def test_a_missing_file_shows_the_name_of_a_similar_one(
     folder: Path, words: list[str], expected: str
 ) -> None:
-    (folder / "scenario.yaml").write_text("name: s")
+    for name in ("scenario.yaml", "scenario.out"):
+        (folder / name).write_text("name: s")
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 2
     assert expected in result.stderr

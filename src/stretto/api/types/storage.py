@@ -1,11 +1,11 @@
 """Storage: fields that scheduling reads of PVCs, volumes, classes, drivers and attachments."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from stretto.api.wire.meta import LabelSelector, NodeSelector, ObjectMeta, ObjectReference, Wire
-from stretto.api.wire.quantity import Quantity, check
+from stretto.api.wire.quantity import Quantity, check, nano
 from stretto.api.wire.resources import NO_AMOUNTS, ResourceList, ResourceRequirements
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -22,6 +22,8 @@ NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 """Provisioner of a StorageClass that creates no volumes."""
 FILESYSTEM: Final = "Filesystem"
 """Mode of volumes and PVCs that state none."""
+STORAGE: Final = "storage"
+"""Resource of the size of volumes and PVCs."""
 
 # ---------------------------------------------------------------- claims
 
@@ -292,3 +294,40 @@ def class_name(pvc: PersistentVolumeClaim) -> str:
 def volume_class_name(volume: PersistentVolume) -> str:
     """The storage class of a PV; empty for none."""
     return volume.metadata.annotations.get(CLASS_ANNOTATION, volume.spec.storage_class_name)
+
+
+class VolumeType(NamedTuple):
+    """What a volume and its PVC have in common."""
+
+    #: StorageClass; empty for none.
+    storage_class: str
+    #: ``Filesystem`` or ``Block``.
+    volume_mode: str
+    #: VolumeAttributesClass; empty for none.
+    attributes_class: str
+
+
+def volume_type(volume: PersistentVolume) -> VolumeType:
+    """The type of a volume."""
+    spec = volume.spec
+    attributes = spec.volume_attributes_class_name or ""
+    return VolumeType(volume_class_name(volume), spec.volume_mode or FILESYSTEM, attributes)
+
+
+def requested_type(pvc: PersistentVolumeClaim) -> VolumeType:
+    """The type of volume that a PVC requests."""
+    spec = pvc.spec
+    attributes = spec.volume_attributes_class_name or ""
+    return VolumeType(class_name(pvc), spec.volume_mode or FILESYSTEM, attributes)
+
+
+def volume_size(volume: PersistentVolume) -> int:
+    """Bytes of a volume, in billionths."""
+    stated = volume.spec.capacity.get(STORAGE)
+    return 0 if stated is None else nano(stated, STORAGE)
+
+
+def requested_size(pvc: PersistentVolumeClaim) -> int:
+    """Bytes that a PVC requests, in billionths."""
+    requested = pvc.spec.resources.requests.get(STORAGE)
+    return 0 if requested is None else nano(requested, STORAGE)

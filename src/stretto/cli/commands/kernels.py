@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import click
 
+from stretto.base.cores import usable_cores
 from stretto.base.errors import CheckFailedError, InputError, MissingExtraError
 from stretto.cli import options
 from stretto.cli.console import Console
@@ -56,7 +57,7 @@ def kernels(common: CommandContext, opts: KernelsOptions) -> None:
             os.nice(_LOW_PRIORITY)
         with cache.compiling(wait=not opts.background) as holds_lock:
             if holds_lock and not cache.is_compiled(wanted):
-                _compile(common.console, cache, wanted, 1 if opts.background else workers.cores())
+                _compile(common.console, cache, wanted, 1 if opts.background else usable_cores())
     _report(common.console, cache, wanted)
 
 

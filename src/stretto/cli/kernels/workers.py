@@ -6,7 +6,6 @@ time would share a data file, so each access of a worker holds a lock.
 
 import fcntl
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
@@ -21,11 +20,6 @@ MOST: Final = 3
 
 Part = tuple[KernelSet, str]
 """A scene: its set and its name."""
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def play_scenes(parts: Sequence[Part], processes: int) -> Iterator[Part]:

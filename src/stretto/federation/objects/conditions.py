@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from stretto.federation.problems import ObjectCondition
 from stretto.reconcile.cache import Fields
-from stretto.reconcile.conditions import transition_time
+from stretto.reconcile.conditions import condition_of, with_condition
 
 
 def with_conditions(
@@ -19,20 +19,15 @@ def with_conditions(
         changes: conditions to set.
         now: time of transitions.
     """
-    before = list(present)
-    made = {str(each.get("type")): each for each in before}
+    before = after = list(present)
     for change in changes:
-        old = made.get(change.type)
-        if old is not None or change.reason:
-            made[change.type] = _condition(change, old, now)
-    after = list(made.values())
+        if change.reason or condition_of(after, change.type) is not None:
+            after = with_condition(after, _condition(change), now)
     return after if after != before else None
 
 
-def _condition(change: ObjectCondition, old: Fields | None, now: str) -> Fields:
-    status = "False" if change.reason else "True"
-    since = transition_time(old, status, now)
-    made: Fields = {"type": change.type, "status": status, "lastTransitionTime": since}
-    if change.reason:
-        made |= {"reason": change.reason, "message": change.message}
-    return made
+def _condition(change: ObjectCondition) -> Fields:
+    if not change.reason:
+        return {"type": change.type, "status": "True"}
+    reason = {"reason": change.reason, "message": change.message}
+    return {"type": change.type, "status": "False", **reason}

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
-from stretto.framework.engine.turns import Run, place_in_turn
+from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
+from stretto.framework.engine.turns import Run, give_back_members, place_in_turn, place_members
 from stretto.framework.profile.profile import Profile
 from stretto.state.nodes.table import NodeFacts
 
@@ -126,21 +126,21 @@ class SamplingStage:
 
     def _unit(self, part: PlacementRequest) -> BatchPlacement:
         """One unit, pod by pod: at least its minimum number of pods, or none."""
-        count, others = len(part.class_ids), None
-        slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
-        at_least, placed = max(1, int(part.at_least[0])), 0
-        for i in range(count):
-            if count - i + placed < at_least:
-                break
+        count = len(part.class_ids)
+        slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
+        at_least = max(1, int(part.at_least[0]))
+        others: tuple[int, int, int] | None = None
+
+        def place(i: int) -> bool:
+            nonlocal others
             found = self._pod(part.pod(i))
             slots[i], masks[i] = found.slots[0], found.devices[0]
-            placed += int(slots[i] >= 0)
             others = others or found.others
-        if placed < at_least:
-            for i in reversed(range(count)):
-                if slots[i] >= 0:
-                    self._runtime.give_back(int(part.class_ids[i]), int(slots[i]), int(masks[i]))
-            slots[:], masks[:] = -1, 0
+            return bool(slots[i] >= 0)
+
+        # Each pod searches other nodes: one that fits nowhere says nothing about the next.
+        if place_members(range(count), at_least, place) < at_least:
+            give_back_members(part, slots, masks, self._runtime.give_back)
         return BatchPlacement(slots, masks, 1, others=others)
 
     def _pod(self, alone: PlacementRequest) -> BatchPlacement:

@@ -1,6 +1,6 @@
 """Process batches in parts: stages for units that a score cannot decide, and runs of units."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -8,6 +8,10 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.state.work.claims import AwaitedNode, PlacementFailure, VolumeChoice
+
+Ids = npt.NDArray[np.int32]
+GiveBack = Callable[[int, int, int], None]
+"""Removes a pod of a class from a slot, with its devices."""
 
 
 class PlacingStage(Protocol):
@@ -82,3 +86,37 @@ def _is_blocked(request: PlacementRequest, u: int, slots: npt.NDArray[np.int32])
         return False
     placed = int((slots[int(request.starts[u]) : int(request.starts[u + 1])] >= 0).sum())
     return placed < max(1, int(request.at_least[u]))
+
+
+def place_members(classes: Sequence[int], goal: int, place: Callable[[int], bool]) -> int:
+    """Place the pods of a unit one by one, until ``goal`` is out of reach.
+
+    A class that does not fit is tried again after the next pod that fits: it may require that pod.
+
+    Args:
+        classes: the class of each pod.
+        goal: the number of pods to place at least.
+        place: places the pod with an index and returns whether it fits.
+
+    Returns:
+        The number of placed pods.
+    """
+    placed, failed = 0, set[int]()
+    for i, class_id in enumerate(classes):
+        if len(classes) - i + placed < goal:
+            break
+        if class_id in failed:
+            continue
+        if place(i):
+            placed += 1
+            failed.clear()
+        else:
+            failed.add(class_id)
+    return placed
+
+
+def give_back_members(part: PlacementRequest, slots: Ids, masks: Ids, give_back: GiveBack) -> None:
+    """Remove the pods of a unit from the snapshot, the last one first, and clear their answers."""
+    for i in reversed(np.flatnonzero(slots >= 0).tolist()):
+        give_back(int(part.class_ids[i]), int(slots[i]), int(masks[i]))
+    slots[:], masks[:] = -1, 0

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from stretto.framework.compiled.group_tables import OWN, DomainCaps, DomainSearch
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
 from stretto.framework.engine.runtime import Runtime
+from stretto.framework.engine.turns import place_members
 from stretto.framework.groups.calls import SlotSetPlacer
 
 Ids = npt.NDArray[np.int32]
@@ -70,27 +71,24 @@ class OneByOnePlacer:
         first, last = int(search.start[d]), int(search.start[d + 1])
         places, domain = search.slots[first:last], caps.domain[:, first:last]
         capacity, homes = caps.capacity.copy(), list[_PlacedPod]()
-        count, failed = len(part.class_ids), -1
-        for i in range(count):
-            class_id = int(part.class_ids[i])
-            if count - i + len(homes) < goal:
-                break
-            if class_id == failed:
-                continue
-            values = self._runtime.row(class_id)[places].astype(np.int32)
+        class_ids = [int(each) for each in part.class_ids]
+
+        def place(i: int) -> bool:
+            values = self._runtime.row(class_ids[i])[places].astype(np.int32)
             values[(values > 0) & (search.own[first:last] > 0)] += OWN
             for q in range(len(capacity)):
                 values[(domain[q] >= 0) & (capacity[q][np.maximum(domain[q], 0)] <= 0)] = 0
             at, home = self._finish_one(part, i, places, values)
             if home is None:
-                failed = class_id
-                continue
-            self._runtime.hold(class_id, home.slot, home.mask)
+                return False
+            self._runtime.hold(home.class_id, home.slot, home.mask)
             homes.append(home)
             for q in range(len(capacity)):
                 if domain[q, at] >= 0:
                     capacity[q, domain[q, at]] -= 1
-        if homes and len(homes) >= goal:
+            return True
+
+        if place_members(class_ids, goal, place) >= max(1, goal):
             return homes
         for home in reversed(homes):
             self._undo(home)

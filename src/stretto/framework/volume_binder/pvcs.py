@@ -3,9 +3,7 @@
 from typing import NamedTuple
 
 from stretto.api.types.storage import BIND_COMPLETED, WAIT, PersistentVolumeClaim, StorageClass
-from stretto.api.wire import quantity
 from stretto.framework.model.pod_facts import SchedulingFacts
-from stretto.framework.volume_binder.supply import STORAGE
 from stretto.state.objects import ClusterObjects
 
 
@@ -32,12 +30,6 @@ def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
         else:
             immediate.append(pvc)
     return PvcsByState(tuple(bound), tuple(waiting), tuple(immediate))
-
-
-def pvc_size(pvc: PersistentVolumeClaim) -> int:
-    """Bytes that a PVC requests, in billionths."""
-    requested = pvc.spec.resources.requests.get(STORAGE)
-    return 0 if requested is None else quantity.nano(requested, STORAGE)
 
 
 def waits_for_consumer(found: StorageClass | None) -> bool:

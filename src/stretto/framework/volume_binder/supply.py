@@ -15,16 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.types.storage import (
-    FILESYSTEM,
     CsiDriver,
     CsiStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
-    class_name,
+    VolumeType,
+    requested_type,
     volume_class_name,
+    volume_size,
+    volume_type,
 )
-from stretto.api.wire import quantity, selectors
+from stretto.api.wire import selectors
 from stretto.api.wire.selectors import Selector
 from stretto.framework.model.eligible import meets_any
 from stretto.framework.model.nodes import NodeColumns
@@ -32,7 +34,6 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
 from stretto.state.objects import ClusterObjects
 
-STORAGE: Final = "storage"
 FEW: Final = 64
 """Number of nodes up to which the nodes that reach a volume are listed."""
 _MAKERS: Final = frozenset(each.__name__ for each in (CsiStorageCapacity, CsiDriver, StorageClass))
@@ -56,16 +57,12 @@ class VolumeReach(NamedTuple):
 class PvcRequirements(NamedTuple):
     """The requirements of a PVC."""
 
-    #: Storage class.
-    storage_class: str
+    #: Class and modes of its volume.
+    type: VolumeType
     #: Bytes, in billionths.
     size: int
     #: Access modes.
     modes: frozenset[str]
-    #: Filesystem or block.
-    volume_mode: str
-    #: VolumeAttributesClass; empty for none.
-    attributes: str
     #: Labels of the volume; ``None`` for any.
     selector: Selector | None
 
@@ -105,8 +102,7 @@ class VolumeSupply:
         return (
             spec.claim_ref is None
             and capacity >= requirements.size
-            and (spec.volume_mode or FILESYSTEM) == requirements.volume_mode
-            and (spec.volume_attributes_class_name or "") == requirements.attributes
+            and volume_type(volume) == requirements.type
             and meta.deletion_timestamp is None
             and volume.status.phase == "Available"
             and requirements.modes <= set(spec.access_modes)
@@ -200,16 +196,14 @@ class VolumeSupplies:
         spec, selector = pvc.spec, None
         if spec.selector is not None:
             selector = selectors.label_selector(spec.selector, "selector")
-        name = class_name(pvc)
-        modes, mode = frozenset(spec.access_modes), spec.volume_mode or FILESYSTEM
-        attributes = spec.volume_attributes_class_name or ""
-        requirements = PvcRequirements(name, size, modes, mode, attributes, selector)
-        tables = self._tables.setdefault(name, {})
+        wanted = requested_type(pvc)
+        requirements = PvcRequirements(wanted, size, frozenset(spec.access_modes), selector)
+        tables = self._tables.setdefault(wanted.storage_class, {})
         found = tables.get(requirements)
         if found is None:
             found = tables[requirements] = VolumeSupply(requirements, self._nodes.count)
             for volume in self._seen.values():
-                if volume_class_name(volume) == name:
+                if volume_class_name(volume) == wanted.storage_class:
                     self._offer(found, volume)
         return found
 
@@ -228,11 +222,8 @@ class VolumeSupplies:
             reference = volume.spec.claim_ref
             assert reference is not None
             if (
-                volume_class_name(volume) == class_name(pvc)
-                and (not reference.uid or reference.uid == pvc.metadata.uid)
-                and (volume.spec.volume_mode or FILESYSTEM) == (pvc.spec.volume_mode or FILESYSTEM)
-                and (volume.spec.volume_attributes_class_name or "")
-                == (pvc.spec.volume_attributes_class_name or "")
+                volume_type(volume) == requested_type(pvc)
+                and reference.uid in ("", pvc.metadata.uid)
                 and volume.metadata.deletion_timestamp is None
                 and self._capacity[name] >= size
             ):
@@ -256,8 +247,7 @@ class VolumeSupplies:
             return
         self._seen[name] = after
         if before is None or before.spec.capacity != after.spec.capacity:
-            stated = after.spec.capacity.get(STORAGE)
-            self._capacity[name] = 0 if stated is None else quantity.nano(stated, STORAGE)
+            self._capacity[name] = volume_size(after)
         if after.spec.claim_ref is not None:
             key = after.spec.claim_ref.namespace, after.spec.claim_ref.name
             self._reserved_for.setdefault(key, {})[name] = None

@@ -15,12 +15,14 @@ import numpy.typing as npt
 from stretto.api.types.storage import (
     NO_PROVISIONER,
     SELECTED_NODE,
+    STORAGE,
     CsiStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     TopologyTerm,
     class_name,
+    requested_size,
 )
 from stretto.api.wire import quantity, selectors
 from stretto.framework.model.eligible import meets_any
@@ -28,8 +30,8 @@ from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.framework.volume_binder.pvcs import PvcsByState, pvc_key, pvc_size, pvcs_of
-from stretto.framework.volume_binder.supply import STORAGE, VolumeSupply, supplies_of
+from stretto.framework.volume_binder.pvcs import PvcsByState, pvc_key, pvcs_of
+from stretto.framework.volume_binder.supply import VolumeSupply, supplies_of
 from stretto.state.work.claims import VolumeChoice
 
 ANSWERS: Final = 64
@@ -132,7 +134,7 @@ class VolumeBinder:
         self._reach = [self._bound(each) for each in pvcs.bound]
         self._selected = [c for c in pvcs.waiting if SELECTED_NODE in c.metadata.annotations]
         free = [c for c in pvcs.waiting if SELECTED_NODE not in c.metadata.annotations]
-        sizes = {pvc_key(each): pvc_size(each) for each in free}
+        sizes = {pvc_key(each): requested_size(each) for each in free}
         ordered = sorted(free, key=lambda each: sizes[pvc_key(each)])
         self._matches = [self._match(each, sizes[pvc_key(each)]) for each in ordered]
         self._making = {pvc_key(each): self._make(each) for each in pvcs.waiting}
@@ -212,13 +214,12 @@ class VolumeBinder:
         counts = [each.counts() for each in self._matches]
         left = [each <= 0 for each in counts]
         shared = Counter(
-            e.others.requirements.storage_class for e in self._matches if e.kept is None
+            e.others.requirements.type.storage_class for e in self._matches if e.kept is None
         )
         unsure = np.zeros(self._nodes.count, np.bool_)
         for match, have in zip(self._matches, counts, strict=True):
-            rivals = (
-                1 if match.kept is not None else shared[match.others.requirements.storage_class]
-            )
+            name = match.others.requirements.type.storage_class
+            rivals = 1 if match.kept is not None else shared[name]
             if rivals > 1:
                 unsure |= (have > 0) & (have < rivals)
         for node in np.flatnonzero(unsure & pending).tolist():

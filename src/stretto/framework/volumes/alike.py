@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.types.storage import SELECTED_NODE, PersistentVolumeClaim, class_name
+from stretto.api.types.storage import SELECTED_NODE, STORAGE, PersistentVolumeClaim, class_name
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.volume_binder.pvcs import pvc_key, waits_for_consumer
-from stretto.framework.volume_binder.supply import STORAGE, supplies_of
+from stretto.framework.volume_binder.supply import supplies_of
 from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
 
 

@@ -77,11 +77,13 @@ def unreadable_file(path: Path, error: Exception) -> InputError:
 def similar_path(path: Path) -> str:
     """The entry of a missing file's folder with the most similar name; empty for none."""
     try:
-        found = {each.stem: each for each in islice(path.parent.iterdir(), COMPARED)}
+        found = list(islice(path.parent.iterdir(), COMPARED))
     except OSError:
         return ""
-    near = get_close_matches(path.stem, found, n=1, cutoff=SIMILAR)
-    return str(found[near[0]]) if near else ""
+    near = get_close_matches(path.stem, {each.stem for each in found}, n=1, cutoff=SIMILAR)
+    names = [each.name for each in found if each.stem in near]
+    best = get_close_matches(path.name, names, n=1, cutoff=0)
+    return str(path.with_name(best[0])) if best else ""
 
 
 def _bounded(data: bytes, where: str, limit: int) -> bytes:

@@ -18,21 +18,23 @@ from stretto.api.types.storage import (
     BOUND_BY,
     FILESYSTEM,
     NO_PROVISIONER,
+    STORAGE,
     WAIT,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     class_name,
-    volume_class_name,
+    requested_size,
+    requested_type,
+    volume_size,
+    volume_type,
 )
-from stretto.api.wire import quantity
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
 from stretto.api.wire.meta import ObjectReference
 from stretto.api.wire.selectors import label_selector
 from stretto.inputs.objects.relations import InputObject
 
 _READ: Final = (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS)
-_STORAGE: Final = "storage"
 
 
 class VolumeBinding(NamedTuple):
@@ -110,7 +112,7 @@ def _existing(item: PersistentVolumeClaim, view: ObjectView, *, waits: bool) -> 
         elif item.spec.volume_name:
             return body
         elif not waits and volume.status.phase == "Available" and _is_selected(volume, item):
-            free.append((_size(volume), name, body))
+            free.append((volume_size(volume), name, body))
     return min(free, key=lambda each: each[:2])[2] if free else None
 
 
@@ -123,17 +125,11 @@ def _is_reserved(reference: ObjectReference, item: PersistentVolumeClaim) -> boo
 
 def _suits(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
     """Whether class, size and modes of a volume meet the requirements of a PVC."""
-    spec, wanted = volume.spec, item.spec
-    requested = wanted.resources.requests.get(_STORAGE)
-    size = 0 if requested is None else quantity.nano(requested, _STORAGE)
-    attributes = wanted.volume_attributes_class_name or ""
     return (
         volume.metadata.deletion_timestamp is None
-        and volume_class_name(volume) == class_name(item)
-        and (spec.volume_mode or FILESYSTEM) == (wanted.volume_mode or FILESYSTEM)
-        and (spec.volume_attributes_class_name or "") == attributes
-        and set(wanted.access_modes) <= set(spec.access_modes)
-        and _size(volume) >= size
+        and volume_type(volume) == requested_type(item)
+        and set(item.spec.access_modes) <= set(volume.spec.access_modes)
+        and volume_size(volume) >= requested_size(item)
     )
 
 
@@ -151,7 +147,7 @@ def _provisioned(pvc: JsonObject, storage_class: StorageClass) -> JsonObject | N
     wanted, name = pvc["spec"], storage_class.metadata.name
     uid = stable_uid(PERSISTENT_VOLUME_CLAIM, pvc["metadata"])
     spec: JsonObject = {
-        "capacity": {_STORAGE: wanted["resources"]["requests"][_STORAGE]},
+        "capacity": {STORAGE: wanted["resources"]["requests"][STORAGE]},
         "accessModes": wanted["accessModes"],
         "storageClassName": name,
         "volumeMode": wanted.get("volumeMode") or FILESYSTEM,
@@ -222,9 +218,3 @@ def _parsed(body: bytes) -> JsonObject:
 
 def _with_body(item: InputObject, body: JsonObject) -> InputObject:
     return msgspec.structs.replace(item, body=msgspec.json.encode(body))
-
-
-def _size(volume: PersistentVolume) -> int:
-    """Bytes of a volume, in billionths."""
-    found = volume.spec.capacity.get(_STORAGE)
-    return 0 if found is None else quantity.nano(found, _STORAGE)

@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.base.cores import usable_cores
 from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.inputs.neutral.fleet import Fleet
 from stretto.sim.comparison.scene import DIGITS, OpenbStudy, StudyRun, StudyRunSpec
@@ -64,7 +65,7 @@ def compare(
     fleet: Fleet, specs: Sequence[StudyRunSpec], workers: int = 0, on_run: OnRun | None = None
 ) -> Comparison:
     """Execute runs of a study; ``workers`` 0 uses every core of this process's affinity."""
-    workers = min(workers or len(os.sched_getaffinity(0)), len(specs))
+    workers = min(workers or usable_cores(), len(specs))
     done: dict[int, StudyRun] = {}
     partial = False
     runs = _sequential(fleet, specs) if workers <= 1 else _parallel(fleet, specs, workers)

@@ -16,7 +16,7 @@ from stretto.api.wire.kinds import (
 )
 from stretto.base.errors import StrettoError
 from stretto.reconcile.cache import Change, Fields, StoredObject
-from stretto.reconcile.conditions import condition_of, transition_time
+from stretto.reconcile.conditions import with_condition
 from stretto.stores.embedded.disruption import CompiledBudget, decode_budget
 from stretto.workloads.cluster import ENDED, LocalCluster, owner_of, ready_since
 
@@ -126,14 +126,11 @@ class BudgetController:
 
     def _conditions(self, item: StoredObject, allowed: int) -> list[Fields]:
         word, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
-        stated: list[Fields] = item.status.get("conditions") or []
-        before = condition_of(stated, _ALLOWED)
         new: dict[str, Any] = {
             "type": _ALLOWED,
             "status": word,
             "observedGeneration": item.metadata.get("generation", 1),
-            "lastTransitionTime": transition_time(before, word, self._cluster.now_text()),
             "reason": reason,
             "message": "",
         }
-        return [*(each for each in stated if each.get("type") != _ALLOWED), new]
+        return with_condition(item.status.get("conditions"), new, self._cluster.now_text())

@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from stretto.web.api.crds.conditions import with_condition, write_status
+from stretto.reconcile.conditions import with_condition
+from stretto.web.api.crds.status import write_status
 from stretto.web.api.crds.versions import stored_kind
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import ApiState
@@ -39,7 +40,8 @@ def mark_end(item: Json, now: str) -> None:
     if _CLEANUP not in finalizers:
         item["metadata"]["finalizers"] = [*finalizers, _CLEANUP]
     status = item.get("status") or {}
-    item["status"] = {**status, "conditions": with_condition(status, _PENDING, now)}
+    conditions = with_condition(status.get("conditions"), _PENDING, now)
+    item["status"] = {**status, "conditions": conditions}
 
 
 def is_ending(definition: Json) -> bool:
@@ -53,7 +55,7 @@ def is_ending(definition: Json) -> bool:
 def begin_end(state: ApiState, resource: ServedResource, found: StoredItem) -> bool:
     """State that the deletion of the objects has begun; whether the status has changed."""
     status = found.item.get("status") or {}
-    conditions = with_condition(status, _IN_PROGRESS, state.now)
+    conditions = with_condition(status.get("conditions"), _IN_PROGRESS, state.now)
     finalizers = found.item["metadata"].get("finalizers") or ()
     if _CLEANUP not in finalizers or conditions == status.get("conditions"):
         return False
@@ -77,8 +79,9 @@ def end_definition(state: ApiState, resource: ServedResource, found: StoredItem)
     if not left:
         state.storage.remove(resource, current.record)
         return
-    status = current.item.get("status") or {}
-    status = {**status, "conditions": with_condition(status, _COMPLETED, state.now)}
+    before = current.item.get("status") or {}
+    conditions = with_condition(before.get("conditions"), _COMPLETED, state.now)
+    status = {**before, "conditions": conditions}
     metadata = {**current.item["metadata"], "finalizers": left}
     item = {**current.item, "metadata": metadata}
     write_status(state, resource, StoredItem(item, current.record), status)

@@ -3,9 +3,10 @@
 from typing import Any, Final
 
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION
-from stretto.web.api.crds.conditions import with_condition, write_status
+from stretto.reconcile.conditions import with_condition
 from stretto.web.api.crds.conversion.webhook import WebhookConversion
 from stretto.web.api.crds.endings import begin_end, end_definition
+from stretto.web.api.crds.status import write_status
 from stretto.web.api.crds.versions import served_versions
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.state import AdmittedWrite, ApiState
@@ -109,7 +110,7 @@ def _accept(state: ApiState, resource: ServedResource, found: StoredItem) -> boo
         before = found.item.get("status") or {}
         status = {**before, "acceptedNames": names}
         for condition in (accepted, stage):
-            status["conditions"] = with_condition(status, condition, state.now)
+            status["conditions"] = with_condition(status.get("conditions"), condition, state.now)
         found = write_status(state, resource, found, status)
     return True
 

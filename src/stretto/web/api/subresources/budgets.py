@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
+from stretto.reconcile.conditions import with_condition
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.failures import ApiError, internal
@@ -120,22 +121,14 @@ def _why_none(status: Json) -> str:
 
 def _exhausted(state: ApiState, status: Json) -> list[Json]:
     """The conditions of a budget whose last disruption is taken."""
-    conditions = list(status.get("conditions") or ())
     taken: Json = {
         "type": _ALLOWED,
         "status": "False",
         "observedGeneration": status.get("observedGeneration", 0),
-        "lastTransitionTime": state.now,
         "reason": "InsufficientPods",
         "message": "",
     }
-    for index, each in enumerate(conditions):
-        if each.get("type") == _ALLOWED:
-            if each.get("status") == "False":
-                taken["lastTransitionTime"] = each.get("lastTransitionTime")
-            conditions[index] = taken
-            return conditions
-    return [*conditions, taken]
+    return with_condition(status.get("conditions"), taken, state.now)
 
 
 def _refused(text: str, seconds: int) -> ApiError:
