@@ -19,11 +19,15 @@ from stretto.offers.nodes.updates import TaskUpdates
 from stretto.state.cluster.offers import OfferClaims
 from stretto.stores.store import Patch, WriteOutcome
 from stretto.testing import make_pod
+from stretto_lab.chaos.pool.holdings import held_of
 from stretto_lab.chaos.pool.laws import PoolLaws
 from stretto_lab.chaos.pool.play import PoolPlay
 from stretto_lab.chaos.pool.shapes import QUEUES, SCHEDULER
 from stretto_lab.chaos.pool.world import PoolWorld
 from stretto_lab.chaos.seeds import run_seed, run_seeds
+from tests.support.mesos import scalar
+from tests.support.offered_nodes import PoolBench, node
+from tests.unit.offers.nodes.test_pool import refined, reserve
 
 STEPS = 60
 Plant = Callable[[pytest.MonkeyPatch], Any]
@@ -143,3 +147,28 @@ def test_a_pod_behind_one_that_fits_nowhere_may_wait() -> None:
     add_pod(world, "p2", "500m")
     world.settle()
     assert list(laws.healed()) == []
+
+
+def contested_reservation() -> PoolBench:
+    """A node whose reservation is offered to two frameworks, but for the part of an ended task."""
+    bench = PoolBench(node("n1"))
+    framework = bench.subscribe(**refined("a"))
+    bench.settle()
+    reserve(bench, framework, 3)
+    bench.call(framework, "REVIVE")
+    bench.settle()
+    mine = {"type": "DYNAMIC", "role": "a", "principal": "p"}
+    bench.start(framework, "t", resources=[scalar("cpus", 1) | {"reservations": [mine]}])
+    bench.set_phase(bench.pods()[0]["metadata"]["name"], "Succeeded")
+    rival = bench.subscribe(**refined("a"))
+    bench.wait(10)
+    bench.call(rival, "DECLINE", offer_ids=[bench.offer()["id"]], filters={"refuse_seconds": 0})
+    bench.wait(2)
+    return bench
+
+
+def test_a_reservation_that_two_frameworks_are_offered_is_held_once() -> None:
+    master = contested_reservation().master.state
+    assert [offer.contested for offer in master.offers] == [True, True]
+    held = list(held_of(master, [], {"t"}))
+    assert sum(each.amounts.get("cpu", 0) for each in held) == 4000

@@ -1,11 +1,12 @@
 """What frameworks hold of nodes without a pod, from the offers and tasks of the master."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.state.agents import Agent
+from stretto.offers.master.state.offers import Offer
 from stretto.offers.nodes.agents import node_of
 from stretto.offers.nodes.queues import ANY_ROLE
 from stretto_lab.chaos.pool.capacity import Amounts, by_role, exact, minus
@@ -31,14 +32,8 @@ def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -
         pods: pods that hold something.
         started: tasks that have had a pod.
     """
-    seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
     names = {agent.id: node_of(agent.pid) or "" for agent in master.agents}
-    for offer in master.offers:
-        held = exact(offer.resources)
-        contest = (offer.agent_id, tuple(sorted(held.items())))
-        if offer.contested and contest in seen:
-            continue
-        seen.add(contest)
+    for offer in _distinct(master.offers):
         node = names.get(offer.agent_id, "")
         for role, part in by_role(offer.resources, offer.role).items():
             yield Held(node, role, part)
@@ -49,9 +44,20 @@ def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -
             if task.id not in present:
                 for role, part in by_role(task.resources, task.role).items():
                     yield Held(names[agent.id], role, part)
-        users = [each.resources for each in (*master.offers.of_agent(agent.id), *tasks)]
+        offers = _distinct(master.offers.of_agent(agent.id))
+        users = [each.resources for each in (*offers, *tasks)]
         for role, unused in _unused(agent, users).items():
             yield Held(names[agent.id], role, unused)
+
+
+def _distinct(offers: Iterable[Offer]) -> Iterator[Offer]:
+    """Offers without those of capacity that another one of them offers too."""
+    seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
+    for offer in offers:
+        contest = offer.agent_id, tuple(sorted(exact(offer.resources).items()))
+        if not offer.contested or contest not in seen:
+            yield offer
+        seen.add(contest)
 
 
 def _unused(agent: Agent, users: list[ResourceList]) -> dict[str, Amounts]:
