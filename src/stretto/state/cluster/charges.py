@@ -72,7 +72,7 @@ class PodCharges:
         pod = self._classes[int(self._pods.class_id[row])]
         if pod.devices and not mask & DEVICE_BITS:
             for request in pod.devices:
-                mask |= self._ledger.devices.guess(slot, request)
+                mask |= self.offers.guess(slot, request)
         if pod.annotations.numa is not None:
             mask = self._topology.take(row, slot, self._stated(row, slot, mask, annotation), pod)
         for request in pod.devices:

@@ -121,6 +121,22 @@ class OfferClaims:
         free = [devices.free[slot, d] + WHOLE * (mask >> d & 1) for d in usable]
         return sum(1 for each in free if each >= wanted.milli) >= wanted.count
 
+    def guess(self, slot: int, wanted: DeviceRequest) -> int:
+        """The likely devices of a pod that no shard placed, as bits.
+
+        Those of the claim count as free if there are not enough others: the pod may run a task for
+        which the claim has held them, and the claim is reduced only afterwards.
+        """
+        devices, mask = self._ledger.devices, self.mask(slot)
+        claimed = [d for d in range(MAX_DEVICES) if mask >> d & 1]
+        found = devices.guess(slot, wanted)
+        if not claimed or devices.covers(slot, found, wanted):
+            return found
+        devices.free[slot, claimed] += WHOLE
+        found = devices.guess(slot, wanted)
+        devices.free[slot, claimed] -= WHOLE
+        return found
+
     def take_again(self, slot: int) -> None:
         """Take devices of a slot whose devices were replaced by whole ones."""
         self._masks.pop(slot, None)

@@ -9,7 +9,7 @@ from stretto.base.errors import InputError
 from stretto.offers.nodes.amounts import read_ports
 from stretto.offers.nodes.pods import PodSettings
 from stretto.testing import make_pod
-from tests.support.mesos import Body, scalar
+from tests.support.mesos import Body, scalar, task
 from tests.support.offered_nodes import SCHEDULER, PoolBench, node
 from tests.unit.offers.nodes.test_pool import nodes_of, pod, queue
 
@@ -94,6 +94,18 @@ def test_a_task_with_gpus_is_a_pod_that_requests_them() -> None:
     assert container_of(bench)["resources"]["limits"][GPU] == "3"
     bench.wait(10)
     assert offered(bench.offer())["gpus"] == 1
+
+
+def test_tasks_that_start_together_have_gpus_of_their_own() -> None:
+    bench = PoolBench(node("n1", gpus=4))
+    framework = bench.subscribe(**WITH_GPUS)
+    bench.settle()
+    info = task("t1", bench.offer()["agent_id"]["value"])
+    info["resources"] += [scalar("gpus", 2)]
+    bench.launch(framework, info, info | {"task_id": {"value": "t2"}})
+    bench.create(POD, pod("p", "0", gpus=1, gpu_milli=300, memory="0"))
+    bench.settle()
+    assert nodes_of(bench)["p"] is None
 
 
 def test_the_gpus_of_a_task_are_free_after_its_end() -> None:
