@@ -103,6 +103,7 @@ class NodeAgents:
         agent = self.master.agents.get(agents.agent_id(node))
         if agent is not None:
             self._registered[name], self._pids[name] = agent.id, pid
+            self._tasks.resend_from(agent.id, self.master.now)
         return agent
 
     def _leave(self, name: str) -> None:

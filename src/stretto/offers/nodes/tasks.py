@@ -136,6 +136,10 @@ class TaskPods:
         """Send what a framework that has returned has not acknowledged."""
         self._streams.resend(framework_id, now)
 
+    def resend_from(self, agent_id: str, now: float) -> None:
+        """Send what frameworks have not acknowledged of an agent that has returned."""
+        self._streams.resend_from(agent_id, now)
+
     # ------------------------------------------------------------ reading
 
     def on_node(self, node: str) -> list[StoredObject]:

@@ -57,9 +57,13 @@ class TaskUpdates:
         return self._updates[0]
 
     def resend(self, now: float) -> None:
-        """Send the first update again at once: the framework has returned."""
+        """Send the first update again at once: the way to the framework is open again."""
         if self._updates:
-            self.due = now
+            self.due, self._delay = now, FIRST_RETRY
+
+    def is_from(self, agent_id: str) -> bool:
+        """Whether the first update is from an agent."""
+        return bool(self._updates) and self._updates[0]["slave_id"]["value"] == agent_id
 
 
 class UpdateStreams:
@@ -129,6 +133,15 @@ class UpdateStreams:
         """Send what a framework that has returned has not acknowledged."""
         for key, stream in self._waiting.items():
             if key[0] == framework_id:
+                stream.resend(now)
+
+    def resend_from(self, agent_id: str, now: float) -> None:
+        """Send what has no acknowledgement of the updates of an agent that has returned.
+
+        Acknowledgements did not reach it, so the next attempt may be far away.
+        """
+        for stream in self._waiting.values():
+            if stream.is_from(agent_id):
                 stream.resend(now)
 
     def due(self, now: float) -> Iterator[Message]:

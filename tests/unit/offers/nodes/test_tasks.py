@@ -221,6 +221,17 @@ def test_a_node_that_does_not_answer_is_unreachable_and_returns_with_its_tasks()
     assert bench.statuses()[-1] == ("web.1", "TASK_RUNNING")
 
 
+def test_an_update_is_sent_again_when_its_node_answers_again() -> None:
+    bench, framework, _ = started()
+    for _ in range(3):
+        bench.wait(40)
+    ready(bench, "Unknown")
+    bench.acknowledge(framework)
+    sent = len(bench.statuses())
+    ready(bench, "True")
+    assert bench.statuses()[sent:] == [("web.1", "TASK_STARTING")]
+
+
 @pytest.mark.parametrize(
     ("more", "field"),
     [
