@@ -196,6 +196,12 @@ def test_claims_of_a_step_in_which_the_binder_dies_between_hosts_are_seen() -> N
     assert run_seed(36000579, 170).breaches == ()
 
 
+@pytest.mark.parametrize(("seed", "steps"), [(39001023, 359), (39001731, 1)])
+def test_claims_are_compared_with_the_state_in_which_they_are_made(seed: int, steps: int) -> None:
+    setup = msgspec.structs.replace(draw(seed), tier="numpy")
+    assert run_seed(seed, steps, setup=setup).breaches == ()
+
+
 def test_a_fixed_failure_replays_clean(tmp_path: Path, capsys: Capture) -> None:
     save_failure(
         ChaosFailure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),)), tmp_path / "f.json"

@@ -22,10 +22,10 @@ from stretto.framework.profile.capacity.rules import CapacityRules
 from stretto.framework.profile.profile import Profile
 from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
-from stretto.state.rows.resources import CPU
 from stretto.stores.store import Deletion, Store
 from stretto_lab.chaos.draws.load import LoadDraw, metric_json
 from stretto_lab.chaos.draws.pods import OVERCOMMITTED, NodeShapeDraw, PodRequest, report_json
+from stretto_lab.chaos.draws.promises import PromiseLaw
 
 SHARE: Final = 0.2
 """Share of seeds with overcommit, among those whose profile supports it."""
@@ -54,6 +54,7 @@ class OvercommitDraw:
         #: Measured load as a filter.
         self.load = LoadDraw(seed)
         self._rng = rng
+        self._law = PromiseLaw(self.cap)
 
     def weights(self) -> dict[str, float]:
         """Weight of each change; none in a seed without overcommit, so its draws stay."""
@@ -98,36 +99,8 @@ class OvercommitDraw:
     def breaches(
         self, plane: Plane, fresh: Sequence[tuple[str, int]], nodes: Mapping[str, NodeShapeDraw]
     ) -> list[InvariantBreach]:
-        """Check that new claims stay within what nodes promise, and ratios within the cap.
-
-        Args:
-            plane: the plane after a step; it chose its ratios before it bound.
-            fresh: uid and slot of each new claim.
-            nodes: the nodes that exist.
-        """
-        cluster, found = plane.cluster, list[InvariantBreach]()
-        ledger, pods = cluster.ledger, cluster.pods
-        for uid, slot in fresh if self.exists else ():
-            row, name = pods.row(uid), cluster.nodes.names[slot]
-            leaving = cluster.evictions.on_slot(slot) or cluster.evictions.nominated_on(slot)
-            if row is None or leaving:
-                continue  # victims that are leaving are still charged
-            requests = dict(cluster.classes[int(pods.class_id[row])].requests)
-            found += [
-                InvariantBreach(
-                    1,
-                    f"claim on {name}: {ledger.resources.names[c]} is charged "
-                    f"{ledger.used[slot, c]} of {ledger.alloc[slot, c]} promised",
-                )
-                for c in requests
-                if ledger.used[slot, c] > ledger.alloc[slot, c]
-            ]
-            ratio = ledger.promises.ratios.get(slot, {}).get(CPU)
-            cap = nodes[name].cap if name in nodes else self.cap
-            if ratio is not None and not 1.0 <= ratio.ratio <= cap:
-                what = f"node {name} promises its cpu {ratio.ratio} times"
-                found.append(InvariantBreach(1, what))
-        return found
+        """Check new claims after a step of a seed with overcommit; see ``PromiseLaw.breaches``."""
+        return self._law.breaches(plane, fresh, nodes) if self.exists else []
 
     def change(self, name: str, world: "OvercommittedWorld") -> Callable[[], object]:
         """The change of a name, applied to a world."""
@@ -173,11 +146,3 @@ class OvercommittedWorld(Protocol):
     pods: dict[str, str]
     #: Wall time in seconds since 1970, by the world's own clock.
     seconds: float
-
-
-def as_promised_now(plane: Plane, name: str, shape: NodeShapeDraw) -> NodeShapeDraw:
-    """A node with its ratio of now instead of the cap."""
-    slot = plane.cluster.nodes.by_name.get(name)
-    ratios = plane.cluster.ledger.promises.ratios.get(-1 if slot is None else slot, {})
-    ratio = ratios[CPU].ratio if CPU in ratios else 1.0
-    return msgspec.structs.replace(shape, cap=ratio)

@@ -37,15 +37,19 @@ class AffinityLaw:
         self.looks = 0
         self._world = world
         self._disturbed = True
+        self._granted: list[int] = []
+        self._placed = set[str]()
 
     def look_at(self, step: Step) -> None:
         """Record whether a step changed counts other than by claims."""
         refused = bool(step.refusals) or any(v.refused or len(v.nominated) for v in step.verdicts)
         self._disturbed = refused
+        self._granted = [row for verdict in step.verdicts for row in verdict.granted.tolist()]
 
     def breaches(self, plane: Plane, fresh: Iterable[tuple[str, int]]) -> list[InvariantBreach]:
         """Return the breaches in the claims of one step."""
         found = list[InvariantBreach]()
+        self._disturbed = self._disturbed or self._lost_a_claim(plane)
         for uid, slot in fresh:
             request = self._world.members[uid].request
             if request.rule is GroupAffinity.APART:
@@ -54,6 +58,19 @@ class AffinityLaw:
                 found += self._spread(plane, slot, request)
         self._disturbed = True  # until ``look_at`` sees the next step
         return found
+
+    def _lost_a_claim(self, plane: Plane) -> bool:
+        """Whether a claim ended in this step although its pod exists.
+
+        The store may refuse a bind after the claims that counted it, and the refusal is reported
+        one step later.
+        """
+        pods = plane.cluster.pods
+        held = self._placed.union(pods.uid[row] for row in self._granted)
+        rows = pods.rows()
+        placed = pods.slot[rows] != NO_SLOT
+        self._granted, self._placed = [], {pods.uid[row] for row in rows[placed].tolist()}
+        return any(pods.uid[row] in held for row in rows[~placed].tolist())
 
     def _apart(
         self, plane: Plane, uid: str, slot: int, request: PodRequest

@@ -14,8 +14,8 @@ from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.evictions import EvictionCause
 from stretto_lab.chaos.draws.affinity import allows_together
-from stretto_lab.chaos.draws.overcommit import as_promised_now
 from stretto_lab.chaos.draws.pods import WHOLE, NodeShapeDraw, PodRequest, admits, overruns
+from stretto_lab.chaos.draws.promises import as_promised_now
 from stretto_lab.chaos.laws.truth import TruePod, TrueState
 from stretto_lab.chaos.world import ChaosWorld
 
