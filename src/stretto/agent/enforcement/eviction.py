@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from stretto.base.amounts import add_amounts
 from stretto.capacity.model.classes import Band
 
 MEMORY: Final = "memory"
@@ -210,8 +211,7 @@ def evict(rounds: Iterable[EvictionRound], attempt: Callable[[str, Trigger], boo
             if victim.name in done or not attempt(victim.name, each.trigger):
                 continue
             done.add(victim.name)
-            for name, amount in each.frees(victim).items():
-                freed[name] = freed.get(name, 0) + amount
+            add_amounts(freed, each.frees(victim).items())
 
 
 def _candidates(

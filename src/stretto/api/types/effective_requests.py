@@ -14,6 +14,7 @@ from stretto.api.types.pod import Container, ContainerStatus, Pod, PodSpec
 from stretto.api.wire import quantity
 from stretto.api.wire.quantity import CPU, INT64_MAX
 from stretto.api.wire.resources import ResourceList
+from stretto.base.amounts import add_amounts
 from stretto.base.errors import InputError
 
 Amounts = dict[str, int]
@@ -101,22 +102,22 @@ def summed(
     """
     total: Amounts = {}
     for index, each in enumerate(spec.containers):
-        _add(total, requests_of(each, f"{where}.containers[{index}]"))
+        add_amounts(total, requests_of(each, f"{where}.containers[{index}]").items())
     sidecars: Amounts = {}
     peak: Amounts = {}
     for index, each in enumerate(spec.init_containers):
         mine = requests_of(each, f"{where}.initContainers[{index}]")
         if each.sidecar:
-            _add(total, mine)
-            _add(sidecars, mine)
+            add_amounts(total, mine.items())
+            add_amounts(sidecars, mine.items())
             _raise_to(peak, sidecars)
         else:
             moment = dict(sidecars)
-            _add(moment, mine)
+            add_amounts(moment, mine.items())
             _raise_to(peak, moment)
     _raise_to(total, peak)
     total.update(whole)
-    _add(total, thousandths(spec.overhead, f"{where}.overhead"))
+    add_amounts(total, thousandths(spec.overhead, f"{where}.overhead").items())
     return total
 
 
@@ -152,11 +153,6 @@ def is_pod_level(resource: str) -> bool:
 def thousandths(resources: ResourceList, where: str) -> Amounts:
     """A resource list in thousandths, without a limit: sums are rounded and checked at the end."""
     return {name: quantity.thousandths(each, f"{where}.{name}") for name, each in resources.items()}
-
-
-def _add(total: Amounts, more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
 
 
 def _raise_to(total: Amounts, least: Mapping[str, int]) -> None:

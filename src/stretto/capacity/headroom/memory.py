@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.base.amounts import add_amounts
 from stretto.capacity.headroom.readings import (
     CoreLevel,
     MemoryContainer,
@@ -134,8 +135,7 @@ def memory_headroom(
     freeable = {number: numas[number].freeable(limits.cache_ratio) for number in available}
     for each in containers:
         if each.level is CoreLevel.RECLAIMED:
-            for number, used in each.numa_memory.items():
-                freeable[number] = freeable.get(number, 0.0) + used
+            add_amounts(freeable, each.numa_memory.items())
     return MemoryLoan(min(max(loaned, 0.0), limits.bound), freeable)
 
 

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from stretto.base.amounts import total_of
+
 Amounts: TypeAlias = Mapping[str, int]
 """Amounts by resource: milli-CPU, bytes, or units."""
 
@@ -21,15 +23,6 @@ class ContainerDemand(msgspec.Struct, frozen=True):
     limits: dict[str, int] = {}
 
 
-def total(parts: Iterable[Amounts]) -> dict[str, int]:
-    """The sum by resource."""
-    found: dict[str, int] = {}
-    for part in parts:
-        for name, amount in part.items():
-            found[name] = found.get(name, 0) + amount
-    return found
-
-
 def largest(parts: Iterable[Amounts]) -> dict[str, int]:
     """The maximum by resource."""
     found: dict[str, int] = {}
@@ -41,12 +34,12 @@ def largest(parts: Iterable[Amounts]) -> dict[str, int]:
 
 def pod_amounts(containers: Iterable[Amounts], init: Iterable[Amounts]) -> dict[str, int]:
     """The amounts of a pod: the sum of its containers, or a larger init container."""
-    return largest([total(containers), *init])
+    return largest([total_of(containers), *init])
 
 
 def with_overhead(requests: Amounts, overhead: Amounts) -> dict[str, int]:
     """Requests of a pod with the overhead of its runtime."""
-    return total([requests, overhead])
+    return total_of([requests, overhead])
 
 
 def limits_with_overhead(limits: Amounts, overhead: Amounts) -> dict[str, int]:

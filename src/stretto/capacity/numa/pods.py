@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.base.amounts import total_of
 from stretto.capacity.headroom.readings import CoreLevel
 
 CPU: Final = "cpu"
@@ -76,10 +77,7 @@ class NumaPod(msgspec.Struct, frozen=True):
 
     def total(self) -> dict[str, int]:
         """The request of the pod: the sum of its containers, or a larger init container."""
-        found: dict[str, int] = {}
-        for each in self.containers:
-            for name, amount in each.requests.items():
-                found[name] = found.get(name, 0) + amount
+        found = total_of(each.requests for each in self.containers)
         for each in self.init:
             for name, amount in each.requests.items():
                 found[name] = max(found.get(name, 0), amount)

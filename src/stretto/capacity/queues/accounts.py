@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from stretto.capacity.queues.amounts import PODS, Amounts, beyond, total
+from stretto.base.amounts import total_of
+from stretto.capacity.queues.amounts import PODS, Amounts, beyond
 
 
 class TaskStatus(Enum):
@@ -88,7 +89,7 @@ class QueuedJob(msgspec.Struct, frozen=True):
         """What it holds and asks for."""
         holding = [each for each in self.tasks if each.status in HOLDING]
         waiting = [each for each in self.tasks if each.status is TaskStatus.PENDING]
-        held = total(each.amounts for each in holding)
+        held = total_of(each.amounts for each in holding)
         has_started = (
             self.phase is JobPhase.RUNNING
             and sum(each.count for each in holding) >= self.min_member
@@ -96,7 +97,7 @@ class QueuedJob(msgspec.Struct, frozen=True):
         starts = self.phase is JobPhase.INQUEUE or has_started
         return QueueAccount(
             held,
-            total([held, *(each.amounts for each in waiting)]),
+            total_of([held, *(each.amounts for each in waiting)]),
             beyond(held, self.min_resources),
             beyond(self.min_resources, held) if starts else {},
         )
@@ -119,10 +120,10 @@ def merge(accounts: Iterable[QueueAccount]) -> QueueAccount:
     """The sum of accounts."""
     found = list(accounts)
     return QueueAccount(
-        total(each.allocated for each in found),
-        total(each.request for each in found),
-        total(each.elastic for each in found),
-        total(each.inqueue for each in found),
+        total_of(each.allocated for each in found),
+        total_of(each.request for each in found),
+        total_of(each.elastic for each in found),
+        total_of(each.inqueue for each in found),
     )
 
 

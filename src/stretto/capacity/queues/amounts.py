@@ -1,6 +1,6 @@
 """Amounts of resources as queues count them: floats by name, compared with a little slack."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 Amounts: TypeAlias = dict[str, float]
@@ -14,15 +14,6 @@ SLACK: Final = 0.1
 """Amounts that differ by less are equal: sums of floats are not exact."""
 UNLIMITED_AT_ZERO: Final = frozenset((CPU, MEMORY))
 """Resources of which a capability of 0 means no limit."""
-
-
-def total(parts: Iterable[AnyAmounts]) -> Amounts:
-    """The sum by resource."""
-    found: Amounts = {}
-    for part in parts:
-        for name, amount in part.items():
-            found[name] = found.get(name, 0.0) + amount
-    return found
 
 
 def beyond(amounts: AnyAmounts, taken: AnyAmounts) -> Amounts:

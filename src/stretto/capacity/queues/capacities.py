@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.base.amounts import total_of
 from stretto.capacity.queues.accounts import QueueAccount, merge
 from stretto.capacity.queues.amounts import (
     CPU,
@@ -17,7 +18,6 @@ from stretto.capacity.queues.amounts import (
     at_most,
     beyond,
     limits,
-    total,
 )
 from stretto.capacity.queues.states import (
     ShareQueue,
@@ -42,7 +42,7 @@ def flat(
 ) -> list[ShareState]:
     """Queues that have jobs, with what they deserve and may hold."""
     specs = list(queues)
-    guaranteed = total(each.guarantee for each in specs)
+    guaranteed = total_of(each.guarantee for each in specs)
     states = []
     for queue in specs:
         if queue.name not in accounts:
@@ -74,7 +74,7 @@ def tree(
     most = {ROOT: names}
     caps: dict[str, Amounts] = {ROOT: dict(names)}
     for parent in _down(children):
-        guaranteed = total(specs[name].guarantee for name in children[parent])
+        guaranteed = total_of(specs[name].guarantee for name in children[parent])
         for name in children[parent]:
             own = specs[name]
             paths[name] = (name, *paths[parent])
@@ -87,7 +87,7 @@ def tree(
         below = merge(found for leaf, found in accounts.items() if name in paths.get(leaf, ()))
         deserved = at_least(queue.deserved, queue.guarantee)
         if name == ROOT:
-            deserved = total(at_least(each.deserved, each.guarantee) for each in direct)
+            deserved = total_of(at_least(each.deserved, each.guarantee) for each in direct)
         state = _state(queue, below, most[name], deserved)
         place = {"path": paths[name], "is_parent": bool(children[name])}
         states.append(msgspec.structs.replace(state, **place))

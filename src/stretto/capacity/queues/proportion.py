@@ -6,6 +6,7 @@ least its guarantee. What a queue does not take is left for the next round.
 
 from collections.abc import Iterable, Mapping
 
+from stretto.base.amounts import total_of
 from stretto.capacity.model.profiles import CapacityProfile
 from stretto.capacity.queues.accounts import QueueAccount
 from stretto.capacity.queues.amounts import (
@@ -16,7 +17,6 @@ from stretto.capacity.queues.amounts import (
     at_least,
     at_most,
     beyond,
-    total,
     within,
 )
 from stretto.capacity.queues.states import (
@@ -43,7 +43,7 @@ def proportional(
             may exceed the cluster; otherwise guarantees are given before the rest is divided.
     """
     specs = list(queues)
-    guaranteed = total(each.guarantee for each in specs)
+    guaranteed = total_of(each.guarantee for each in specs)
     active = [each for each in specs if each.name in accounts]
     most = {each.name: real_capability(each, whole, guaranteed) for each in active}
     before = profile is not CapacityProfile.VOLCANO
@@ -78,7 +78,7 @@ def _fill(
         first: what each queue gets before the first round.
     """
     deserved = dict(first)
-    left = beyond(whole, total(first.values()))
+    left = beyond(whole, total_of(first.values()))
     waiting = list(queues)
     while weight := sum(each.weight for each in waiting):
         grown: list[Amounts] = []
@@ -87,7 +87,7 @@ def _fill(
         for queue in waiting:
             before, request = deserved[queue.name], accounts[queue.name].request
             part = {name: amount * (queue.weight / weight) for name, amount in left.items()}
-            offer = at_most(total([before, part]), most[queue.name])
+            offer = at_most(total_of([before, part]), most[queue.name])
             taken = {name: min(amount, request.get(name, 0.0)) for name, amount in offer.items()}
             now = at_least(taken, queue.guarantee)
             deserved[queue.name] = now
@@ -96,8 +96,8 @@ def _fill(
             if not within(request, now) and _differ(now, before):
                 unmet.append(queue)
         waiting, old = unmet, left
-        left = beyond(left, total(grown))
-        back = total(shrunk)
+        left = beyond(left, total_of(grown))
+        back = total_of(shrunk)
         left = {name: amount + back.get(name, 0.0) for name, amount in left.items()}
         is_empty = all(amount < SLACK for name, amount in left.items() if name != PODS)
         if is_empty or not _differ(left, old):

@@ -5,6 +5,7 @@ from functools import cmp_to_key
 
 import msgspec
 
+from stretto.base.amounts import total_of
 from stretto.capacity.queues.accounts import QueueAccount
 from stretto.capacity.queues.amounts import (
     CPU,
@@ -15,7 +16,6 @@ from stretto.capacity.queues.amounts import (
     AnyAmounts,
     beyond,
     limits,
-    total,
     within,
 )
 
@@ -185,7 +185,9 @@ def admit_jobs(
         fits = is_open and all(_starts(each, needs, promised) for each in line)
         answers.append(fits)
         if fits:
-            promised |= {each.spec.name: total([promised[each.spec.name], needs]) for each in line}
+            promised |= {
+                each.spec.name: total_of([promised[each.spec.name], needs]) for each in line
+            }
     return answers
 
 

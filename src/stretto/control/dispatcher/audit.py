@@ -6,6 +6,7 @@ a recount. The check walks all units and pods, so production code does not call 
 
 from collections.abc import Iterable, Iterator
 
+from stretto.base.amounts import add_amounts
 from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.state.queues.shares import QueueShares
 from stretto.state.queues.usage import QueueUsage
@@ -125,8 +126,7 @@ def _tree(usage: QueueUsage) -> Iterator[str]:
         for branch in tree.leaf(queue).path:
             mine = sums.setdefault(branch.number, {})
             running[branch.number] = running.get(branch.number, 0) + len(units.get(queue, ()))
-            for column, amount in held.items():
-                mine[column] = mine.get(column, 0) + amount
+            add_amounts(mine, held.items())
     for branch in tree:
         counted = sums.get(branch.number, {})
         if any(branch.used.get(c, 0) != counted.get(c, 0) for c in {*branch.used, *counted}):

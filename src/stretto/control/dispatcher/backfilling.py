@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from stretto.base.amounts import add_amounts
 from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.queues.backfill import covers
 from stretto.control.queues.kept_starts import KeptStarts, StartPlan
@@ -87,8 +88,7 @@ class BackfillPlanner:
         usage = self._usage()
         beside = None if kept else dict(usage.uncommitted())
         if beside is not None:  # it never fits beside what runs on: nothing may take more from it
-            for column, amount in usage.demand(head).least:
-                beside[column] = beside.get(column, 0) - amount
+            add_amounts(beside, usage.demand(head).least, -1)
         for unit in heapq.nsmallest(SEARCHED, queue.order, key=_rank):
             if not usage.may_start(unit):
                 continue
@@ -153,8 +153,7 @@ class BackfillPlanner:
         duration = micros(unit.duration)
         amounts: dict[int, int] = {}
         for class_id, count in Counter(classes).items():
-            for column, amount in usage.pool.requests_of(class_id):
-                amounts[column] = amounts.get(column, 0) + amount * count
+            add_amounts(amounts, usage.pool.requests_of(class_id), count)
         return StartJob(rows, classes, at_least, duration, tuple(sorted(amounts.items())))
 
     def _running(self, usage: QueueUsage, now: int) -> Iterator[tuple[int, int]]:

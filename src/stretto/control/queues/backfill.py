@@ -11,6 +11,7 @@ shadow time is the end of a pod even if the sums suffice now. A pod without run 
 
 from collections.abc import Iterable, Mapping
 
+from stretto.base.amounts import add_amounts
 from stretto.control.queues.by_request import NOT_NOW, Longest
 from stretto.control.queues.orders import RankOrder, first_come
 from stretto.state.queries.pool import Amounts
@@ -53,12 +54,10 @@ class BackfillReservation:
         for end, amounts in ends:
             if end > self.shadow:
                 break
-            for column, amount in amounts.items():
-                then[column] = then.get(column, 0) + amount
+            add_amounts(then, amounts.items())
             if self.shadow == NEVER and covers(then, head):
                 self.shadow = max(end, now)
-        for column, amount in head:
-            then[column] = then.get(column, 0) - amount
+        add_amounts(then, head, -1)
         #: Amounts left beside the head at the shadow time; negative for a shortage.
         self.extra: dict[int, int] = then
 

@@ -10,6 +10,7 @@ so no capacity is promised twice.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from stretto.base.amounts import add_amounts
 from stretto.offers.allocator.contract import OfferAllocator
 from stretto.offers.allocator.values import ranges
 from stretto.offers.nodes.amounts import GPUS, PORTS, columns_of, milli_of, ports_of
@@ -145,12 +146,12 @@ class SharedLedger:
         ports = node.reserved.ports
         for holding, kept in self._allocator.holdings(node.agent_id).items():
             queue = self.queue_of(holding.role)
-            _add(held.setdefault(queue, {}), columns_of(kept.quantities, ledger))
+            add_amounts(held.setdefault(queue, {}), columns_of(kept.quantities, ledger).items())
             ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in kept))
         charged: dict[str, Columns] = {}
         for each in node.tasks:
             task = self._class_of(each.row)
-            _add(charged.setdefault(each.queue, {}), self._requests(task))
+            add_amounts(charged.setdefault(each.queue, {}), self._requests(task).items())
             used = ranges.normalize((port.port, port.port) for port in task.ports)
             ports = ranges.difference(ports, used)
         self._tasks.replace(name, charged)
@@ -159,11 +160,13 @@ class SharedLedger:
             queue = self.queue_of(role)
             rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), ledger))
         for role, milli in node.reserved.scalars.items():
-            _add(rest.setdefault(self.queue_of(role), {}), columns_of(milli.items(), ledger))
+            add_amounts(
+                rest.setdefault(self.queue_of(role), {}), columns_of(milli.items(), ledger).items()
+            )
         self._claims.replace(name, rest)
         total: Columns = {}
         for amounts in rest.values():
-            _add(total, amounts)
+            add_amounts(total, amounts.items())
         claim = self._claim_of(total, ranges.difference(ports, node.ended.ports))
         return self._cluster.offers.replace(slot, claim)
 
@@ -212,8 +215,7 @@ class SharedLedger:
         held: dict[str, int] = {}
         ports: ranges.Ranges = ()
         for resources in self._allocator.holdings(agent_id).values():
-            for name, milli in resources.quantities:
-                held[name] = held.get(name, 0) + milli
+            add_amounts(held, resources.quantities)
             ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in resources))
         more = milli_of(free, ledger)
         total = {
@@ -254,7 +256,7 @@ class SharedLedger:
         for queue in self._uncounted(usage):
             role = self.roles[queue]
             used = dict(usage.claims.usage(queue))
-            _add(used, usage.promises.usage(queue))
+            add_amounts(used, usage.promises.usage(queue).items())
             rest = milli_of(_minus(used, tasks.get(queue, {})), ledger)
             before = self._outside.get(role, {})
             change = {name: rest.get(name, 0) - before.get(name, 0) for name in {*rest, *before}}
@@ -277,11 +279,6 @@ class SharedLedger:
         number = self._cluster.ledger.devices.kind_number
         devices = {DEVICES + number(each.kind): each.count * each.milli for each in task.devices}
         return {**dict(task.requests), **devices}
-
-
-def _add(total: Columns, more: Mapping[int, int]) -> None:
-    for column, amount in more.items():
-        total[column] = total.get(column, 0) + amount
 
 
 def _minus(amounts: Mapping[int, int], less: Mapping[int, int]) -> Columns:

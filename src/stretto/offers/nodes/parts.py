@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Final, NamedTuple
 
+from stretto.base.amounts import add_amounts
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.allocator.values import ranges
 from stretto.offers.allocator.values.resources import Resources
@@ -35,7 +36,7 @@ def ended_tasks(agent: Agent, has_ended: Callable[[TaskKey], bool]) -> AgentPart
         for task in tasks.values():
             if task.is_active and has_ended((task.framework_id, task.id)):
                 unreserved = task.resources.where(lambda kind: not kind.reservations)
-                _add(found, task.role, unreserved.scalars())
+                add_amounts(found.setdefault(task.role, {}), unreserved.scalars().items())
                 ports = ranges.union(ports, _ports(unreserved))
     return AgentPart(found, ports)
 
@@ -46,9 +47,9 @@ def unheld_reservations(agent: Agent, held: Mapping[Holding, Resources]) -> Agen
     found: dict[str, dict[str, int]] = {}
     for item in reserved:
         if isinstance(item.value, int):
-            _add(found, item.kind.role, {item.kind.name: item.value})
+            add_amounts(found.setdefault(item.kind.role, {}), [(item.kind.name, item.value)])
     for role, milli in kept.scalars.items():
-        _add(found, role, {name: -amount for name, amount in milli.items()})
+        add_amounts(found.setdefault(role, {}), milli.items(), -1)
     return AgentPart(found, ranges.difference(_ports(reserved), kept.ports))
 
 
@@ -77,8 +78,7 @@ def total_of(
     kept = _held_reservations(held)
     unreserved = dict(balance[0])
     for scalars in kept.scalars.values():
-        for name, milli in scalars.items():
-            unreserved[name] = unreserved.get(name, 0) - milli
+        add_amounts(unreserved, scalars.items(), -1)
     items = [Item(ItemKind(name), milli) for name, milli in unreserved.items() if milli > 0]
     ports = ranges.difference(balance[1], kept.ports)
     rest = ResourceList(tuple(items + [Item(_PORTS, ports)] * bool(ports)))
@@ -91,15 +91,9 @@ def _held_reservations(held: Mapping[Holding, Resources]) -> AgentPart:
     for resources in held.values():
         reserved = resources.reserved
         for role in {kind.reserved_to: None for kind, _ in reserved}:
-            _add(found, role, dict(reserved.reserved_to(role).quantities))
+            add_amounts(found.setdefault(role, {}), reserved.reserved_to(role).quantities)
         ports = ranges.union(ports, ports_of((e.name, n) for e, n in reserved))
     return AgentPart(found, ports)
-
-
-def _add(sums: dict[str, dict[str, int]], role: str, more: Mapping[str, int]) -> None:
-    mine = sums.setdefault(role, {})
-    for name, milli in more.items():
-        mine[name] = mine.get(name, 0) + milli
 
 
 def _reserved(agent: Agent) -> ResourceList:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.amounts import add_amounts
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.numa_after import numa_choice_of, numa_nodes_fit, without_rows
@@ -76,8 +77,7 @@ def allocatable_after(
     more = [(classes[class_id], mask) for class_id, mask in wanted]
     needs = [charges.needs(pod, slot, mask) for pod, mask in more if pod.annotations.is_exclusive]
     for sign, some in ((1, needs), (-1, [charges.held_by(row) for row in going])):
-        for column, amount in chain.from_iterable(some):
-            held[column] = held.get(column, 0) + sign * amount
+        add_amounts(held, chain.from_iterable(some), sign)
     return cluster.ledger.alloc_with(slot, held)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Final
 
+from stretto.base.amounts import add_amounts
 from stretto.state.queries.pool import Amounts
 
 MICROS: Final = 1_000_000
@@ -35,8 +36,7 @@ class EndTimes:
             insort(self._times, end)
             self._held[end] = {}
         held = self._held[end]
-        for column, amount in amounts:
-            held[column] = held.get(column, 0) + amount
+        add_amounts(held, amounts)
         self._pods[end] = self._pods.get(end, 0) + 1
 
     def remove(self, end: int, amounts: Amounts) -> None:

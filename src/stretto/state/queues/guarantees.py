@@ -10,6 +10,7 @@ capacity from each other in turn.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from stretto.base.amounts import add_amounts
 from stretto.state.queries.pool import Amounts
 from stretto.state.queues.tree import QueueBranch
 from stretto.state.queues.usage import QueueUsage
@@ -76,8 +77,7 @@ class GuaranteeBalance:
         """Add (+1) or subtract (-1) amounts to the sums of a queue and of its ancestors."""
         for branch in self.usage.tree.leaf(queue).path:
             found = sums.setdefault(branch, {})
-            for column, amount in amounts:
-                found[column] = found.get(column, 0) + sign * amount
+            add_amounts(found, amounts, sign)
 
     def used(self, branch: QueueBranch, column: int) -> int:
         """Usage of a queue without the rows that leave."""

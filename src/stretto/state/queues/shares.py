@@ -7,6 +7,8 @@ and never iterate over pods. Charge when a claim is made; refund the same amount
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from stretto.base.amounts import add_amounts
+
 Amounts = Iterable[tuple[int, int]]
 """(resource column, exact amount) of a pod."""
 
@@ -52,8 +54,7 @@ class QueueShares:
     def charge(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
         """Add the claims of so many pods of a queue, each with these amounts."""
         used = self._used.setdefault(queue, {})
-        for column, amount in amounts:
-            used[column] = used.get(column, 0) + amount * pods
+        add_amounts(used, amounts, pods)
         self._pods[queue] = self._pods.get(queue, 0) + pods
         self._changed.add(queue)
 

@@ -10,6 +10,7 @@ from enum import Enum
 from math import inf
 from typing import Final, NamedTuple
 
+from stretto.base.amounts import add_amounts
 from stretto.state.queries.pool import Amounts, PoolView
 from stretto.state.queues.hierarchy import QueueHierarchy, build_hierarchy
 from stretto.state.queues.shape import ROOT, QueueShape
@@ -322,8 +323,7 @@ class QueueTree:
     def charge(self, queue: str, unit: str, amounts: Amounts) -> None:
         """Add a claim or promise of a unit to its queue and all ancestors."""
         held = self._held.setdefault(queue, {})
-        for column, amount in amounts:
-            held[column] = held.get(column, 0) + amount
+        add_amounts(held, amounts)
         leaf = self.leaf(queue)
         self._add(leaf, amounts, 1)
         pieces = self._pieces.setdefault(queue, {})
@@ -352,8 +352,7 @@ class QueueTree:
     def add_offered(self, queue: str, amounts: Amounts, sign: int) -> None:
         """Add (+1) or remove (-1) what frameworks hold of a queue beside pods; no unit runs."""
         held = self._held.setdefault(queue, {})
-        for column, amount in amounts:
-            held[column] = held.get(column, 0) + sign * amount
+        add_amounts(held, amounts, sign)
         leaf = self.leaf(queue)
         self._add(leaf, amounts, sign)
         if sign < 0 and self.any_limits:

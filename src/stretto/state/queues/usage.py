@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.base.amounts import add_amounts
 from stretto.state.queries.pool import Amounts, PoolView
 from stretto.state.queues.demand import UnitDemand
 from stretto.state.queues.end_times import NEVER, EndTimes, micros
@@ -236,8 +237,7 @@ class QueueUsage:
         """Free amounts of the pool minus all promises, by column."""
         free = dict(self.pool.free())
         for queue in self.promises.queues():
-            for column, amount in self.promises.usage(queue).items():
-                free[column] = free.get(column, 0) - amount
+            add_amounts(free, self.promises.usage(queue).items(), -1)
         return free
 
     # ------------------------------------------------------------ one row
@@ -267,15 +267,13 @@ class QueueUsage:
         class_ids = self._pods.class_id
         total: dict[int, int] = {}
         for class_id, count in Counter(int(class_ids[row]) for row in rows).items():
-            for column, amount in self.pool.requests_of(class_id):
-                total[column] = total.get(column, 0) + amount * count
+            add_amounts(total, self.pool.requests_of(class_id), count)
         return tuple(sorted(total.items()))
 
 
 def _added(one: Amounts, other: Amounts) -> Amounts:
     total = dict(one)
-    for column, amount in other:
-        total[column] = total.get(column, 0) + amount
+    add_amounts(total, other)
     return tuple(total.items())
 
 

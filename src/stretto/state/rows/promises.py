@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.amounts import add_amounts
+
 EXCLUSIVE_LEVELS: Final = frozenset({"dedicated_cores", "system_cores"})
 """QoS levels whose amounts are promised once: exclusive cores, and agents of the node."""
 
@@ -133,8 +135,7 @@ class PromisedAmounts:
         """Add exclusive amounts (or with ``sign`` -1 remove them); see ``with_held``."""
         after = self.with_held(slot, {column: sign * n for column, n in amounts.items()})
         held = self._exclusive.setdefault(slot, {})
-        for column, amount in amounts.items():
-            held[column] = held.get(column, 0) + sign * amount
+        add_amounts(held, amounts.items(), sign)
         if not any(held.values()):
             del self._exclusive[slot]
         return after

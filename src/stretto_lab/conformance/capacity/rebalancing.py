@@ -4,12 +4,13 @@ from typing import Any
 
 import msgspec
 
+from stretto.base.amounts import total_of
 from stretto.capacity.load.anomalies import AnomalyRule
 from stretto.capacity.load.rebalance import LoadMove, MovablePod, Rebalancer, RebalanceRules
 from stretto.capacity.load.thresholds import FULL, LoadClass, LoadedMember, LoadLimits, Percents
 from stretto.capacity.model import classes
 from stretto.capacity.model.classes import Band
-from stretto.capacity.model.demand import ContainerDemand, total
+from stretto.capacity.model.demand import ContainerDemand
 from stretto_lab.conformance.capacity.pods import kube_qos
 
 Fields = dict[str, Any]
@@ -112,8 +113,8 @@ class LoadedNodeInput(msgspec.Struct, frozen=True):
         present = [each for each in self.pods if each.phase not in _ENDED]
         measured = [each.usage or {} for each in self.pods]
         online = [each for each in present if each.pod(self.name).band is Band.PROD]
-        usage = total([self.system_usage, *self.usage_of_gone_pods.values(), *measured])
-        prod = total([each.usage or {} for each in online])
+        usage = total_of([self.system_usage, *self.usage_of_gone_pods.values(), *measured])
+        prod = total_of([each.usage or {} for each in online])
         usage["pods"] = len(present)
         prod["pods"] = len(online)
         return LoadedMember(

@@ -5,6 +5,7 @@ from typing import Final
 
 from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.quantity import amounts
+from stretto.base.amounts import add_amounts
 from stretto.federation import names
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.clusters import ClusterNodes
@@ -66,6 +67,5 @@ def _free(nodes: Iterable[StoredObject], pods: Iterable[StoredObject]) -> tuple[
     for pod in pods:
         left = free.get(pod.record.node)
         if left is not None and pod.status.get("phase") not in _ENDED:
-            for name, count in request_of({"kind": "Pod", "spec": pod.spec}).items():
-                left[name] = left.get(name, 0) - count
+            add_amounts(left, request_of({"kind": "Pod", "spec": pod.spec}).items(), -1)
     return tuple(free.values())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.api.wire.kinds import POD, Kind
+from stretto.base.amounts import add_amounts
 from stretto.base.errors import InputError
 from stretto.federation.controllers.keys import FederatedItem, everything
 from stretto.federation.fleet import ClusterFleet
@@ -227,8 +228,7 @@ class PromiseLedger:
         """Add what an object has to its queue, or take it off."""
         used = self._queues.setdefault(entry.queue, {})
         total = sign * sum(entry.planned.values())
-        for name, count in entry.request.items():
-            used[name] = used.get(name, 0) + count * total
+        add_amounts(used, entry.request.items(), total)
 
     def _pods(self, kind: Kind, place: Name, cluster: str, unknown: int) -> int:
         """Pods of an object that exist in a cluster; ``unknown`` if they cannot be read."""
@@ -250,8 +250,7 @@ class PromiseLedger:
         """Add replicas by cluster to the sums, or take them away."""
         for cluster, count in replicas.items():
             sums = self._sums.setdefault(cluster, {})
-            for name, amount in request.items():
-                sums[name] = sums.get(name, 0) + sign * count * amount
+            add_amounts(sums, request.items(), sign * count)
         if self._listener is not None and replicas:
             counts = [sign * count for count in replicas.values()]
             self._listener(tuple(replicas), counts, request)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from stretto.base.amounts import add_amounts
 from stretto.base.errors import InputError
 
 Amounts: TypeAlias = Mapping[str, int]
@@ -92,6 +93,5 @@ class Promises:
         sums: dict[str, dict[str, int]] = {}
         for each in self.all:
             total = sums.setdefault(each.cluster, {})
-            for name, count in each.request.items():
-                total[name] = total.get(name, 0) + count * each.replicas
+            add_amounts(total, each.request.items(), each.replicas)
         return tuple(each.less(sums.get(each.name, {})) for each in clusters)

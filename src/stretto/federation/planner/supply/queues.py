@@ -5,10 +5,11 @@ is free and that the guarantees of other queues do not claim: what other queues 
 do not use stays free for them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from stretto.base.amounts import total_of
 from stretto.federation.planner.supply.capacity import Amounts
 
 _NOTHING: Final[Amounts] = {}
@@ -103,7 +104,7 @@ def _within(queue: QueueShare, request: Amounts) -> int:
 
 def _beside_guarantees(demand: QueueDemand, free: Amounts) -> tuple[int, str]:
     """Replicas beside the unused guarantees of other queues, and the scarcest resource."""
-    reserved = _sum(each.unused() for each in demand.others)
+    reserved = total_of(each.unused() for each in demand.others)
     counts = {
         name: most
         for name, amount in demand.request.items()
@@ -114,11 +115,3 @@ def _beside_guarantees(demand: QueueDemand, free: Amounts) -> tuple[int, str]:
         return demand.replicas, ""
     scarce = min(counts, key=lambda name: (counts[name], name))
     return demand.present + counts[scarce], scarce
-
-
-def _sum(amounts: Iterable[Amounts]) -> Mapping[str, int]:
-    total: dict[str, int] = {}
-    for each in amounts:
-        for name, count in each.items():
-            total[name] = total.get(name, 0) + count
-    return total

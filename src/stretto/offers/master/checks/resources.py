@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from stretto.base.amounts import add_amounts
 from stretto.offers.master.resources import formats
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.master.roles import is_below, role_error
@@ -126,8 +127,7 @@ def overlap(lists: Sequence[ResourceList]) -> bool:
     together = ResourceList()
     for each in lists:
         together = together + each
-        for name, amount in each.quantities().items():
-            apart[name] = apart.get(name, 0) + amount
+        add_amounts(apart, each.quantities().items())
     return apart != together.quantities()
 
 

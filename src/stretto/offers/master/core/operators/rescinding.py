@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from stretto.base.amounts import add_amounts
 from stretto.offers.allocator.contract import Holding
 from stretto.offers.master.core import offering
 from stretto.offers.master.core.state import MasterState
@@ -64,8 +65,7 @@ def _within(role: str, offer: Offer) -> bool:
 
 
 def _add(amounts: dict[str, int], offer: Offer, sign: int = 1) -> None:
-    for name, amount in offer.resources.quantities().items():
-        amounts[name] = amounts.get(name, 0) + sign * amount
+    add_amounts(amounts, offer.resources.quantities().items(), sign)
 
 
 def _covers(amounts: dict[str, int], wanted: dict[str, int]) -> bool:
