@@ -158,3 +158,11 @@ def parse_timestamp(text: str, where: str = "timestamp") -> float:
     if moment.tzinfo is None or "T" not in text.upper():
         raise InputError(where, text, expected)
     return moment.timestamp()
+
+
+def timestamp_or_none(text: str | None) -> float | None:
+    """Parse a time that another client may have written; ``None`` if it is missing or malformed."""
+    try:
+        return parse_timestamp(text) if text else None
+    except InputError:
+        return None

@@ -44,13 +44,16 @@ class LeaderThread:
         return f"the lease has not been tried for {late:.0f} s" if late > within else ""
 
     def check(self) -> None:
-        """Check that the thread runs: without it this candidate would stand by forever.
+        """Check that this candidate can lead: otherwise it would stand by forever.
 
         Raises:
+            NotAllowedError: the lease may not be read or written.
             Exception: the unexpected error that ended the thread.
         """
         if self._failure is not None:
             raise self._failure
+        if self.elector.barred is not None and not self.elector.leads():
+            raise self.elector.barred
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -245,8 +245,6 @@ class MasterDaemon:
             if self._leading is not None:
                 self._leading.check()
             if not self._leads():
-                if self._elector is not None and self._elector.barred is not None:
-                    raise self._elector.barred
                 await asyncio.sleep(SHORTEST_SLEEP * 20)
                 continue
             try:

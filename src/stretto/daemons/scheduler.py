@@ -231,8 +231,6 @@ class SchedulerDaemon:
         if self._leading is not None:
             self._leading.check()
         if not self._leads():
-            if self._elector is not None and self._elector.barred is not None:
-                raise self._elector.barred
             self._publish(())
             self._clock.sleep(0.1)
             return

@@ -13,7 +13,7 @@ from stretto.api.codec import decode_as
 from stretto.api.types.core import Event
 from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import EVENT, POD
-from stretto.base.clock import parse_timestamp
+from stretto.base.clock import timestamp_or_none
 from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.sources.loaded import LoadedRun
@@ -115,7 +115,7 @@ def story_of_objects(records: Sequence[Record], pod: str, basis: str) -> Story:
         NotFoundError: no such pod; the hint lists similar names.
     """
     record = _find(records, pod)
-    start = _time(record.created) or 0.0
+    start = timestamp_or_none(record.created) or 0.0
     steps = [StepFact(0.0, "seen", "the pod was created")]
     steps += _events(records, record, start)
     if record.node:
@@ -140,7 +140,7 @@ def _pending_steps(record: Record, start: float, steps: Sequence[StepFact]) -> l
         return []
     if any(step.detail.startswith(found.message) for step in steps):
         return []
-    since = _time(found.last_transition_time)
+    since = timestamp_or_none(found.last_transition_time)
     at = steps[-1].time_s if since is None else max(0.0, since - start)
     return [StepFact(at, "no place", found.message)]
 
@@ -174,20 +174,13 @@ def _events(records: Iterable[Record], pod: Record, start: float) -> list[StepFa
 def _steps_of_event(event: Event, start: float) -> Iterator[StepFact]:
     """One event at its first time, and at its last time if it was repeated."""
     step = _EVENT_STEPS.get(event.reason, event.reason)
-    first = _time(event.first_timestamp or event.event_time)
-    last = _time(event.last_timestamp)
+    first = timestamp_or_none(event.first_timestamp or event.event_time)
+    last = timestamp_or_none(event.last_timestamp)
     if first is not None:
         yield StepFact(max(0.0, first - start), step, event.message)
     if last is not None and event.count > 1 and last != first:
         repeated = f"{event.message} ({event.count} times in total)"
         yield StepFact(max(0.0, last - start), step, repeated)
-
-
-def _time(text: str | None) -> float | None:
-    try:
-        return parse_timestamp(text) if text else None
-    except InputError:
-        return None
 
 
 def _key(record: Record) -> str:

@@ -55,11 +55,8 @@ class _LineFamily(msgspec.Struct, frozen=True):
 
 def is_family(path: Path) -> bool:
     """Whether the first case of ``path`` belongs to a family."""
-    first = next(lines.numbered(path), None)
-    if first is None:
-        return False
-    number, line = first
-    return bool(codec.decode_as(_LineFamily, line, f"{path}:{number}").family)
+    head = lines.first(path, _LineFamily)
+    return head is not None and bool(head.family)
 
 
 def read(path: Path) -> Iterator[FamilyCase]:

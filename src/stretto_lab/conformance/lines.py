@@ -4,9 +4,12 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from stretto.api import codec
 from stretto.base.errors import InputError
+
+T = TypeVar("T")
 
 _GZIP: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -41,3 +44,14 @@ def count(path: Path) -> int:
         hint = "the file was cut off, or is the wrong one"
         raise InputError(str(path), None, "at least one recorded case", hint)
     return found
+
+
+def first(path: Path, form: type[T]) -> T | None:
+    """The first line, read as a struct that ignores other members; ``None`` without a line.
+
+    Raises:
+        InputError: the file cannot be read, or the line is malformed.
+    """
+    for number, line in numbered(path):
+        return codec.decode_as(form, line, f"{path}:{number}")
+    return None

@@ -16,7 +16,7 @@ from stretto_lab.studies.omega.sweep import (
     OmegaStudy,
     omega_jobs,
     omega_plots,
-    run_study,
+    omega_points,
     runs_of,
 )
 
@@ -99,7 +99,7 @@ SMALL = OmegaStudy(
 
 @pytest.fixture(scope="module")
 def points() -> list[OmegaPoint]:
-    return run_study(SMALL)
+    return list(omega_points(SMALL))
 
 
 def point(points: list[OmegaPoint], schedulers: int, decision_s: float, mode: Mode) -> OmegaPoint:
@@ -157,7 +157,7 @@ def test_a_study_runs_every_combination_once(points: list[OmegaPoint]) -> None:
 @pytest.mark.slow
 def test_the_same_study_gives_the_same_points() -> None:
     short = replace(SMALL, hours=0.02, schedulers=(4,), decisions_s=(3.0,))
-    assert run_study(short) == run_study(short)
+    assert list(omega_points(short)) == list(omega_points(short))
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ from stretto_lab.studies.omega.planning import BinderTime
 from stretto_lab.studies.omega.shards import (
     ShardPoint,
     ShardStudy,
-    run_shard_study,
     shard_plots,
+    shard_points,
     shard_runs,
 )
 
@@ -19,7 +19,7 @@ STUDY = ShardStudy(nodes=256, pods=1200, shards=(1, 4), decisions_s=(0.001, 0.02
 
 @pytest.fixture(scope="module")
 def points() -> dict[tuple[str, int, bool, float], ShardPoint]:
-    found = run_shard_study(STUDY)
+    found = list(shard_points(STUDY))
     return {(e.policy, e.shards, e.partitions, e.decision_s): e for e in found}
 
 
@@ -81,7 +81,7 @@ def test_the_binder_takes_plans_one_after_the_other() -> None:
 
 def test_the_same_seed_gives_the_same_figures() -> None:
     small = ShardStudy(nodes=64, pods=100, shards=(2,), decisions_s=(0.01,), batch=10)
-    assert run_shard_study(small) == run_shard_study(small)
+    assert list(shard_points(small)) == list(shard_points(small))
 
 
 @pytest.mark.slow

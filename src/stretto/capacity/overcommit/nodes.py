@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.base.clock import parse_timestamp
-from stretto.base.errors import InputError
+from stretto.base.clock import timestamp_or_none
 from stretto.capacity.overcommit.configured import read_ratio
 from stretto.capacity.overcommit.measured import LoadTargets, measured_ratio
 from stretto.framework.profile.capacity.overcommit import (
@@ -197,7 +196,7 @@ class NodeRatios:
         reports = self._cluster.nodes.reports
         if slot >= len(reports.used) or reports.used[slot, 0] < 0:
             return None
-        measured_s = float(reports.measured_s[slot]) or _seconds(reports.measured_at[slot])
+        measured_s = float(reports.measured_s[slot]) or timestamp_or_none(reports.measured_at[slot])
         if measured_s is None or abs(at - measured_s) > expiration_s:
             return None
         found: list[int] = reports.used[slot].tolist()
@@ -235,14 +234,6 @@ class NodeRatios:
 
 _ONE: Final = NodeRatio(1.0, 1.0, RatioBound.CAP)
 """The ratio of a resource that is not overcommitted."""
-
-
-def _seconds(text: str) -> float | None:
-    """A time in seconds since 1970; ``None`` if it cannot be read, or is missing."""
-    try:
-        return parse_timestamp(text)
-    except InputError:
-        return None
 
 
 def stepped(ratio: float) -> float:

@@ -7,8 +7,7 @@ their budgets while online pods need the node. When none is left, it gets the ta
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from stretto.base.clock import Clock, parse_timestamp, timestamp
-from stretto.base.errors import InputError
+from stretto.base.clock import Clock, timestamp, timestamp_or_none
 from stretto.capacity.tides.members import PoolMembers
 from stretto.capacity.tides.pods import PendingOnline, TidePods
 from stretto.capacity.tides.pool import SWITCHED, NodeRole, TidePool
@@ -147,8 +146,5 @@ class TideRounds:
 
 def _switched(node: StoredObject) -> float:
     """Wall time of the last switch of a node; minus infinity if it has not switched."""
-    stated = node.annotations.get(SWITCHED)
-    try:
-        return parse_timestamp(stated) if stated else float("-inf")
-    except InputError:
-        return float("-inf")  # another client has changed it: the node may switch
+    switched = timestamp_or_none(node.annotations.get(SWITCHED))
+    return float("-inf") if switched is None else switched

@@ -14,7 +14,6 @@ import heapq
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from stretto.base.amounts import add_amounts
 from stretto.control.queues.by_request import NOT_NOW
 from stretto.control.queues.config import DispatcherConfig
 from stretto.control.queues.orders import SMALL
@@ -351,7 +350,8 @@ class TreeTurns(QueueTurns):
                 found.append((not branch.is_below_guarantee, 0.0))
             else:
                 used = dict(branch.used)
-                add_amounts(used, requests, more)
+                for column, amount in requests:
+                    used[column] = used.get(column, 0) + more * amount
                 found.append(self._key_with(branch, used, branch.parent))
             branch = branch.parent
         return tuple(reversed(found))

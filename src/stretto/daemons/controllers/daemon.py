@@ -156,8 +156,6 @@ class ControllerDaemon:
         if self._leading is not None:
             self._leading.check()
         if not self._leads():
-            if self._elector is not None and self._elector.barred is not None:
-                raise self._elector.barred
             self._published.publish(())
             self._clock.sleep(STANDBY_EVERY)
             return

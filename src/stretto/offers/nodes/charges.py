@@ -10,7 +10,6 @@ so no capacity is promised twice.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from stretto.base.amounts import add_amounts
 from stretto.offers.allocator.contract import OfferAllocator
 from stretto.offers.allocator.values import ranges
 from stretto.offers.nodes.amounts import GPUS, PORTS, columns_of, milli_of, ports_of
@@ -146,12 +145,12 @@ class SharedLedger:
         ports = node.reserved.ports
         for holding, kept in self._allocator.holdings(node.agent_id).items():
             queue = self.queue_of(holding.role)
-            add_amounts(held.setdefault(queue, {}), columns_of(kept.quantities, ledger).items())
+            _add(held.setdefault(queue, {}), columns_of(kept.quantities, ledger))
             ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in kept))
         charged: dict[str, Columns] = {}
         for each in node.tasks:
             task = self._class_of(each.row)
-            add_amounts(charged.setdefault(each.queue, {}), self._requests(task).items())
+            _add(charged.setdefault(each.queue, {}), self._requests(task))
             used = ranges.normalize((port.port, port.port) for port in task.ports)
             ports = ranges.difference(ports, used)
         self._tasks.replace(name, charged)
@@ -160,13 +159,11 @@ class SharedLedger:
             queue = self.queue_of(role)
             rest[queue] = _minus(rest.get(queue, {}), columns_of(milli.items(), ledger))
         for role, milli in node.reserved.scalars.items():
-            add_amounts(
-                rest.setdefault(self.queue_of(role), {}), columns_of(milli.items(), ledger).items()
-            )
+            _add(rest.setdefault(self.queue_of(role), {}), columns_of(milli.items(), ledger))
         self._claims.replace(name, rest)
         total: Columns = {}
         for amounts in rest.values():
-            add_amounts(total, amounts.items())
+            _add(total, amounts)
         claim = self._claim_of(total, ranges.difference(ports, node.ended.ports))
         return self._cluster.offers.replace(slot, claim)
 
@@ -215,7 +212,8 @@ class SharedLedger:
         held: dict[str, int] = {}
         ports: ranges.Ranges = ()
         for resources in self._allocator.holdings(agent_id).values():
-            add_amounts(held, resources.quantities)
+            for name, milli in resources.quantities:
+                held[name] = held.get(name, 0) + milli
             ports = ranges.union(ports, ports_of((kind.name, n) for kind, n in resources))
         more = milli_of(free, ledger)
         total = {
@@ -256,7 +254,7 @@ class SharedLedger:
         for queue in self._uncounted(usage):
             role = self.roles[queue]
             used = dict(usage.claims.usage(queue))
-            add_amounts(used, usage.promises.usage(queue).items())
+            _add(used, usage.promises.usage(queue))
             rest = milli_of(_minus(used, tasks.get(queue, {})), ledger)
             before = self._outside.get(role, {})
             change = {name: rest.get(name, 0) - before.get(name, 0) for name in {*rest, *before}}
@@ -279,6 +277,11 @@ class SharedLedger:
         number = self._cluster.ledger.devices.kind_number
         devices = {DEVICES + number(each.kind): each.count * each.milli for each in task.devices}
         return {**dict(task.requests), **devices}
+
+
+def _add(total: Columns, more: Mapping[int, int]) -> None:
+    for column, amount in more.items():
+        total[column] = total.get(column, 0) + amount
 
 
 def _minus(amounts: Mapping[int, int], less: Mapping[int, int]) -> Columns:

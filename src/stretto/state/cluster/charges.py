@@ -8,7 +8,6 @@ from collections.abc import KeysView, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from stretto.base.amounts import add_amounts
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import MICRO_TOPOLOGY
 from stretto.state.classes.table import EXCLUSIVE, GPU_DEVICES, PodClass
@@ -263,5 +262,6 @@ def _summed(
     if not more:
         return requests
     found = dict(requests)
-    add_amounts(found, more)
+    for column, amount in more:
+        found[column] = found.get(column, 0) + amount
     return tuple(found.items())

@@ -11,7 +11,7 @@ import numpy as np
 
 from stretto.api.types.core import PriorityClass
 from stretto.api.types.heads import PodHead, decode_pod_head
-from stretto.base.clock import parse_timestamp
+from stretto.base.clock import timestamp_or_none
 from stretto.base.errors import InputError
 from stretto.state.classes.preemption_attributes import (
     DEFAULT_ATTRIBUTES,
@@ -138,7 +138,5 @@ def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> N
 
 def _clock_time(cluster: Cluster, text: str) -> float:
     """Convert a wall time to the engine's clock; an unreadable one is ignored."""
-    try:
-        return parse_timestamp(text) - cluster.wall_offset
-    except InputError:
-        return float(np.inf)
+    seconds = timestamp_or_none(text)
+    return float(np.inf) if seconds is None else seconds - cluster.wall_offset

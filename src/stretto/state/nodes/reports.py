@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.api.types.cnr import CnrTaint, CustomNodeResource, GroupUsage, Usage
 from stretto.api.wire.quantity import amount
-from stretto.base.clock import parse_timestamp
+from stretto.base.clock import timestamp_or_none
 from stretto.base.copies import copied_with
 from stretto.base.errors import InputError
 from stretto.state.nodes.measured_pods import NOT_MEASURED, MeasuredPods, parts_of_use
@@ -299,7 +299,4 @@ def _usage(used: Usage, complain: Callable[[str], None]) -> tuple[int, int] | No
 
 def _seconds(text: str) -> float:
     """Seconds since 1970 of an RFC 3339 time; 0 for an unreadable one."""
-    try:
-        return parse_timestamp(text) if text else 0.0
-    except InputError:
-        return 0.0
+    return timestamp_or_none(text) or 0.0

@@ -28,7 +28,7 @@ from stretto_lab.bench.ablation.plain import (
 )
 from stretto_lab.bench.ablation.scene import Ablation, AblationOptions, AblationScene, scene_time
 from stretto_lab.bench.engine.objects import SUBMIT
-from stretto_lab.studies.omega.shards import ShardStudy, run_shard_study
+from stretto_lab.studies.omega.shards import ShardStudy, shard_points
 
 BATCHES: Final = 20
 """Batches placed on a snapshot, a pod of each class, before the snapshot is reset."""
@@ -163,7 +163,7 @@ def shards(options: AblationOptions) -> Ablation:
         policies=("default",),
         seed=options.seed,
     )
-    took = {(e.shards, e.partitions): 1e6 * e.took_s / e.placed for e in run_shard_study(study)}
+    took = {(e.shards, e.partitions): 1e6 * e.took_s / e.placed for e in shard_points(study)}
     one, eight = AblationScene(options), AblationScene(options, shards=8)
     rounds = [(eight.round(), one.round()) for _ in range(options.rounds)]
     return Ablation(

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from stretto.api.wire.quantity import amounts
-from stretto.base.amounts import add_amounts
 from stretto.offers.master.resources.items import ResourceList
 from stretto.offers.nodes.amounts import ports_of
 from stretto.state.classes.table import GPU
@@ -40,7 +39,7 @@ def exact(resources: ResourceList) -> Amounts:
         resource, factor, divisor = _UNITS[name]
         found[resource] = milli * factor // divisor
     for first, last in ports_of((each.kind.name, each.value) for each in resources):
-        add_amounts(found, ((f"port {number}", 1) for number in range(first, last + 1)))
+        add(found, {f"port {number}": 1 for number in range(first, last + 1)})
     return found
 
 
@@ -49,7 +48,7 @@ def by_role(resources: ResourceList, role: str) -> dict[str, Amounts]:
     found: dict[str, Amounts] = {}
     for item in resources:
         mine = item.kind.role if item.kind.reservations else role
-        add_amounts(found.setdefault(mine, {}), exact(ResourceList((item,))).items())
+        add(found.setdefault(mine, {}), exact(ResourceList((item,))))
     return found
 
 
@@ -70,7 +69,7 @@ def fits(
     """Whether amounts fit beside others on a node; a part of a GPU counts as a whole one."""
     used: Amounts = {}
     for each in held:
-        add_amounts(used, _whole(each).items())
+        add(used, _whole(each))
     has = in_thousandths(amounts(allocatable, "node"))
     return all(
         used.get(name, 0) + more <= has.get(name, int(name.startswith("port ")))
@@ -80,3 +79,9 @@ def fits(
 
 def _whole(found: Mapping[str, int]) -> Amounts:
     return {name: -(-n // WHOLE) * WHOLE if name == GPU else n for name, n in found.items()}
+
+
+def add(total: Amounts, more: Mapping[str, int]) -> None:
+    """Add amounts to others."""
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount

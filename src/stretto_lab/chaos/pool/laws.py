@@ -6,7 +6,6 @@ from typing import Final
 
 from stretto.api.wire.kinds import POD, QUEUE
 from stretto.api.wire.quantity import amounts
-from stretto.base.amounts import add_amounts
 from stretto.offers.nodes.agents import node_of
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
@@ -15,6 +14,7 @@ from stretto.stores.store import EventType
 from stretto_lab.chaos.pool.capacity import (
     COLUMNS,
     Amounts,
+    add,
     capacity_of,
     fits,
     in_thousandths,
@@ -62,9 +62,9 @@ class PoolLaws:
         """Law 1: no claim takes more of a node than it has, as far as the ledger has read it."""
         used: dict[str, Amounts] = {}
         for pod in pods:
-            add_amounts(used.setdefault(pod.node, {}), pod.requests.items())
+            add(used.setdefault(pod.node, {}), pod.requests)
         for each in held:
-            add_amounts(used.setdefault(each.node, {}), each.amounts.items())
+            add(used.setdefault(each.node, {}), each.amounts)
         cluster = self._world.pool.plane.cluster
         before, self._excess = self._excess, {}
         for name, slot in cluster.nodes.by_name.items():
@@ -102,7 +102,7 @@ class PoolLaws:
             while path[-1] in queues and queues[path[-1]].spec.parent:
                 path.append(queues[path[-1]].spec.parent)
             for queue_name in path:
-                add_amounts(used.setdefault(queue_name, {}), more.items())
+                add(used.setdefault(queue_name, {}), more)
         for name, queue in queues.items():
             for resource, most in in_thousandths(amounts(queue.spec.limit, name)).items():
                 consumed = used.get(name, {}).get(resource, 0)
@@ -174,7 +174,7 @@ class PoolLaws:
         columns = {cluster.ledger.resources.column(name): name for name in COLUMNS}
         held: dict[str, Amounts] = {}
         for each in self._holdings():
-            add_amounts(held.setdefault(queue_of(each.role), {}), each.amounts.items())
+            add(held.setdefault(queue_of(each.role), {}), each.amounts)
         for queue in {*held, *usage.offered}:
             charged = dict(usage.offered.get(queue, ()))
             for column, name in columns.items():

@@ -104,12 +104,8 @@ class _FirstLine(msgspec.Struct, frozen=True):
 
 def is_sessions(path: Path) -> bool:
     """Whether the first line of a file begins a recorded session."""
-    first = next(lines.numbered(path), None)
-    if first is None:
-        return False
-    number, line = first
-    head = codec.decode_as(_FirstLine, line, f"{path}:{number}")
-    return bool(head.session) and head.setup is not None
+    head = lines.first(path, _FirstLine)
+    return head is not None and bool(head.session) and head.setup is not None
 
 
 def read(path: Path) -> Iterator[RecordedLine]:

@@ -78,11 +78,8 @@ class _LineVersion(msgspec.Struct, frozen=True):
 
 def is_offers(path: Path) -> bool:
     """Whether the first case of ``path`` is a scenario of a Mesos master."""
-    first = next(lines.numbered(path), None)
-    if first is None:
-        return False
-    number, line = first
-    return bool(codec.decode_as(_LineVersion, line, f"{path}:{number}").mesos)
+    head = lines.first(path, _LineVersion)
+    return head is not None and bool(head.mesos)
 
 
 def read(path: Path) -> Iterator[OfferCase]:

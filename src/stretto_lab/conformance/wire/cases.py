@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api import codec
 from stretto.base.errors import InputError
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.report import Disagreement
@@ -57,11 +56,8 @@ class _LineType(msgspec.Struct, frozen=True):
 
 def is_wire(path: Path) -> bool:
     """Whether the first line of ``path`` begins a recorded scenario."""
-    first = next(lines.numbered(path), None)
-    if first is None:
-        return False
-    number, line = first
-    return codec.decode_as(_LineType, line, f"{path}:{number}").type == "scenario"
+    head = lines.first(path, _LineType)
+    return head is not None and head.type == "scenario"
 
 
 def read(path: Path) -> Iterator[OutcomeCase]:

@@ -35,8 +35,6 @@ ZONES: Final = 4
 """Zones of the nodes."""
 POLICIES: Final = ("default", "packing")
 """Spreading (least allocated first) and packing (most allocated first)."""
-OnRun = Callable[[int], None]
-"""Called with the number of finished runs."""
 
 
 class ShardStudy(msgspec.Struct, frozen=True):
@@ -90,16 +88,6 @@ class ShardPoint(msgspec.Struct, frozen=True):
     redone_pct: float
     #: Nodes with a pod at the end, which packing minimises.
     nodes_used: int
-
-
-def run_shard_study(study: ShardStudy, on_run: OnRun | None = None) -> list[ShardPoint]:
-    """Run the whole study."""
-    points: list[ShardPoint] = []
-    for point in shard_points(study):
-        points.append(point)
-        if on_run is not None:
-            on_run(len(points))
-    return points
 
 
 def shard_points(study: ShardStudy) -> Iterator[ShardPoint]:

@@ -11,7 +11,7 @@ number of schedulers. A point is *saturated* if its schedulers are always busy: 
 the cell is emptier, and its conflicts are not comparable.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Final, NamedTuple
 
@@ -31,9 +31,6 @@ SATURATED: Final = 0.95
 SIZES_MILLI: Final = (500, 1000, 1500)
 """Milli-CPU and MiB of a task, equally likely: one core on average."""
 HOUR_S: Final = 3600.0
-
-OnRun = Callable[[int], None]
-"""Called with the number of finished runs."""
 
 
 class Mode(NamedTuple):
@@ -167,16 +164,6 @@ def omega_jobs(study: OmegaStudy) -> list[OmegaJob]:
         jobs.append(OmegaJob(float(now), tasks, float(draw.exponential(lasts)), size, size))
         now += draw.exponential(1 / study.jobs_per_s)
     return jobs
-
-
-def run_study(study: OmegaStudy, on_run: OnRun | None = None) -> list[OmegaPoint]:
-    """Run the whole study."""
-    points: list[OmegaPoint] = []
-    for point in omega_points(study):
-        points.append(point)
-        if on_run is not None:
-            on_run(len(points))
-    return points
 
 
 def omega_points(study: OmegaStudy) -> Iterator[OmegaPoint]:

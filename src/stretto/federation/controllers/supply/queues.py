@@ -8,7 +8,6 @@ from stretto.api.types.federation.policies import SchedulingMode
 from stretto.api.types.godel import PodGroup, Queue
 from stretto.api.wire.kinds import POD_GROUP, QUEUE
 from stretto.api.wire.quantity import amounts
-from stretto.base.amounts import add_amounts
 from stretto.base.errors import InputError
 from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.controllers.supply.promises import PromiseLedger
@@ -125,5 +124,6 @@ class FleetQueues:
         for name, used in self._promises.by_queue(item.key).items():
             for each in self._path(name):
                 sums = found.setdefault(each, {})
-                add_amounts(sums, used.items())
+                for resource, count in used.items():
+                    sums[resource] = sums.get(resource, 0) + count
         return found

@@ -15,6 +15,7 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.framework.contract.speeds import CpuSpeeds, read_speeds
+from stretto.framework.profile.capacity.section import check_ranges, read_section
 
 LONGEST_S = 7 * 86_400.0
 """Longest interval in seconds: a week."""
@@ -56,13 +57,11 @@ def read_hot_nodes(value: Any, where: str) -> HotNodeRules | None:
     known = dict(value) if isinstance(value, Mapping) else value
     given = known.pop("cpuSpeeds", None) if isinstance(known, dict) else None
     speeds = read_speeds(given, f"{where}.cpuSpeeds")
-    try:
-        rules = msgspec.structs.replace(msgspec.convert(known, HotNodeRules), cpu_speeds=speeds)
-    except msgspec.ValidationError as error:
-        expected = (
-            "everySeconds, and low, high, deviation, rounds, moves, restSeconds, cpuSpeeds, dryRun"
-        )
-        raise InputError(where, None, expected, str(error)) from error
+    expected = (
+        "everySeconds, and low, high, deviation, rounds, moves, restSeconds, cpuSpeeds, dryRun"
+    )
+    rules = read_section(known, HotNodeRules, expected, where)
+    rules = msgspec.structs.replace(rules, cpu_speeds=speeds)
     ranges = {
         "everySeconds": (rules.every_seconds, 1.0, LONGEST_S),
         "rounds": (rules.rounds, 1, 1000),
@@ -75,9 +74,7 @@ def read_hot_nodes(value: Any, where: str) -> HotNodeRules | None:
             if resource not in ("cpu", "memory"):
                 raise InputError(f"{where}.{table}", resource, "cpu or memory")
             ranges[f"{table}.{resource}"] = (percent, 0.0, 100.0)
-    for field, (given, least, most) in ranges.items():
-        if not least <= given <= most:
-            raise InputError(f"{where}.{field}", given, f"a number from {least:g} to {most:g}")
+    check_ranges(ranges, where)
     for resource in rules.low.keys() & rules.high.keys():
         if not rules.deviation and rules.low[resource] > rules.high[resource]:
             expected = f"at most high.{resource}, {rules.high[resource]:g}"

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.framework.profile.capacity.section import read_section
 from stretto.state.rows.promises import NodeRatio, RatioBound
 
 MEMORY: Final = "memory"
@@ -139,14 +140,11 @@ def read_overcommit(value: Any, where: str) -> OvercommitRules | None:
     """
     if value is None or value is False:
         return None
-    try:
-        rules = msgspec.convert(value, OvercommitRules)
-    except msgspec.ValidationError as error:
-        expected = (
-            "pools by name with caps, static, scenarios, memoryEnvironments, measured; "
-            "environmentLabel, serviceClassLabel, expirationSeconds"
-        )
-        raise InputError(where, None, expected, str(error)) from error
+    expected = (
+        "pools by name with caps, static, scenarios, memoryEnvironments, measured; "
+        "environmentLabel, serviceClassLabel, expirationSeconds"
+    )
+    rules = read_section(value, OvercommitRules, expected, where)
     if not rules.expiration_seconds >= 1.0:
         raise InputError(
             f"{where}.expirationSeconds", rules.expiration_seconds, "at least 1 second"

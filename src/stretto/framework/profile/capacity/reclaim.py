@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.base.errors import InputError
+from stretto.framework.profile.capacity.section import check_ranges, read_section
 
 
 class Estimator(Enum):
@@ -92,11 +92,8 @@ def read_reclaim(value: Any, where: str) -> ReclaimRules | None:
     """
     if value is None or value is False:
         return None
-    try:
-        rules = msgspec.convert(value, ReclaimRules)
-    except msgspec.ValidationError as error:
-        expected = f"estimator ({', '.join(each.value for each in Estimator)}) and its margins"
-        raise InputError(where, None, expected, str(error)) from error
+    expected = f"estimator ({', '.join(each.value for each in Estimator)}) and its margins"
+    rules = read_section(value, ReclaimRules, expected, where)
     ranges = {
         "reservedCores": (rules.reserved_cores, 0.0, 4096.0),
         "memoryShare": (rules.memory_share, 0.0, 1.0),
@@ -108,7 +105,5 @@ def read_reclaim(value: Any, where: str) -> ReclaimRules | None:
         "target": (rules.target, 0.01, 1.0),
         "degradeSeconds": (rules.degrade_seconds, 1.0, 86_400.0),
     }
-    for field, (given, least, most) in ranges.items():
-        if not least <= given <= most:
-            raise InputError(f"{where}.{field}", given, f"a number from {least:g} to {most:g}")
+    check_ranges(ranges, where)
     return rules

@@ -2,7 +2,6 @@
 
 from stretto.offers.master.checks import commands
 from stretto.offers.master.checks import resources as checks
-from stretto.offers.master.resources import formats
 from stretto.offers.master.state.agents import Agent
 from stretto.offers.messages.debug import debug_text
 from stretto.offers.messages.schema import Message
@@ -16,7 +15,7 @@ def executor_error(executor: Message, framework_id: str, agent: Agent) -> str | 
         (
             lambda: info_error(executor),
             lambda: _framework_error(executor, framework_id),
-            lambda: _resources_error(executor),
+            lambda: checks.used_by_error("Executor", executor.get("resources", [])),
             lambda: _compatible_error(executor, framework_id, agent),
         )
     )
@@ -80,22 +79,6 @@ def _framework_error(executor: Message, framework_id: str) -> str | None:
             f"ExecutorInfo has an invalid FrameworkID (Actual: {given} vs Expected: {framework_id})"
         )
     return None
-
-
-def _resources_error(executor: Message) -> str | None:
-    messages = executor.get("resources", [])
-    error = checks.use_error(messages)
-    if error:
-        return f"Executor uses invalid resources: {error}"
-    resources = formats.read(messages)
-    error = checks.unique_volumes_error(resources)
-    if error:
-        return f"Executor uses duplicate persistence ID: {error}"
-    error = checks.single_role_error(messages)
-    if error:
-        return f"Invalid executor resources: {error}"
-    error = checks.mixed_revocable_error(resources)
-    return f"Executor mixes revocable and non-revocable resources: {error}" if error else None
 
 
 def _compatible_error(executor: Message, framework_id: str, agent: Agent) -> str | None:

@@ -304,3 +304,19 @@ def _disk_error(resource: Message) -> str | None:
         return "Expecting 'host_path' to be unset for persistent volume"
     error = id_error(disk["persistence"]["id"])
     return f"Invalid persistence ID for persistent volume: {error}" if error else None
+
+
+def used_by_error(user: str, messages: Sequence[Message]) -> str | None:
+    """Why a task or an executor, the capitalised ``user``, may not use resources."""
+    error = use_error(messages)
+    if error:
+        return f"{user} uses invalid resources: {error}"
+    resources = formats.read(messages)
+    error = unique_volumes_error(resources)
+    if error:
+        return f"{user} uses duplicate persistence ID: {error}"
+    error = single_role_error(messages)
+    if error:
+        return f"Invalid {user.lower()} resources: {error}"
+    error = mixed_revocable_error(resources)
+    return f"{user} mixes revocable and non-revocable resources: {error}" if error else None

@@ -112,18 +112,7 @@ def _resources_error(task: Message) -> str | None:
     messages = task.get("resources", [])
     if not messages:
         return "Task uses no resources"
-    error = checks.use_error(messages)
-    if error:
-        return f"Task uses invalid resources: {error}"
-    resources = formats.read(messages)
-    error = checks.unique_volumes_error(resources)
-    if error:
-        return f"Task uses duplicate persistence ID: {error}"
-    error = checks.single_role_error(messages)
-    if error:
-        return f"Invalid task resources: {error}"
-    error = checks.mixed_revocable_error(resources)
-    return f"Task mixes revocable and non-revocable resources: {error}" if error else None
+    return checks.used_by_error("Task", messages)
 
 
 def _limits_error(task: Message, agent: Agent) -> str | None:

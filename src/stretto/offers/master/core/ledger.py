@@ -22,24 +22,25 @@ def recover(
     refuse: float | None = None,
 ) -> None:
     """Offered capacity is free again; ``refuse`` installs a filter of that many seconds."""
-    if not resources:
-        return
-    agent = master.agents.get(agent_id)
-    if agent is not None:
-        agent.free(resources)
-    held = holding(framework_id, agent_id, resources)
-    master.allocator.recover(held, to_pool(resources), master.now, refuse)
+    if resources:
+        _free(master, agent_id, resources)
+        held = holding(framework_id, agent_id, resources)
+        master.allocator.recover(held, to_pool(resources), master.now, refuse)
 
 
 def finish(master: MasterState, framework_id: str, agent_id: str, resources: ResourceList) -> None:
     """Capacity that a task or an executor used is free again."""
-    if not resources:
-        return
+    if resources:
+        _free(master, agent_id, resources)
+        held = holding(framework_id, agent_id, resources)
+        master.allocator.finish(held, to_pool(resources))
+
+
+def _free(master: MasterState, agent_id: str, resources: ResourceList) -> None:
+    """An agent that is still known has resources free again."""
     agent = master.agents.get(agent_id)
     if agent is not None:
         agent.free(resources)
-    held = holding(framework_id, agent_id, resources)
-    master.allocator.finish(held, to_pool(resources))
 
 
 def convert_offered(

@@ -88,7 +88,7 @@ def acknowledge(master: MasterState, framework: Framework, body: Message) -> Non
 
 def record(master: MasterState, task: Task, status: Message, state: str) -> None:
     """Take the state of a task; what an ended task used becomes free."""
-    framework, agent = master.frameworks.get(task.framework_id), master.agents.get(task.agent_id)
+    framework = master.frameworks.get(task.framework_id)
     was_active = task.is_active
     changed = task.record(status, state)
     master.changed(task)
@@ -100,25 +100,28 @@ def record(master: MasterState, task: Task, status: Message, state: str) -> None
         }
         master.publish({"type": "TASK_UPDATED", "task_updated": body})
     if was_active and not task.is_active:
-        ledger.finish(master, task.framework_id, task.agent_id, task.resources)
-        if agent is not None:
-            agent.release(task.framework_id, task.resources)
+        _release(master, task)
         if framework is not None:
-            framework.release(task.resources)
             framework.count(f"tasks/terminal/{task.state.lower()}")
         if task.state in TERMINAL:
             master.counters[f"master/tasks_{task.state[5:].lower()}"] += 1
+
+
+def _release(master: MasterState, task: Task) -> None:
+    """Free what a task used."""
+    ledger.finish(master, task.framework_id, task.agent_id, task.resources)
+    agent, framework = master.agents.get(task.agent_id), master.frameworks.get(task.framework_id)
+    if agent is not None:
+        agent.release(task.framework_id, task.resources)
+    if framework is not None:
+        framework.release(task.resources)
 
 
 def forget(master: MasterState, task: Task) -> None:
     """Remove a task; it stays among the completed ones of its framework."""
     framework, agent = master.frameworks.get(task.framework_id), master.agents.get(task.agent_id)
     if task.is_active:
-        ledger.finish(master, task.framework_id, task.agent_id, task.resources)
-        if agent is not None:
-            agent.release(task.framework_id, task.resources)
-        if framework is not None:
-            framework.release(task.resources)
+        _release(master, task)
     if framework is not None:
         framework.remove_task(task)
     master.changed(task)

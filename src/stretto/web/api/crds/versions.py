@@ -43,29 +43,22 @@ def stored_kind(definition: Json) -> Kind:
     spec = definition["spec"]
     names = spec["names"]
     for version in spec.get("versions") or ():
-        kind = Kind(
-            spec["group"],
-            version["name"],
-            names["kind"],
-            names["plural"],
-            namespaced=spec["scope"] == "Namespaced",
-        )
+        kind = _kind(spec, version["name"], names)
         if kind in TABLE:
             return kind
     first = (definition.get("status") or {}).get("storedVersions") or ["v1"]
-    scope = spec["scope"] == "Namespaced"
-    return Kind(spec["group"], first[0], names["kind"], names["plural"], namespaced=scope)
+    return _kind(spec, first[0], names)
+
+
+def _kind(spec: Json, version: str, names: Json) -> Kind:
+    """The kind of one version; ``names`` may differ from those of the spec until accepted."""
+    is_namespaced = spec["scope"] == "Namespaced"
+    return Kind(spec["group"], version, names["kind"], names["plural"], namespaced=is_namespaced)
 
 
 def _resource(definition: Json, version: Json, names: Json, stored: Kind) -> ServedResource:
     spec = definition["spec"]
-    kind = Kind(
-        spec["group"],
-        version["name"],
-        names["kind"],
-        names["plural"],
-        namespaced=spec["scope"] == "Namespaced",
-    )
+    kind = _kind(spec, version["name"], names)
     schemas = _schemas(spec)
     schema = schemas[kind.version]
     subresources = version.get("subresources") or {}

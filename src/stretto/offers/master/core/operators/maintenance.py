@@ -135,7 +135,11 @@ def _machine_error(machine: Message) -> str | None:
 def _machines_error(machines: list[Message]) -> str | None:
     if not machines:
         return "List of machines is empty"
-    seen: set[MachineKey] = set()
+    return _new_machines_error(machines, set())
+
+
+def _new_machines_error(machines: list[Message], seen: set[MachineKey]) -> str | None:
+    """Check machines that are not among those seen so far, and add them to these."""
     for machine in machines:
         error = _machine_error(machine)
         if error:
@@ -154,13 +158,9 @@ def _schedule_error(master: MasterState, windows: list[Message]) -> str | None:
             return "List of machines in the maintenance window is empty"
         if window["unavailability"].get("duration", {}).get("nanoseconds", 0) < 0:
             return "Unavailability 'duration' is negative"
-        for machine in machines:
-            error = _machine_error(machine)
-            if error:
-                return error
-            if machine_key(machine) in seen:
-                return f"Machine {_text(machine)} appears more than once in the schedule"
-            seen.add(machine_key(machine))
+        error = _new_machines_error(machines, seen)
+        if error:
+            return error
     for key in master.machines.in_mode(MachineMode.DOWN):
         if key not in seen:
             text = _text(machine_message(key))

@@ -1,0 +1,33 @@
+"""Read a section of the capacity settings: its fields, and the range of each number."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from stretto.base.errors import InputError
+
+Rules = TypeVar("Rules")
+
+
+def read_section(value: Any, form: type[Rules], expected: str, where: str) -> Rules:
+    """A section as a struct.
+
+    Raises:
+        InputError: a field is unknown or has another type; the message states ``expected``.
+    """
+    try:
+        return msgspec.convert(value, form)
+    except msgspec.ValidationError as error:
+        raise InputError(where, None, expected, str(error)) from error
+
+
+def check_ranges(ranges: Mapping[str, tuple[float, float, float]], where: str) -> None:
+    """Refuse numbers outside their range; by field: the number, the least and the most.
+
+    Raises:
+        InputError: a number is outside its range; the path names its field.
+    """
+    for field, (given, least, most) in ranges.items():
+        if not least <= given <= most:
+            raise InputError(f"{where}.{field}", given, f"a number from {least:g} to {most:g}")
