@@ -6,7 +6,7 @@ import msgspec
 
 from stretto.api.admission.defaulting.walk import set_defaults
 from stretto.api.checks.fields.errors import Errors
-from stretto.api.checks.fields.metadata import check_metadata, check_metadata_update
+from stretto.api.checks.kinds.metadata import check_metadata_update, check_new_metadata
 from stretto.web.api import failures
 from stretto.web.api.call import Call
 from stretto.web.api.objects.changes import (
@@ -77,7 +77,9 @@ def store_new(state: ApiState, call: Call, item: Json) -> Json:
         draw = call.request.memory.draw
         metadata["name"] = draw(f"name {prefix}", lambda: _generated(state, prefix))
     prepare_new(state, call, item)
-    errors = check_metadata(metadata, strategy.name_rule, namespaced=resource.kind.namespaced)
+    errors = check_new_metadata(
+        _built_in(call), metadata, strategy.name_rule, namespaced=resource.kind.namespaced
+    )
     refuse(call, item, errors + kind_errors(state, call, item, None))
     for admit in state.validating:
         admit(state, admission)
@@ -136,7 +138,8 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
         ApiError: it is refused.
     """
     call, item = admission.call, admission.item or {}
-    errors = check_metadata_update(item["metadata"], old.item["metadata"])
+    part = call.route.subresource
+    errors = check_metadata_update(_built_in(call), item["metadata"], old.item["metadata"], part)
     errors += kind_errors(state, call, item, old.item)
     refuse(call, item, errors)
     for admit in state.validating:
@@ -189,6 +192,11 @@ def _comparable(item: Json) -> Json:
     ]
     rest = {key: each for key, each in item.items() if key not in ("kind", "apiVersion")}
     return {**rest, "metadata": metadata, "managed": fields}
+
+
+def _built_in(call: Call) -> tuple[str, str] | None:
+    """Group and kind of the object, unless the kind is a custom one."""
+    return call.resource.key if call.resource.definition is None else None
 
 
 def _space(call: Call) -> str:

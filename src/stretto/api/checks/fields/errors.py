@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -32,24 +32,37 @@ def shown(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+_SHORT: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+"""Characters with an escape of their own in Go."""
+
+
+def _escaped(code: int) -> str:
+    """A character that is not printed, as Go escapes it."""
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def quoted(text: str) -> str:
     """A text in double quotes, escaped as by Go."""
     found = []
     for each in text:
-        if each in ('"', "\\"):
-            found.append("\\" + each)
-        elif each == "\n":
-            found.append("\\n")
-        elif each == "\t":
-            found.append("\\t")
-        elif each == "\r":
-            found.append("\\r")
-        elif each == "\0":
-            found.append("\\x00")
+        if each in _SHORT:
+            found.append(_SHORT[each])
         elif each.isprintable():
             found.append(each)
         else:
-            found.append(f"\\u{ord(each):04x}")
+            found.append(_escaped(ord(each)))
     return f'"{"".join(found)}"'
 
 

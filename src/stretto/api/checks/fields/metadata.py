@@ -50,6 +50,18 @@ def check_metadata(metadata: Json, rule: NameRule, *, namespaced: bool) -> Error
 
 def check_plain_metadata(metadata: Json) -> Errors:
     """What new and changed objects have in common."""
+    found = _check_marks(metadata)
+    finalizers = metadata.get("finalizers") or []
+    for each in finalizers:
+        found += [invalid("metadata.finalizers", each, problem) for problem in qualified_name(each)]
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        found.append(invalid("metadata.finalizers", finalizers, text))
+    return found
+
+
+def _check_marks(metadata: Json) -> Errors:
+    """Generation, labels, annotations and owners."""
     found: Errors = []
     generation = metadata.get("generation") or 0
     if generation < 0:
@@ -58,7 +70,6 @@ def check_plain_metadata(metadata: Json) -> Errors:
     found += check_labels(metadata.get("labels"), "metadata.labels")
     found += check_annotations(metadata.get("annotations"), "metadata.annotations")
     found += _check_owners(metadata.get("ownerReferences") or [])
-    found += check_finalizers(metadata.get("finalizers") or [], "metadata.finalizers")
     return found
 
 
@@ -89,15 +100,13 @@ def _check_owners(owners: list[Json]) -> Errors:
     return found
 
 
-def check_finalizers(finalizers: list[str], field: str) -> Errors:
-    """Names of finalizers."""
-    found: Errors = []
-    for index, each in enumerate(finalizers):
-        found += check_finalizer(each, f"{field}[{index}]")
-    if {"orphan", "foregroundDeletion"} <= set(finalizers):
-        text = "finalizer orphan and foregroundDeletion cannot be both set"
-        found.append(invalid(field, finalizers, text))
-    return found
+def check_own_finalizers(metadata: Json) -> Errors:
+    """The finalizers of most kinds of Kubernetes: with a domain, or known."""
+    return [
+        invalid(f"metadata.finalizers[{index}]", each, _PLAIN_FINALIZER)
+        for index, each in enumerate(metadata.get("finalizers") or ())
+        if "/" not in each and each not in _STANDARD_FINALIZERS
+    ]
 
 
 def check_finalizer(name: str, field: str) -> Errors:
@@ -108,13 +117,8 @@ def check_finalizer(name: str, field: str) -> Errors:
     return found
 
 
-def check_metadata_update(new: Json, old: Json) -> Errors:
-    """What a change may not touch; each cause counts twice, as kube-apiserver checks it twice."""
-    found = _changed_metadata(new, old)
-    return found + found
-
-
-def _changed_metadata(new: Json, old: Json) -> Errors:
+def check_changed_metadata(new: Json, old: Json) -> Errors:
+    """What a change may not touch, and what it may not set."""
     found: Errors = []
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         detail = "must not be decremented"
@@ -140,7 +144,7 @@ def _changed_metadata(new: Json, old: Json) -> Errors:
                 f"finalizers []string{{{', '.join(repr_go(each) for each in extra)}}}"
             )
             found.append(forbidden("metadata.finalizers", detail))
-    return found + check_plain_metadata(new)
+    return found + _check_marks(new)
 
 
 def repr_go(text: str) -> str:

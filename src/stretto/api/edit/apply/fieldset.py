@@ -106,12 +106,11 @@ def only_prefix(one: FieldSet, prefixes: FieldSet) -> FieldSet:
 
 
 def paths(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every path of a set."""
-    for key, node in sorted(tree.items()):
-        here = (*prefix, key)
-        if is_member(node):
-            yield here
-        yield from paths(children(node), here)
+    """Every path of a set; those of one level precede longer ones."""
+    nodes = sorted(tree.items())
+    yield from ((*prefix, key) for key, node in nodes if is_member(node))
+    for key, node in nodes:
+        yield from paths(children(node), (*prefix, key))
 
 
 def leaves(tree: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

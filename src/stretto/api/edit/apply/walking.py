@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from stretto.api.edit.apply.fieldset import field, keyed, path_text, valued
+from stretto.api.schema.golang import go_value
 from stretto.api.schema.types import ANY, RAW, Form, Merge, StructType, ValueType
 
 MISSING: Final = object()
@@ -109,7 +110,7 @@ def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None
     where = path_text(path)
     if kind.form in (Form.STRUCT, Form.MAP):
         if not isinstance(value, dict):
-            raise ApplyError(f"{where}: expected map, got {_go_value(value)}")
+            raise ApplyError(f"{where}: expected map, got &{{{go_value(value)}}}")
         for name, each in value.items():
             inner = member_type(kind, name)
             if inner is None:
@@ -124,7 +125,7 @@ def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None
 def _check_list(value: Any, kind: ValueType, path: tuple[str, ...]) -> None:
     where = path_text(path)
     if not isinstance(value, list):
-        raise ApplyError(f"{where}: expected list, got {_go_value(value)}")
+        raise ApplyError(f"{where}: expected list, got &{{{go_value(value)}}}")
     seen: set[str] = set()
     for index, each in enumerate(value):
         if kind.merge is Merge.ATOMIC:

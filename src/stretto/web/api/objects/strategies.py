@@ -82,10 +82,10 @@ _WHOLE: Final = (
 STATUS_ONLY: Final = frozenset(
     {
         ("apiregistration.k8s.io", "APIService"), ("resource.k8s.io", "ResourceClaim"),
-        ("storage.k8s.io", "VolumeAttachment"),
+        ("storage.k8s.io", "VolumeAttachment"), ("networking.k8s.io", "ServiceCIDR"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
         ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition"),
     }
 )  # fmt: skip
 """Kinds whose metadata a write of the status does not change."""

@@ -8,7 +8,7 @@ import msgspec
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.edit.patch import MAX_OPERATIONS, json_patch, merge_patch
-from stretto.api.schema.golang import json_type
+from stretto.api.schema.golang import go_value, json_type
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import ConflictError, InputError
@@ -16,7 +16,6 @@ from stretto.web.api import failures
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
-from stretto.web.api.patching.go_values import go_value
 from stretto.web.api.patching.media import JSON_PATCH, STRATEGIC_PATCH
 from stretto.web.api.patching.strategic import strategic_patch, unmerged
 
@@ -65,6 +64,8 @@ def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchRes
     problems = [f'duplicate field "{path}"' for path in repeated]
     if media == JSON_PATCH:
         return _operated(item, change, problems)
+    if change is None and media == STRATEGIC_PATCH:
+        change = {}
     if not isinstance(change, dict):
         text = f"{prefix}json: cannot unmarshal {json_type(change)} into Go value of type "
         raise bad_request(f"{text}map[string]interface {{}}")

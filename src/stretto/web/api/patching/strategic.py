@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from stretto.api.schema.golang import go_value, reflected_type
 from stretto.api.schema.types import FieldType, Form, StructType, ValueType
-from stretto.web.api.failures import ApiError, internal
-from stretto.web.api.patching.go_values import go_value
+from stretto.web.api.failures import ApiError, bad_request, internal
 
 Json = dict[str, Any]
 
@@ -42,8 +42,8 @@ def _object(old: Any, change: Json, struct: StructType | None) -> Any:
     if directive not in (None, "merge"):
         raise _unknown(directive, change)
     merged = dict(old) if isinstance(old, dict) else {}
-    retained = change.get(_RETAIN)
-    if isinstance(retained, list):
+    if _RETAIN in change:
+        retained = _retained(change)
         merged = {key: each for key, each in merged.items() if key in retained}
     for key, value in change.items():
         if key in (_PATCH, _RETAIN) or key.startswith(_ORDER):
@@ -58,12 +58,22 @@ def _object(old: Any, change: Json, struct: StructType | None) -> Any:
             order = change.get(_ORDER + key)
             merged[key] = _member(merged.get(key), value, known, order)
     for key, order in change.items():
-        if key.startswith(_ORDER) and isinstance(order, list):
-            name = key.removeprefix(_ORDER)
-            if name not in change and isinstance(merged.get(name), list):
-                known = struct.fields.get(name) if struct is not None else None
+        name = key.removeprefix(_ORDER)
+        if key.startswith(_ORDER) and name not in change:
+            known = struct.fields.get(name) if struct is not None else None
+            _check_marks(order, known)
+            if isinstance(merged.get(name), list):
                 merged[name] = _ordered(merged[name], order, known)
     return merged
+
+
+def _retained(change: Json) -> list[Any]:
+    """The members that a patch keeps; all that it sets are among them."""
+    names = change[_RETAIN]
+    known = [*names, _PATCH, _RETAIN] if isinstance(names, list) else []
+    if any(key not in known and not key.startswith("$") for key in change) or not known:
+        raise bad_request("invalid patch format of retainKeys")
+    return known
 
 
 def _unknown(directive: Any, change: Json) -> ApiError:
@@ -100,12 +110,18 @@ def _list(old: list[Any], new: list[Any], known: FieldType, order: Any) -> list[
     if any(isinstance(each, dict) and each.get(_PATCH) == "replace" for each in new):
         return [_clean(each) for each in new if each.get(_PATCH) != "replace"]
     key = known.merge_key
-    if isinstance(order, list):
+    if order is not None:
+        _check_marks(order, known)
         _check_order(new, order, key)
     inner = known.type.item.struct if known.type.item is not None else None
     merged = list(old)
     for each in new:
-        if not isinstance(each, dict) or key not in each:
+        if not isinstance(each, dict):
+            lists = go_value([old, new])
+            raise internal(f"list element types are not identical: {lists}")
+        if each.get(_PATCH) == "merge":
+            raise internal("merging lists cannot yet be specified in the patch")
+        if key not in each:
             raise internal(f"map: {go_value(each)} does not contain declared merge key: {key}")
         place = next((at for at, item in enumerate(merged) if _key(item, key) == each[key]), None)
         if each.get(_PATCH) == "delete":
@@ -117,6 +133,17 @@ def _list(old: list[Any], new: list[Any], known: FieldType, order: Any) -> list[
     if not isinstance(order, list):
         order = [each for each in new if each.get(_PATCH) != "delete"]
     return _ordered(merged, order, known, old)
+
+
+def _check_marks(order: Any, known: FieldType | None) -> None:
+    """Refuse an order that is no list, or whose items have no merge key."""
+    if not isinstance(order, list):
+        kind = reflected_type(order)
+        raise internal(f"expected a []interface {{}}, but received a {kind}")
+    keyed = known is not None and known.merge_key
+    if keyed and not all(isinstance(each, dict) for each in order):
+        index = next(at for at, each in enumerate(order) if not isinstance(each, dict))
+        raise internal(f"value for key {index} is not a map")
 
 
 def _check_order(new: list[Any], order: list[Any], key: str) -> None:

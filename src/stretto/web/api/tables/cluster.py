@@ -88,14 +88,14 @@ def ingress_class(item: Json, now: float) -> list[Any]:
     return [spec(item).get("controller", ""), text, age(item, now)]
 
 
-def ip_address(item: Json, _now: float) -> list[Any]:
-    """The object that has the address."""
+def ip_address(item: Json, now: float) -> list[Any]:
+    """The object that has the address, and an age without a column, as of kube-apiserver."""
     parent = spec(item).get("parentRef") or {}
     name = f"{parent.get('resource', '')}"
     if parent.get("group"):
         name = f"{name}.{parent['group']}"
     space = f"{parent['namespace']}/" if parent.get("namespace") else ""
-    return [f"{name}/{space}{parent.get('name', '')}"]
+    return [f"{name}/{space}{parent.get('name', '')}", age(item, now)]
 
 
 def service_cidr(item: Json, now: float) -> list[Any]:

@@ -30,7 +30,9 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
         ApiError: the path or the method is not served, or the request fails.
     """
     route, verb = call.route, call.verb
-    warning = call.resource.version.get("deprecation") or _DEPRECATED.get(call.resource.key)
+    warning = call.resource.version.get("deprecation")
+    if not route.subresource:
+        warning = warning or _DEPRECATED.get(call.resource.key)
     if warning:
         call.warnings.append(warning)
     _check_scope(call)

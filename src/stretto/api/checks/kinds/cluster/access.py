@@ -80,7 +80,9 @@ def _binding(item: Json, old: Json | None, kinds: tuple[str, ...]) -> Errors:
     for index, subject in enumerate(item.get("subjects") or ()):
         found += _subject(subject, f"subjects[{index}]", namespaced="Role" in kinds)
     if old is not None and ref != old.get("roleRef"):
-        found.append(invalid("roleRef", ref, "cannot change roleRef"))
+        shown = {name: ref.get(name[0].lower() + name[1:], "") for name in ("Kind", "Name")}
+        shown = {"APIGroup": ref.get("apiGroup", ""), **shown}
+        found.append(invalid("roleRef", shown, "cannot change roleRef"))
     return found
 
 

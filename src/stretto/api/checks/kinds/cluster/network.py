@@ -313,9 +313,26 @@ def _slice_address(text: str, kind: str, path: str) -> Errors:
     return []
 
 
+def check_address(item: Json, old: Json | None) -> Errors:
+    """An IPAddress, whose owner never changes."""
+    parent = (item.get("spec") or {}).get("parentRef")
+    path = "spec.parentRef"
+    if parent is None:
+        found = [required(path)]
+    else:
+        found = [
+            required(f"{path}.{name}") for name in ("resource", "name") if not parent.get(name)
+        ]
+    if old is not None and parent != (old.get("spec") or {}).get("parentRef"):
+        found.append(immutable(path, parent))
+    return found
+
+
 def check_service_network(item: Json, old: Json | None) -> Errors:
     """A ServiceCIDR."""
     networks = (item.get("spec") or {}).get("cidrs") or []
+    if old is not None and not networks:
+        return [immutable("spec.cidrs", None)]
     if not networks:
         return [required("spec.cidrs", "at least one CIDR required")]
     found = [

@@ -66,7 +66,7 @@ def _reference(ref: Json, path: str) -> Errors:
     if version.count("/") > 1:
         detail = f"unexpected GroupVersion string: {version}"
         found.append(invalid(f"{path}.apiVersion", version, detail))
-    elif "/" not in version and ref.get("kind") not in ("ReplicationController", "", None):
+    elif "/" not in version and ref.get("kind") != "ReplicationController":
         detail = "apiVersion must specify API group"
         found.append(invalid(f"{path}.apiVersion", version, detail))
     return found

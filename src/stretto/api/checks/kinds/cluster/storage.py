@@ -25,7 +25,7 @@ _ID_LIMIT: Final = 256
 
 def check_storage_class(item: Json, old: Json | None) -> Errors:
     """A StorageClass."""
-    found = unchanged(item, old, _FIXED)
+    found: Errors = []
     provisioner = item.get("provisioner", "")
     if not provisioner:
         found.append(required("provisioner"))
@@ -39,7 +39,7 @@ def check_storage_class(item: Json, old: Json | None) -> Errors:
         found.append(required("volumeBindingMode"))
     else:
         found += choice(*_BINDING)(mode, "volumeBindingMode")
-    return found + unchanged(item, old, ("volumeBindingMode",))
+    return found + unchanged(item, old, (*_FIXED, "volumeBindingMode"))
 
 
 def check_attributes_class(item: Json, old: Json | None) -> Errors:
@@ -61,7 +61,7 @@ def check_driver(item: Json, old: Json | None) -> Errors:
     """A CSIDriver."""
     spec = item.get("spec") or {}
     name = item["metadata"].get("name", "")
-    found = [invalid("metadata.name", name, each) for each in driver_name(name)]
+    found = [invalid("metadata.name", name, each) for each in driver_name(name)] if name else []
     found += [
         required(f"spec.{word}")
         for word in ("attachRequired", "podInfoOnMount", "storageCapacity")

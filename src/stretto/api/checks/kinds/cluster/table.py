@@ -18,6 +18,7 @@ CLUSTER_RULES: Final[Mapping[tuple[str, str], KindRule]] = {
     ("node.k8s.io", "RuntimeClass"): scheduling.check_runtime_class,
     ("discovery.k8s.io", "EndpointSlice"): network.check_endpoint_slice,
     (_NETWORK, "Ingress"): network.check_ingress,
+    (_NETWORK, "IPAddress"): network.check_address,
     (_NETWORK, "IngressClass"): network.check_ingress_class,
     (_NETWORK, "NetworkPolicy"): network.check_network_policy,
     (_NETWORK, "ServiceCIDR"): network.check_service_network,

@@ -26,6 +26,8 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _EXTERNAL: Final = ("LoadBalancer", "NodePort")
 _NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _ONLY_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
+_EXPOSED: Final = ("NodePort", "LoadBalancer")
+"""Types that need an address."""
 _TIMEOUT: Final = between(1, 86_400)
 _RANGES: Final = "spec.LoadBalancerSourceRanges"
 
@@ -39,6 +41,9 @@ def check_service(item: Json, old: Json | None) -> Errors:
         found += _changed_address(spec, old["spec"], kind)
     if not spec.get("ports") and spec.get("clusterIP") != "None" and kind != "ExternalName":
         found.append(required("spec.ports"))
+    if kind in _EXPOSED and "None" in ((spec.get("clusterIPs") or [spec.get("clusterIP")])[:1]):
+        detail = f"may not be set to 'None' for {kind} services"
+        found.append(invalid("spec.clusterIPs[0]", "None", detail))
     found += _ports(spec.get("ports") or [], kind)
     if spec.get("selector"):
         found += check_labels(spec["selector"], "spec.selector")

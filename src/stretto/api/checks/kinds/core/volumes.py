@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required
+from stretto.api.checks.fields.errors import Errors, forbidden, invalid, required, unsupported
 from stretto.api.checks.fields.texts import dns_subdomain
 from stretto.api.checks.kinds.pods.placement import check_node_selector
 from stretto.api.checks.kinds.pods.sources import SOURCES, check_host_path
@@ -111,6 +111,7 @@ def check_volume(item: Json, old: Json | None) -> Errors:
     if spec.get("volumeMode") is not None:
         found += one_of(spec["volumeMode"], "spec.volumeMode", _MODES)
     if old is not None:
+        found += found  # kube-apiserver checks a changed volume twice
         before = {name: (old.get("spec") or {}).get(name) for name in _SOURCES}
         after = {name: spec.get(name) for name in _SOURCES}
         if before != after:
@@ -124,7 +125,7 @@ def check_volume(item: Json, old: Json | None) -> Errors:
 
 def _capacity(capacity: Json) -> Errors:
     if not capacity:
-        return [required("spec.capacity")]
+        return [required("spec.capacity"), unsupported("spec.capacity", None, ("storage",))]
     found: Errors = []
     if set(capacity) != {"storage"}:
         found += one_of(next(iter(capacity)), "spec.capacity", ("storage",))

@@ -28,13 +28,17 @@ _VERBS: Final = (
 def check_api_service(item: Json, _old: Json | None) -> Errors:
     """An APIService."""
     spec = item.get("spec") or {}
-    name = item["metadata"].get("name", "")
     group, version = spec.get("group", ""), spec.get("version", "")
     found: Errors = []
     expected = f"{version}.{group}"
-    if name != expected:
-        detail = f'must be `spec.version+"."+spec.group`: "{expected}"'
-        found.append(invalid("metadata.name", name, detail))
+    for field in ("generateName", "name"):
+        name = item["metadata"].get(field, "")
+        if name and name != expected:
+            detail = f'must be `spec.version+"."+spec.group`: "{expected}"'
+            found.append(invalid(f"metadata.{field}", name, detail))
+    if not group and version != "v1":
+        detail = "only v1 may have an empty group and it better be legacy kube"
+        found.append(required("spec.group", detail))
     if group:
         found += [invalid("spec.group", group, each) for each in dns_subdomain(group)]
     found += [invalid("spec.version", version, each) for each in dns_1035(version)]
@@ -185,7 +189,8 @@ def check_priority_level(item: Json, _old: Json | None) -> Errors:
         else:
             found += _limited(limited)
     else:
-        found.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
+        known = ("Exempt", "Limited")
+        found.append(unsupported("spec.type", kind, known) if kind else required("spec.type"))
     return found
 
 

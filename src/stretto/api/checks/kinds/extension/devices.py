@@ -134,7 +134,9 @@ def check_class(item: Json, _old: Json | None) -> Errors:
 def check_slice(item: Json, old: Json | None) -> Errors:
     """A ResourceSlice."""
     spec = item.get("spec") or {}
-    found = [invalid("spec.driver", spec.get("driver", ""), e) for e in _driver(spec)]
+    found = [invalid("spec.driver", spec["driver"], each) for each in _driver(spec)]
+    if not spec.get("driver"):
+        found = [required("spec.driver")]
     found += _pool(spec.get("pool") or {})
     before = (old or {}).get("spec") or {}
     given = [name for name in _NODES if spec.get(name)]

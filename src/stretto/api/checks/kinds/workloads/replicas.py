@@ -104,7 +104,10 @@ def check_replication_controller(item: Json, _old: Json | None) -> Errors:
 def check_daemon_set(item: Json, old: Json | None) -> Errors:
     """A DaemonSet."""
     spec = item.get("spec") or {}
-    found = check_selected(spec, "daemonset") + check_restarting(spec)
+    found = _fixed_selector(spec, old)
+    selected = check_selected(spec, "daemonset")
+    found += selected if spec.get("selector") is not None else selected[1:]
+    found += check_restarting(spec)
     found += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     strategy = spec.get("updateStrategy") or {}
     path = "spec.updateStrategy"
@@ -118,7 +121,7 @@ def check_daemon_set(item: Json, old: Json | None) -> Errors:
         shown = {"Type": strategy.get("type") or "", "RollingUpdate": None}
         found.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
     found += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
-    return found + _fixed_selector(spec, old)
+    return found
 
 
 def _daemon_rolling(rolling: Json, path: str) -> Errors:

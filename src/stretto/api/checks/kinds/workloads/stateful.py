@@ -107,7 +107,7 @@ def _claim_volumes(claims: list[Json]) -> Errors:
 def check_revision(item: Json, old: Json | None) -> Errors:
     """A ControllerRevision, whose data never change."""
     found: Errors = []
-    if item.get("data") is None:
+    if old is None and item.get("data") is None:
         found.append(required("data", "data is mandatory"))
     found += not_negative(item.get("revision"), "revision")
     if old is not None and item.get("data") != old.get("data"):
