@@ -187,13 +187,3 @@ def test_rows_stay_right_when_there_are_too_few(classes: list[PodClass], story: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(static_rows, "MIN_ROWS", 3)
         play(World(classes, row_bytes=0), story)
-
-
-@given(st.lists(pods, min_size=1, max_size=6), events)
-def test_asking_without_a_row_says_the_same(classes: list[PodClass], story: Story) -> None:
-    world = World(classes, row_bytes=1 << 20)
-    play(world, story)
-    live = world.nodes.live_slots()
-    for pod in classes:
-        row = world.rows.filter_row(pod)
-        assert world.rows.filter_on(pod, live).tolist() == world.rows.rows[row, live].tolist()

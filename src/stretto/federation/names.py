@@ -73,8 +73,6 @@ ORPHAN: Final = PREFIX + "orphan"
 DRY_RUN: Final = PREFIX + "dry-run"
 CASCADE: Final = PREFIX + "cascading-delete"
 """Annotation of a FederatedCluster, and the finalizer of the step that it asks for."""
-RESOURCE_PLUGINS: Final = PREFIX + "cluster-resource-plugins"
-
 FEDERATED_ANNOTATIONS: Final = frozenset(
     {
         SCHEDULING_MODE, STICKY, TOLERATIONS, PLACEMENTS, CLUSTER_SELECTOR, AFFINITY, MAX_CLUSTERS,

@@ -206,32 +206,6 @@ def follow(store: Store, reflectors: Sequence[Reflector]) -> Callable[[], None]:
     return store.subscribe(mark)
 
 
-class RecordMirror:
-    """A target that keeps the last record of each object by uid and passes the changes on."""
-
-    def __init__(self, apply: Callable[[Sequence[WatchEvent], float], None]) -> None:
-        """Pass changes on to ``apply`` after the records are updated."""
-        #: Uid to last record.
-        self.records: dict[str, Record] = {}
-        self._apply = apply
-
-    def known(self) -> Mapping[str, Record]:
-        """Uid to last record."""
-        return self.records
-
-    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
-        """Update the records and pass the changes on."""
-        for event in events:
-            if event.type is EventType.DELETED:
-                self.records.pop(event.record.uid, None)
-            else:
-                self.records[event.record.uid] = event.record
-        self._apply(events, now)
-
-    def listed(self, listing: Listing) -> None:
-        """Nothing to do: the differences were applied."""
-
-
 def difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[WatchEvent]]:
     """A list as batches of changes: deletions first, then new and newer objects by version.
 

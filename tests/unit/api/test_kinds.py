@@ -178,7 +178,7 @@ def test_every_watched_kind_has_a_function_that_applies_its_events() -> None:
 
 
 def test_every_kind_that_rules_read_has_a_cure() -> None:
-    assert set(CURES) == set(table.referenced_by_rules())
+    assert set(CURES) == set(table.TABLE.where(lambda entry: entry.referenced))
 
 
 def test_a_recording_holds_only_what_is_listed_and_keeps_some_of_it() -> None:

@@ -20,7 +20,6 @@ from tests.support.small_cluster import (
     nodes_of,
     preferring,
     requiring,
-    slots_of,
     term,
 )
 
@@ -119,15 +118,6 @@ def test_rows_grow_with_the_slots() -> None:
     rows.refresh([500])
     assert passing(rows, pod) == [0, 500]
     assert rows.rows.shape[1] == rows.scores.shape[1] >= 501
-
-
-def test_some_slots_can_be_asked_about_without_a_row() -> None:
-    rows = rows_over(a_fleet())
-    pod = a_class(tolerations=[{"operator": "Exists"}], nodeSelector={"zone": "b"})
-    assert rows.filter_on(pod, slots_of(2, 0)).tolist() == [True, False]
-    assert rows.score_on(pod, slots_of(2, 0)).tolist() == [300, 300]
-    assert rows.filter_on(pod, slots_of()).tolist() == []
-    assert rows.row_serials.nonzero()[0].tolist() == [0]
 
 
 def test_the_row_used_longest_ago_is_given_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The reflector: list, watch, comparison, restart; each change once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -11,13 +11,38 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.reflector import (
     RETRY_LIST_AFTER,
-    RecordMirror,
     Reflector,
     ReflectorSettings,
     follow,
 )
-from stretto.stores.store import Deletion, EventType, Listing, WatchEvent
+from stretto.stores.store import Deletion, EventType, Listing, Record, WatchEvent
 from stretto.testing import make_node, make_pod
+
+
+class RecordMirror:
+    """A target that keeps the last record of each object by uid and passes the changes on."""
+
+    def __init__(self, apply: Callable[[Sequence[WatchEvent], float], None]) -> None:
+        """Pass changes on to ``apply`` after the records are updated."""
+        #: Uid to last record.
+        self.records: dict[str, Record] = {}
+        self._apply = apply
+
+    def known(self) -> Mapping[str, Record]:
+        """Uid to last record."""
+        return self.records
+
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Update the records and pass the changes on."""
+        for event in events:
+            if event.type is EventType.DELETED:
+                self.records.pop(event.record.uid, None)
+            else:
+                self.records[event.record.uid] = event.record
+        self._apply(events, now)
+
+    def listed(self, listing: Listing) -> None:
+        """Nothing to do: the differences were applied."""
 
 
 class Desk:

@@ -11,8 +11,6 @@ from stretto.offers.messages.records import RecordReader
 
 TIMEOUT: Final = 10.0
 """Seconds for a connection, and for the answer to a post."""
-MAX_HEAD: Final = 65_536
-"""Bytes of the longest head of an answer."""
 
 
 class MasterError(Exception):

@@ -21,8 +21,6 @@ from stretto.base.errors import InputError, quoted
 
 FIELDS_FILE: Final = "data/kubernetes.json"
 """The data file of the package."""
-POD_TEMPLATE: Final = "PodTemplateSpec"
-"""Type of the pod templates in controllers, also in those of custom kinds."""
 _NEAR: Final = 0.6
 _PRIMITIVES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),

@@ -161,11 +161,6 @@ def dump_yaml(body: bytes) -> str:
     return yaml_text.dump_document(_ordered(parse_object(body, "object"), _FIRST))
 
 
-def dump_manifests(bodies: list[bytes]) -> str:
-    """Several objects as one YAML text, one document each."""
-    return "---\n".join(dump_yaml(body) for body in bodies)
-
-
 def _ordered(value: Any, first: tuple[str, ...] = ("name",)) -> Any:
     """A copy with the members of objects in canonical order."""
     if isinstance(value, list):

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from stretto.api.kinds.crds import entry_of_crd
-from stretto.api.kinds.entry import KindEntry, ManifestUse
+from stretto.api.kinds.entry import KindEntry
 from stretto.api.kinds.federation import FEDERATION
 from stretto.api.kinds.kubernetes import KUBERNETES
 from stretto.api.kinds.ours import OURS
@@ -102,11 +102,6 @@ def watched_kinds() -> tuple[Kind, ...]:
     return TABLE.where(lambda entry: entry.watched)
 
 
-def referenced_by_rules() -> tuple[Kind, ...]:
-    """The kinds that the pump watches where the rules of a profile read them."""
-    return TABLE.where(lambda entry: entry.referenced)
-
-
 def recorded_kinds() -> tuple[Kind, ...]:
     """The kinds that a recording holds, those that others need first."""
     return TABLE.where(lambda entry: entry.recorded)
@@ -120,8 +115,3 @@ def examined_kinds() -> tuple[Kind, ...]:
 def scheduled_kinds() -> tuple[Kind, ...]:
     """The kinds by which a scheduler places pods, pods first and nodes last."""
     return TABLE.where(lambda entry: entry.examined)[::-1]
-
-
-def manifest_use(kind: Kind) -> ManifestUse:
-    """What the readers of manifests do with objects of a kind; an unknown kind is refused."""
-    return TABLE.entry(kind).manifests if kind in TABLE else ManifestUse.REFUSED

@@ -17,8 +17,6 @@ from stretto.api.schema.types import FieldType, Form, StructType, ValueType
 from stretto.api.wire.quantity import format_milli, milli
 from stretto.base.errors import InputError
 
-QUANTITY_TEXT: Final = re.compile(r"[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)")
-"""What a quantity looks like."""
 _BAD_QUANTITY: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )

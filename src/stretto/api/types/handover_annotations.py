@@ -40,8 +40,6 @@ OWNER: Final = f"{PREFIX}scheduler-name"
 LOCK: Final = f"{PREFIX}podgroup-final-op-lock"
 """On a PodGroup: the component that may set its final phase."""
 LOCK_BINDER: Final = "binder"
-LOCK_CONTROLLER: Final = "pg-controller"
-
 KUBELET: Final = "kubelet"
 NODE_MANAGER: Final = "node-manager"
 LAUNCHERS: Final = (KUBELET, NODE_MANAGER)

@@ -50,10 +50,6 @@ class FieldSelector(msgspec.Struct, frozen=True, gc=False):
         return ",".join(map(str, self.rules))
 
 
-EVERY_FIELD: Final = FieldSelector()
-"""Matches every object."""
-
-
 def parse_fields(text: str, where: str = "field selector") -> FieldSelector:
     r"""A field selector from text; ``\`` escapes a comma, an equals sign or itself.
 

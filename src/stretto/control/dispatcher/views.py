@@ -1,4 +1,4 @@
-"""Read-only views of the dispatcher: positions, counts, and what a unit waits for.
+"""Read-only views of the dispatcher: positions, counts, limits and reservations.
 
 For metrics and ``explain``. Only ``counts`` is cheap enough to be read often.
 """
@@ -12,11 +12,10 @@ from stretto.control.dispatcher.membership import group_unit
 from stretto.control.dispatcher.reclaimer import Reclaimer
 from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.dispatcher.usage_report import QueueFacts, queue_facts
-from stretto.control.dispatcher.waiting.pool import NO_CLASS
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.evictions import ReclaimOutcome
-from stretto.state.work.units import NO_GROUP, Cure, Unit
+from stretto.state.work.units import Unit
 
 LATEST: Final = 1e12
 """A start beyond this clock time in seconds is not expected."""
@@ -34,21 +33,6 @@ class QueuePosition(NamedTuple):
     position: int
     #: Units in the queue.
     length: int
-
-
-class WaitingFor(NamedTuple):
-    """What a unit waits for."""
-
-    #: State of the unit.
-    state: UnitState
-    #: What must happen, as the end of a sentence that begins with "waits for".
-    what: str
-    #: Class that must fit; -1 if no single class is blamed.
-    class_id: int = NO_CLASS
-    #: ``Cure`` bits that may help.
-    cures: Cure = Cure.NONE
-    #: Clock time of the retry without an event; infinity for none.
-    until: float = float("inf")
 
 
 class ReachedLimit(NamedTuple):
@@ -220,40 +204,3 @@ class UnitViews:
     def unschedulable(self) -> Mapping[int, int]:
         """Number of unschedulable units by the class that must fit."""
         return self._places.unschedulable.counts()
-
-    def waiting_for(self, unit: Unit) -> WaitingFor:
-        """What must happen before a unit continues."""
-        state, places = unit.state, self._places
-        if state is UnitState.QUEUED:
-            return WaitingFor(state, self._turn(unit))
-        if state is UnitState.DISPATCHED:
-            what = f"the answer of shard {unit.shard} for {_pods(len(unit.away))}"
-            return WaitingFor(state, what)
-        if state is UnitState.BACKOFF:
-            what = f"the end of a delay after {unit.attempts} failed attempts"
-            return WaitingFor(state, what, until=unit.not_before)
-        if state is UnitState.UNSCHEDULABLE:
-            what = f"capacity for {_pods(max(unit.still_needed, 1))}"
-            return WaitingFor(state, what, unit.blocking_class, Cure(unit.cures))
-        if state is UnitState.FAILED and unit in places.given_up:
-            return WaitingFor(state, f"nothing more: {self.failure(unit)}")
-        if state is UnitState.FORMING:
-            return WaitingFor(state, _members(unit), cures=Cure.GROUP_CHANGED, until=unit.deadline)
-        return WaitingFor(state, "nothing")
-
-    def _turn(self, unit: Unit) -> str:
-        queue, position, length = self.position(unit)
-        what = f"its turn: {position} of {length} in queue {queue}"
-        blockers = self._places.queues.get(queue).blockers
-        first = min(blockers, key=lambda other: other.rank, default=None)
-        return what if first is None else f"{what}, which {first.key} blocks"
-
-
-def _members(unit: Unit) -> str:
-    if unit.min_member == NO_GROUP:
-        return f"its PodGroup {unit.key.removeprefix('PodGroupUnit/')}, which does not exist"
-    return f"more pods: {unit.size} of the {unit.min_member} it needs exist"
-
-
-def _pods(count: int) -> str:
-    return f"{count} pods" if count != 1 else "1 pod"

@@ -63,11 +63,6 @@ class Partitions:
         return self.owner
 
 
-def partition_blocks(slots: SlotMap, shards: Sequence[int]) -> npt.NDArray[np.int32]:
-    """The owner of each block in a first assignment."""
-    return Partitions().update(slots, shards)
-
-
 def block_weights(ledger: Ledger) -> npt.NDArray[np.int64]:
     """int64[block]: total weight of the nodes of each block."""
     weights, slots = node_weights(ledger), ledger.slots.size

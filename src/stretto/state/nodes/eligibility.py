@@ -166,14 +166,6 @@ class Eligibility(Generic[V]):
         self._catch_up()
         return self._scores.row(pod)
 
-    def filter_on(self, pod: PodClass, slots: SlotArray) -> BoolArray:
-        """bool[k]: eligibility of some live slots, for pinned pods, which need no row."""
-        return self._filters.answer(pod, slots).astype(np.bool_)
-
-    def score_on(self, pod: PodClass, slots: SlotArray) -> npt.NDArray[np.int16]:
-        """int16[k]: weighted static scores of some live slots, without a row."""
-        return self._scores.answer(pod, slots).astype(np.int16)
-
     def mark_used(
         self, filter_rows: npt.NDArray[np.integer], score_rows: npt.NDArray[np.integer]
     ) -> None:

@@ -145,10 +145,6 @@ class ResourceTable:
         """The resources of Kubernetes."""
         return list(self._built_in.values())
 
-    def has_group(self, group: str, version: str) -> bool:
-        """Whether a version of a group is served."""
-        return any((each.kind.group, each.kind.version) == (group, version) for each in self.all())
-
     def add_computed(self, resources: Iterable[ServedResource]) -> None:
         """Serve further resources, whose objects are computed."""
         self._built_in |= {_key(each): each for each in resources}

@@ -9,8 +9,6 @@ from stretto.offers.allocator.values.resources import NOTHING, Resources
 from stretto.offers.allocator.values.scalars import add_to
 from stretto_lab.chaos.offers.steps import OfferSteps
 
-LAWS: Final = ("agents", "tasks", "quota", "ledger", "order", "closed")
-"""Names of the laws."""
 SETTLING: Final = 8
 """Cycles after which a pool without events has usually nothing left to offer."""
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from stretto.control.scheduler.partition import NO_OWNER, Partitions, partition_blocks
+from stretto.control.scheduler.partition import NO_OWNER, Partitions
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.slots import SlotMap
 
@@ -17,19 +17,19 @@ def nodes_of(slots: SlotMap, owners: np.ndarray, shard: int) -> int:
 
 
 def test_every_block_has_an_owner_among_the_shards() -> None:
-    owners = partition_blocks(a_fleet(1000), [0, 1])
+    owners = Partitions().update(a_fleet(1000), [0, 1])
     assert set(owners.tolist()) == {0, 1}
 
 
 def test_shards_share_the_nodes_equally() -> None:
     slots = a_fleet(1024, zones=4)
-    owners = partition_blocks(slots, [0, 1])
+    owners = Partitions().update(slots, [0, 1])
     assert abs(nodes_of(slots, owners, 0) - nodes_of(slots, owners, 1)) <= 64
 
 
 def test_every_shard_gets_nodes_of_every_zone() -> None:
     slots = a_fleet(400, zones=4, shards=2)
-    owners = partition_blocks(slots, [0, 1])
+    owners = Partitions().update(slots, [0, 1])
     zones = {(int(zone), int(owner)) for zone, owner in zip(slots.block_zone, owners, strict=True)}
     assert len(zones) == 8
 
@@ -38,12 +38,12 @@ def test_small_zones_do_not_all_go_to_the_same_shard() -> None:
     slots = SlotMap()
     for number in range(400):
         slots.add(f"zone-{number % 40}")
-    owners = partition_blocks(slots, [0, 1, 2, 3])
+    owners = Partitions().update(slots, [0, 1, 2, 3])
     assert [nodes_of(slots, owners, shard) for shard in range(4)] == [100] * 4
 
 
 def test_without_shards_no_node_has_an_owner() -> None:
-    assert set(partition_blocks(a_fleet(100), []).tolist()) == {NO_OWNER}
+    assert set(Partitions().update(a_fleet(100), []).tolist()) == {NO_OWNER}
 
 
 def test_nothing_moves_while_nothing_changes() -> None:

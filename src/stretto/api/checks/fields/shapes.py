@@ -17,9 +17,7 @@ from stretto.api.checks.fields.errors import (
     forbidden,
     immutable,
     invalid,
-    repeated,
     required,
-    too_many,
     unsupported,
 )
 
@@ -52,15 +50,6 @@ def every(*rules: Rule) -> Rule:
 
     def check(value: Any, path: str) -> Errors:
         return [error for rule in rules for error in rule(value, path)]
-
-    return check
-
-
-def first_of(*rules: Rule) -> Rule:
-    """The first of some rules that refuses the value."""
-
-    def check(value: Any, path: str) -> Errors:
-        return next((errors for rule in rules if (errors := rule(value, path))), [])
 
     return check
 
@@ -117,12 +106,6 @@ def unique(key: str) -> Rule:
     return check
 
 
-def unique_values(value: Any, path: str) -> Errors:
-    """No two items of a list of scalars are equal."""
-    items = value or []
-    return [duplicate(f"{path}[{index}]", items[index]) for index in sorted(repeated(items))]
-
-
 def needed(detail: str = "") -> Rule:
     """A value that must not be empty."""
     return lambda value, path: [] if value else [required(path, detail)]
@@ -155,13 +138,6 @@ def at_least(least: int) -> Rule:
     """A number with a lower bound; absent counts as 0."""
     detail = f"must be greater than or equal to {least}"
     return lambda value, path: [] if (value or 0) >= least else [invalid(path, value or 0, detail)]
-
-
-def at_most_items(limit: int) -> Rule:
-    """A list with a limit of items."""
-    return lambda value, path: (
-        [] if len(value or ()) <= limit else [too_many(path, len(value), limit)]
-    )
 
 
 def never(detail: str) -> Rule:

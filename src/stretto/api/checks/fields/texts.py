@@ -252,8 +252,3 @@ def check_annotations(annotations: Mapping[str, Any] | None, field: str) -> Erro
     if total > _ANNOTATIONS_LIMIT:
         found.append(too_long(field, _ANNOTATIONS_LIMIT))
     return found
-
-
-def check_required(value: Any, field: str, detail: str = "") -> Errors:
-    """A value that must not be empty."""
-    return [] if value else [required(field, detail)]

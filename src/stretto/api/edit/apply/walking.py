@@ -1,6 +1,6 @@
 """What merging, comparing and owning need of typed values: members with their path elements."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from stretto.api.edit.apply.fieldset import field, keyed, path_text, valued
@@ -82,20 +82,6 @@ def items(kind: ValueType, values: list[Any]) -> Iterator[tuple[str, Any]]:
 def struct_value(struct: StructType) -> ValueType:
     """The type of objects of a struct."""
     return ValueType(Form.STRUCT, find=lambda: struct, merge=Merge.GRANULAR)
-
-
-Visit = Callable[[str, Any, ValueType], None]
-"""Called with a path element, the value and its type."""
-
-
-def visit_members(kind: ValueType, value: Any, visit: Visit) -> None:
-    """Call ``visit`` for each member of an object or of a list that is not a leaf."""
-    if isinstance(value, dict):
-        for name, each in value.items():
-            visit(field(name), each, member_type(kind, name) or ANY)
-    elif isinstance(value, list):
-        for element, each in items(kind, value):
-            visit(element, each, kind.item or ANY)
 
 
 def check_typed(value: Any, kind: ValueType, path: tuple[str, ...] = ()) -> None:

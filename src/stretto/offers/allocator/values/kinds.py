@@ -149,12 +149,3 @@ def kind_of(identity: ResourceIdentity) -> ResourceKind:
     if found is None:
         found = _KINDS[identity] = ResourceKind(identity)
     return found
-
-
-def is_indivisible(source: DiskSource | None, volume: DiskVolume | None) -> bool:
-    """Whether a disk is used as a whole: volumes, mounts, devices and existing raw disks."""
-    if volume is not None:
-        return True
-    if source is None or source.type is DiskSourceType.PATH:
-        return False
-    return source.type is not DiskSourceType.RAW or source.id is not None

@@ -14,9 +14,6 @@ ResourceValue: TypeAlias = int | Ranges | frozenset[str]
 Entry: TypeAlias = tuple[ResourceKind, ResourceValue]
 """One resource."""
 
-UNRESERVED: Final = "*"
-"""The role that Mesos writes for unreserved resources, and the default role of a framework."""
-
 
 class Resources:
     """An immutable sum of resources, one value per kind.

@@ -301,14 +301,6 @@ class RegisteredAgents:
         """The registered agent at an address, or None."""
         return next((each for each in self._registered.values() if each.pid == pid), None)
 
-    def was_removed(self, agent_id: str) -> bool:
-        """Whether an agent with this id was removed."""
-        return agent_id in self._removed
-
-    def on_machine(self, machine: tuple[str, str]) -> list[Agent]:
-        """Agents of a machine."""
-        return [each for each in self if each.machine == machine]
-
     def __iter__(self) -> Iterator[Agent]:
         """Agents, newest first: the order in which Mesos walks its tables."""
         return iter(list(reversed(self._registered.values())))

@@ -15,10 +15,6 @@ from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
 
-VARIABLES: Final = (
-    "authorizer", "namespaceObject", "object", "oldObject", "params", "request", "variables",
-)  # fmt: skip
-"""What an expression may read."""
 _READS: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
 _ABSENT: Final = re.compile(r"no such key: (\w+)")
 

@@ -23,8 +23,6 @@ Json = dict[str, Any]
 
 Prepare = Callable[[Json], None]
 """Changes a new object in place."""
-PrepareUpdate = Callable[[Json, Json], None]
-"""Changes a new version in place, given the old one."""
 
 
 @dataclass(frozen=True)

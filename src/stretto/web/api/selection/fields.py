@@ -1,6 +1,6 @@
 """Field selectors: which kinds know which fields, and the errors of the others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,10 +53,6 @@ class FieldTerm:
     negated: bool
     #: The value.
     value: str
-
-
-FieldTest = Callable[[Json], bool]
-"""Whether an object is selected."""
 
 
 def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:

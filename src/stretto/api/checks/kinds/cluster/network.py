@@ -37,7 +37,6 @@ _BAD_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDS: Final = ("/..", "/.")
 _CONTROLLER_LIMIT: Final = 250
 _ADDRESSES: Final = ("FQDN", "IPv4", "IPv6")
-_MAX_ADDRESSES: Final = 100
 _ONE_SOURCE: Final = "resource or service backend is required"
 
 

@@ -21,7 +21,6 @@ from stretto.api.checks.kinds.workloads.templates import (
 )
 
 _ROLLING: Final = ("Recreate", "RollingUpdate")
-_UPDATES: Final = ("OnDelete", "RollingUpdate")
 _ABOVE: Final = "cannot be greater than status.replicas"
 
 
