@@ -103,6 +103,8 @@ def make_world(shape: Shape, rng: np.random.Generator) -> World:
         top=np.zeros((shape.classes + 2, 2 * shape.zones), np.int16),
         position=np.full(shape.classes + 2, -1, np.int64),
         row_position=np.full(shape.classes + 2, -1, np.int64),
+        unknown=np.zeros((shape.classes + 2, 0), np.uint64),
+        refused=np.zeros((shape.classes + 2, 0), np.uint64),
         entry=table,
     )
     base = int(rng.integers(0, 3))

@@ -15,8 +15,22 @@ SLOT_SCORES: Final = 4
 """Flag of a class: some of its SLOT rules are scores, so that their answer has no tight bound."""
 REFUSED: Final = -1
 """Answer of the rules where one of them refuses."""
-UNKNOWN: Final = -2
-"""In a row of answers: not evaluated since the slot changed."""
+
+
+class KeptAnswers(NamedTuple):
+    """The answers of the Python rules with the scope SLOT, by entry of the class cache.
+
+    A block has 64 slots, so that one word has a bit for each. A plain profile reads the words of
+    a class instead of a row, which is 16 times as long.
+    """
+
+    #: int16[entry, slot]: weighted sums of the scores, for classes with a Python score.
+    score: npt.NDArray[np.int16]
+    #: uint64[entry, block]: a bit per slot that changed since the filters judged it; none for
+    #: classes with a Python score.
+    unknown: npt.NDArray[np.uint64]
+    #: uint64[entry, block]: a bit per slot that a rule refuses.
+    refused: npt.NDArray[np.uint64]
 
 
 class RuleCalls(NamedTuple):

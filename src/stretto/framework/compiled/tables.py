@@ -222,7 +222,8 @@ class SlotChoice(NamedTuple):
 class ScoreCache(NamedTuple):
     """Cached scores of classes (the class cache)."""
 
-    #: int16[entry, slot]: 0 = infeasible, else 1 + score; of no length where blocks are kept alone.
+    #: int16[entry, slot]: 0 = infeasible, else 1 + score; where blocks are kept, the sums of the
+    #: Python scores, or of no length for profiles without Python rules.
     row: npt.NDArray[np.int16]
     #: int16[entry, block]: maxima of the row's blocks.
     peak: npt.NDArray[np.int16]
@@ -232,6 +233,10 @@ class ScoreCache(NamedTuple):
     position: npt.NDArray[np.int64]
     #: int64[entry]: log position that the row of an entry reflects, in the compiled tier.
     row_position: npt.NDArray[np.int64]
+    #: uint64[entry, block]: a bit per slot that changed since the Python filters judged it.
+    unknown: npt.NDArray[np.uint64]
+    #: uint64[entry, block]: a bit per slot that a Python rule refuses.
+    refused: npt.NDArray[np.uint64]
     #: int32[class]: entry of a class; -1 for none.
     entry: npt.NDArray[np.int32]
 

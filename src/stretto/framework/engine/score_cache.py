@@ -18,17 +18,21 @@ CACHE_BYTES: Final = 160 << 20
 class CacheEntries:
     """The entries of the class cache, bounded by memory, evicted in least-recently-used order.
 
-    With rows, or with the maxima of blocks and ranges alone.
+    With rows, or with the maxima of blocks and ranges alone. ``store_answers`` adds the bits of
+    the answers of Python rules.
     """
 
-    def __init__(self, *, store_rows: bool) -> None:
+    def __init__(self, *, store_rows: bool, store_answers: bool) -> None:
         self._stores_rows = store_rows
+        self._stores_answers = store_answers
         self._ranges = 0
         self.top: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.row: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.peak: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self.row_position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.unknown: npt.NDArray[np.uint64] = np.zeros((0, 0), np.uint64)
+        self.refused: npt.NDArray[np.uint64] = np.zeros((0, 0), np.uint64)
         self.entry: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._holder: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -42,6 +46,9 @@ class CacheEntries:
         self.peak = np.zeros((0, size // BLOCK), np.int16)
         self.position = np.zeros(0, np.int64)
         self.row_position = np.zeros(0, np.int64)
+        words = size // BLOCK if self._stores_answers else 0
+        self.unknown = np.zeros((0, words), np.uint64)
+        self.refused = np.zeros((0, words), np.uint64)
         self.entry[:] = -1
         self._holder = np.zeros(0, np.int64)
         self._used = np.zeros(0, np.int64)
@@ -105,5 +112,8 @@ class CacheEntries:
         self.top = np.concatenate([self.top, np.zeros((more, self._ranges), np.int16)])
         self.position = np.concatenate([self.position, np.full(more, -1, np.int64)])
         self.row_position = np.concatenate([self.row_position, np.full(more, -1, np.int64)])
+        added = np.zeros((more, self.unknown.shape[1]), np.uint64)
+        self.unknown = np.concatenate([self.unknown, added])
+        self.refused = np.concatenate([self.refused, added])
         self._holder = np.concatenate([self._holder, np.zeros(more, np.int64)])
         self._used = np.concatenate([self._used, np.zeros(more, np.int64)])

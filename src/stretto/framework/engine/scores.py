@@ -37,8 +37,11 @@ class ClassScores:
         self.rules = RuleCallback(engine.python_rules, view) if engine.python_rules.exists else None
         #: Whether the kernel scores blocks on demand and stores no row of values.
         self.plain = self.kernel.place_plain is not None and engine.is_plain
-        #: The cached scores: rows of values, or rows of the results of Python rules.
-        self.entries = CacheEntries(store_rows=not self.plain or self.rules is not None)
+        #: The cached scores: rows of values, or the results of Python rules.
+        self.entries = CacheEntries(
+            store_rows=not self.plain or self.rules is not None,
+            store_answers=self.plain and self.rules is not None,
+        )
         self._engine = engine
         self._thresholds = fgd_thresholds()
         self._workload = 0
@@ -114,7 +117,9 @@ class ClassScores:
 
     def _cache(self) -> ScoreCache:
         e = self.entries
-        return ScoreCache(e.row, e.peak, e.top, e.position, e.row_position, e.entry)
+        return ScoreCache(
+            e.row, e.peak, e.top, e.position, e.row_position, e.unknown, e.refused, e.entry
+        )
 
     def _log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], int]:
         limit = max(64, len(self.columns.live) // REPLAY_SHARE)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.python_calls import REFUSED
 from stretto.framework.kernels.place.slot_value import has_devices
 from stretto.state.rows.slots import BLOCK
 
@@ -60,24 +59,19 @@ def unit_top(low, free, percent, eligible, request):
 
 
 @njit(**_INTO)
-def unit_top_answered(low, free, percent, eligible, request, answers, k):
-    """``unit_top`` with the answers of Python rules for an entry; an unknown one adds nothing."""
+def unit_top_scored(low, free, percent, eligible, request, score, k):
+    """``unit_top`` with the sums of the Python scores of an entry."""
     e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
     top = np.int32(0)
     for j in range(BLOCK):
         s = low + np.uint64(j)
         t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
         t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
-        more = np.int32(answers[k, s])
         fits = (
-            (eligible[e, s] != 0)
-            & (free[c0, s] >= a0)
-            & (free[c1, s] >= a1)
-            & (free[c2, s] >= a2)
-            & (more != REFUSED)
+            (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
         )
-        score = np.int32(_unit_score(t0, t1) + base + max(more, np.int32(0)))
-        top = np.int32(max(top, score if fits else np.int32(0)))
+        value = np.int32(_unit_score(t0, t1) + base + np.int32(score[k, s]))
+        top = np.int32(max(top, value if fits else np.int32(0)))
     return top
 
 
@@ -128,6 +122,19 @@ def narrow_block(values, low, classes, static, c, state):
             s = low + np.uint64(j)
             if values[j] > 0 and not has_devices(state[3], state[4], state[5], s, wanted, models):
                 values[j] = 0
+
+
+@njit(**_INTO)
+def apply_answers(values, low, answers, k, scored):
+    """Apply the answers of Python rules for an entry: their scores, and the slots they refuse."""
+    refused = answers.refused[k, low // np.uint64(BLOCK)]
+    if scored:
+        for j in range(BLOCK):
+            more = np.int32(answers.score[k, low + np.uint64(j)])
+            values[j] = np.int32(values[j] + more) * np.int32(values[j] > 0)
+    for j in range(BLOCK):
+        allowed = ~(refused >> np.uint64(j)) & np.uint64(1)
+        values[j] *= np.int32(allowed)
 
 
 @njit(**_INTO)

@@ -6,7 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.compiled.domain_tables import InterPodProgram
-from stretto.framework.compiled.python_calls import SLOT_RULES, PythonRuleCalls, no_rule_calls
+from stretto.framework.compiled.python_calls import (
+    SLOT_RULES,
+    SLOT_SCORES,
+    KeptAnswers,
+    PythonRuleCalls,
+    no_rule_calls,
+)
 from stretto.framework.compiled.tables import PodBatch, ScoreCache, SlotChoice
 from stretto.framework.kernels.place import loop, rows
 
@@ -59,7 +65,7 @@ def place_plain(
         return int(loop.place(*given, None, None, others))
     calls = rules.compiled(batch.class_id, cache.row.shape[1])
     try:
-        return int(loop.place(*given, cache.row, calls, others))
+        return int(loop.place(*given, _kept(cache), calls, others))
     finally:
         rules.finish()
 
@@ -101,9 +107,17 @@ def plain_row(
     calls = rules.compiled(np.array([class_id], np.int32), len(row))
     if not calls.concerned[class_id] & SLOT_RULES:
         return row
+    kept = _kept(cache)
     try:
-        answers = cache.row[rows.refresh_answers(class_id, cache, log, log_state, calls)]
+        entry = rows.refresh_answers(class_id, cache, kept, log, log_state, calls)
     finally:
         rules.finish()
-    allowed = (row > 0) & (answers >= 0)
-    return np.where(allowed, np.maximum(row + answers, 1), 0).astype(np.int16)
+    words = kept.refused[entry].view(np.uint8)
+    allowed = (row > 0) & (np.unpackbits(words, bitorder="little") == 0)
+    more = kept.score[entry] if calls.concerned[class_id] & SLOT_SCORES else 0
+    return np.where(allowed, row + more, 0).astype(np.int16)
+
+
+def _kept(cache: ScoreCache) -> KeptAnswers:
+    """The answers of Python rules in the class cache of a plain profile."""
+    return KeptAnswers(cache.row, cache.unknown, cache.refused)

@@ -2,7 +2,7 @@
 
 One loop serves every profile. ``rows`` is the kept rows of the class cache, or ``None`` for *plain*
 profiles (amounts, ports, devices and static rows only), which keep the maxima of blocks alone.
-A plain profile with Python rules keeps their ``answers`` by entry and slot, else ``None``.
+A plain profile with Python rules keeps their ``answers`` (``KeptAnswers``), else ``None``.
 ``among`` is (table, state) of the inter-pod constraints, or ``None`` for batches in which no pod
 has or counts for one. ``rules`` is the callback to Python rules, for ``rows`` and ``answers``.
 
@@ -45,6 +45,7 @@ from stretto.framework.kernels.place.python_calls import (
     call_domain_rules,
     has_domain_rules,
     has_slot_rules,
+    has_slot_scores,
     pinned_value,
 )
 from stretto.framework.kernels.place.rows import catch_up_answers, catch_up_row
@@ -144,13 +145,13 @@ def _seek(
     if s >= 0:
         return _pinned(scratch, program, state, c, s, rules, among, hosts, judged)
     k, narrow = cache.entry[c], is_narrow(classes, static, c)
-    calls_rules = False
+    calls_rules, scored = False, False
     if answers is not None:
         calls_rules = has_slot_rules(rules, c)
         if calls_rules:
-            row, marks = answers[k], scratch[8]
-            catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
-    what = (k, c, request_of(classes, static, pair, c), narrow, calls_rules)
+            catch_up_answers(c, k, answers, cache.row_position, span, scratch[8], rules)
+            scored = has_slot_scores(rules, c)
+    what = (k, c, request_of(classes, static, pair, c), narrow, calls_rules, scored)
     if rows is not None:
         row, marks = rows[k], scratch[8]
         catch_up_row(program, c, state, row, k, cache.row_position, span, marks, rules)

@@ -7,7 +7,7 @@ on. Constraints on other keys apply at each visit: to whole blocks where every b
 domain, otherwise to every slot.
 
 ``rows`` is the kept rows, or ``None`` for profiles that score a block when they need it; these may
-keep ``answers``, those of Python rules by entry and slot. ``among``
+keep ``answers``, those of Python rules (``KeptAnswers``). ``among``
 is (table, state, buffers) of the inter-pod constraints, or ``None`` for batches without any.
 numba compiles each combination without the branches that it does not need.
 """
@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.python_calls import REFUSED, UNKNOWN
+from stretto.framework.compiled.python_calls import REFUSED
 from stretto.framework.compiled.tables import TieBreak
 from stretto.framework.kernels.affinity.values import by_domain, in_domains, on_hosts
 from stretto.framework.kernels.place.block_values import (
+    apply_answers,
     block_values,
     narrow_block,
     top_of,
     unit_top,
-    unit_top_answered,
+    unit_top_scored,
 )
 from stretto.framework.kernels.place.choose import first_from, ring, take_turn, tied, zone_in_turn
 from stretto.framework.kernels.place.python_calls import (
@@ -33,7 +34,7 @@ from stretto.framework.kernels.place.python_calls import (
     combined,
     has_domain_rules,
 )
-from stretto.framework.kernels.place.rows import call_unknown
+from stretto.framework.kernels.place.rows import call_unknown, word_of
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
@@ -71,7 +72,7 @@ def scratch_of(blocks, size, ranges):
 def values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
     """The values of a class on a block, with the constraints on hosts."""
     values = scratch[0]
-    k, c, request, narrow, weighed = what
+    k, c, request, narrow, answered, scored = what
     if rows is None:
         weights, unit = rates
         block_values(values, low, state[0], state[1], static.eligible, request, weights, unit)
@@ -80,11 +81,8 @@ def values_of(scratch, what, low, classes, static, rates, state, rows, answers, 
     else:
         for j in range(BLOCK):
             values[j] = np.int32(rows[k, low + np.uint64(j)])
-    if answers is not None and weighed:
-        for j in range(BLOCK):
-            more = np.int32(answers[k, low + np.uint64(j)])
-            allowed = np.int32((values[j] > 0) & (more != REFUSED))
-            values[j] = np.int32(values[j] + max(more, np.int32(0))) * allowed
+    if answers is not None and answered:
+        apply_answers(values, low, answers, k, scored)
     if among is not None:
         table, others, buffers = among
         if hosts > 0:
@@ -102,8 +100,12 @@ def _top_of_block(scratch, what, low, classes, static, rates, state, rows, answe
         free, percent, eligible = state[0], state[1], static.eligible
         if not what[4]:
             return unit_top(low, free, percent, eligible, what[2])
-        if answers is not None:
-            return unit_top_answered(low, free, percent, eligible, what[2], answers, what[0])
+        if answers is not None and answers.refused[what[0], low // np.uint64(BLOCK)] == 0:
+            if what[5]:
+                return unit_top_scored(
+                    low, free, percent, eligible, what[2], answers.score, what[0]
+                )
+            return unit_top(low, free, percent, eligible, what[2])
     values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
     return top_of(scratch[0])
 
@@ -202,11 +204,11 @@ def settle(
     """Call the Python rules for every unknown slot of a class; blocks with refusals change."""
     todo, marks = scratch[1], scratch[2]
     k, last, listed = what[0], marks.shape[0] - 1, 0
-    found = call_unknown(what[1], answers[k], rules)
+    found = call_unknown(what[1], k, answers, rules)
     marks[last] += 1
     for i in range(found):
         b = rules.slots[i] // BLOCK
-        if answers[k, rules.slots[i]] == REFUSED and marks[b] != marks[last]:
+        if rules.answers[i] == REFUSED and marks[b] != marks[last]:
             marks[b] = marks[last]
             todo[listed] = b
             listed += 1
@@ -339,6 +341,13 @@ def _read_block(
 
 
 @njit(**_INTO)
+def _is_unknown(answers, k, s):
+    """Whether a slot changed since the Python filters of an entry judged it."""
+    b, bit = word_of(s)
+    return answers.unknown[k, b] & bit != np.uint64(0)
+
+
+@njit(**_INTO)
 def find(
     scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
     among, hosts, weighed,
@@ -371,7 +380,7 @@ def find(
             found = first_from(values, top, begin)
             if found >= 0:
                 s = b * BLOCK + found
-                if answers is not None and what[4] and answers[what[0], s] == UNKNOWN:
+                if answers is not None and what[4] and _is_unknown(answers, what[0], s):
                     return UNSURE
                 take_turn(choice, zone, s, state[0].shape[1])
                 return s
@@ -386,13 +395,13 @@ def find(
                 if best < 0 or choice.rank[s] < least:
                     best, least = s, choice.rank[s]
             elif i < count:
-                if answers is not None and what[4] and answers[what[0], s] == UNKNOWN:
+                if answers is not None and what[4] and _is_unknown(answers, what[0], s):
                     return UNSURE
                 ties += np.uint64(1)
             elif wanted == np.uint64(0):
                 return s
             else:
                 wanted -= np.uint64(1)
-    if answers is not None and what[4] and best >= 0 and answers[what[0], best] == UNKNOWN:
+    if answers is not None and what[4] and best >= 0 and _is_unknown(answers, what[0], best):
         return UNSURE
     return best

@@ -2,15 +2,16 @@
 
 For profiles with expensive scores per slot (devices, fragmentation, shapes). Other profiles keep
 the maxima of blocks alone and score a block again when they need it (``maxima``); where they have
-Python rules, the row of a class holds the answers of these rules.
+Python rules, the answers of these rules are kept instead (``KeptAnswers``).
 """
 
 from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
 
-from stretto.framework.compiled.python_calls import REFUSED, UNKNOWN
+from stretto.framework.compiled.python_calls import REFUSED
 from stretto.framework.kernels.place.python_calls import (
     call_slot_rules,
     combined,
@@ -18,8 +19,18 @@ from stretto.framework.kernels.place.python_calls import (
     has_slot_scores,
 )
 from stretto.framework.kernels.place.slot_value import slot_value
+from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
+EVERY: Any = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+"""The word of a block in which the bit of every slot is set."""
+
+
+@njit(**_INTO)
+def word_of(s):
+    """The block of a slot, and the bit of the slot in its word."""
+    return s // BLOCK, np.uint64(1) << np.uint64(s % BLOCK)
 
 
 @njit(**_FLAGS)
@@ -55,7 +66,7 @@ def _listed_slots(slots, size, marks, k, row_position, span):
 
 
 @njit(**_FLAGS)
-def catch_up_answers(c, row, k, row_position, span, marks, rules):
+def catch_up_answers(c, k, answers, row_position, span, marks, rules):
     """Bring the answers of the Python rules for a class to the end of the log.
 
     Scores are evaluated at once, for all slots that changed. Filters are evaluated when a choice
@@ -64,45 +75,82 @@ def catch_up_answers(c, row, k, row_position, span, marks, rules):
     """
     if row_position[k] == span[1] + span[2]:
         return
-    count = _listed_slots(rules.slots, row.shape[0], marks, k, row_position, span)
     if has_slot_scores(rules, c):
+        size = answers.score.shape[1]
+        count = _listed_slots(rules.slots, size, marks, k, row_position, span)
         call_slot_rules(rules, c, count)
-        for i in range(count):
-            row[rules.slots[i]] = rules.answers[i]
+        _keep_scores(answers.score, k, rules, count)
+        _keep_refusals(answers.refused, k, rules, count)
     else:
-        for i in range(count):
-            row[rules.slots[i]] = np.int16(UNKNOWN)
+        _forget(answers, k, row_position, span)
 
 
 @njit(**_FLAGS)
-def call_unknown(c, row, rules):
+def _forget(answers, k, row_position, span):
+    """Mark the slots that the log names as unknown to the filters; every slot where it is short."""
+    unknown, refused = answers.unknown, answers.refused
+    log, begin, length = span
+    first = row_position[k] - begin
+    row_position[k] = begin + length
+    if first < 0 or length - first > answers.score.shape[1]:
+        for b in range(unknown.shape[1]):
+            unknown[k, b] = EVERY
+            refused[k, b] = np.uint64(0)
+        return
+    for e in range(first, length):
+        b, bit = word_of(log[e])
+        unknown[k, b] |= bit
+        refused[k, b] &= ~bit
+
+
+@njit(**_FLAGS)
+def _keep_scores(score, k, rules, count):
+    """Keep the sums of the scores of the first ``count`` slots of the buffer."""
+    for i in range(count):
+        score[k, rules.slots[i]] = max(rules.answers[i], np.int16(0))
+
+
+@njit(**_FLAGS)
+def _keep_refusals(refused, k, rules, count):
+    """Keep which of the first ``count`` slots of the buffer are refused."""
+    for i in range(count):
+        b, bit = word_of(rules.slots[i])
+        if rules.answers[i] == REFUSED:
+            refused[k, b] |= bit
+        else:
+            refused[k, b] &= ~bit
+
+
+@njit(**_FLAGS)
+def call_unknown(c, k, answers, rules):
     """Call the Python rules for every slot with an unknown answer; returns the number of slots.
 
-    The slots stay in the buffer of ``rules``.
+    The slots and their answers stay in the buffers of ``rules``.
     """
-    slots, count = rules.slots, 0
-    for s in range(row.shape[0]):
-        if row[s] == UNKNOWN:
-            slots[count] = s
+    unknown, slots, count = answers.unknown, rules.slots, 0
+    for b in range(unknown.shape[1]):
+        word = unknown[k, b]
+        unknown[k, b] = np.uint64(0)
+        while word != np.uint64(0):
+            slots[count] = b * BLOCK + np.int64(trailing_zeros(word))
             count += 1
+            word &= word - np.uint64(1)
     if count > 0:
         call_slot_rules(rules, c, count)
-        for i in range(count):
-            row[slots[i]] = rules.answers[i]
+        _keep_refusals(answers.refused, k, rules, count)
     return count
 
 
 @njit(**_FLAGS)
-def refresh_answers(c, cache, log, log_state, rules):
+def refresh_answers(c, cache, answers, log, log_state, rules):
     """Bring the answers of the Python rules for a class up to date; returns its cache entry."""
     k = cache.entry[c]
-    row = cache.row[k]
-    marks = np.zeros(row.shape[0] + 1, np.int32)
+    marks = np.zeros(answers.score.shape[1] + 1, np.int32)
     span = (log, log_state[0], log_state[1])
-    catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
-    count = call_unknown(c, row, rules)
+    catch_up_answers(c, k, answers, cache.row_position, span, marks, rules)
+    count = call_unknown(c, k, answers, rules)
     for i in range(count):
-        if row[rules.slots[i]] == REFUSED:
+        if rules.answers[i] == REFUSED:
             cache.position[k] = -1  # the maxima counted this slot as allowed
     return k
 
