@@ -129,7 +129,8 @@ class PendingExplainer:
             facts = facts_of(unit, (0, 0), failure=views.failure(unit), views=views)
         gang = gang_of(self._scene, row, facts) if self._may_explain_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
-        found = reasons_of(inquiry, PodFindings(state), facts, gang)
+        findings = PodFindings(state, cluster=cluster, row=row)
+        found = reasons_of(inquiry, findings, facts, gang)
         refusals = inquiry.reasons()
         refusal = refusals[0].reason if found[0].code in _CAPACITY and refusals else ""
         return PendingAnswer(found[0], refusal, inquiry.message())

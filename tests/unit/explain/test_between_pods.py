@@ -85,10 +85,31 @@ def test_anti_affinity_names_the_pods_in_the_way(profile: str) -> None:
 
 
 def test_affinity_without_a_matching_pod_says_so() -> None:
-    harness = tried(cluster(make_node("n0", zone="a")), spec=term("podAffinity", ZONE))
-    harness.submit(make_pod("q", spec=term("podAffinity", "rack")))
+    harness = cluster(make_node("n0", zone="a"))
+    harness.submit(make_pod("q", spec=term("podAffinity", ZONE)))
     harness.settle(2)
-    assert "over rack needs a matching pod" in dominant(harness, "q").sentence
+    assert f"over {ZONE} needs a matching pod" in dominant(harness, "q").sentence
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [(term("podAffinity", "rack"), "pod affinity"), (spread("rack"), "topology spread")],
+)
+def test_a_topology_key_that_no_node_has_is_named(
+    profile: str, spec: dict[str, Any], rule: str
+) -> None:
+    harness = tried(cluster(make_node("n0"), profile=profile), spec=spec)
+    expected = f"no node has the label rack, the topologyKey of its {rule}."
+    assert dominant(harness, "p").sentence.endswith(expected)
+
+
+def test_the_first_pod_of_an_affinity_needs_a_node_with_the_label() -> None:
+    nodes = make_node("n0"), make_node("n1", zone="a", unschedulable=True)
+    harness = tried(cluster(*nodes), spec=term("podAffinity", ZONE))
+    assert dominant(harness, "p").sentence.endswith(
+        f"allows only nodes with the label {ZONE}, where its only node is excluded by a cordon."
+    )
 
 
 def test_affinity_in_a_full_zone_is_cured_by_capacity_in_that_zone() -> None:

@@ -348,3 +348,93 @@ def test_a_gang_with_too_few_pods_is_refused(tmp_path: Path) -> None:
     marks = {"labels": {f"{KUEUE}name": "x"}, "annotations": {f"{KUEUE}total-count": "2"}}
     with pytest.raises(InputError, match=r"spec\.minMember: got 2, expected 1\.\.1"):
         Loaded(tmp_path, pod("a", **marks))
+
+
+def claim(name: str) -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def mounting(*names: str) -> dict[str, Any]:
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in names]
+    return {"name": "c", "image": "x", "volumeMounts": mounts}
+
+
+def claims_of(pod: dict[str, Any]) -> list[str]:
+    volumes = pod["spec"].get("volumes", [])
+    return [v["persistentVolumeClaim"]["claimName"] for v in volumes if len(v) > 1]
+
+
+def test_the_pods_of_a_workflow_share_its_pvcs(tmp_path: Path) -> None:
+    main = {"container": mounting("work"), "sidecars": [mounting("work")]}
+    item = workflow(
+        {"steps": [[{"name": "a", "template": "one"}, {"name": "b", "template": "one"}]]}
+    )
+    item["spec"]["templates"].append({"name": "one", **main})
+    item["spec"]["volumeClaimTemplates"] = [claim("work"), claim("unused")]
+    loaded = Loaded(tmp_path, item)
+    assert [claims_of(pod) for pod in loaded.pods] == [["job-work"], ["job-work"]]
+    assert loaded.others == ["PersistentVolumeClaim"]
+
+
+def test_a_container_of_a_workflow_gets_the_volumes_that_it_mounts(tmp_path: Path) -> None:
+    item = workflow({"container": mounting("a"), "volumes": [{"name": "a", "emptyDir": {}}]})
+    item["spec"]["volumes"] = [{"name": "b", "emptyDir": {}}]
+    (pod,) = Loaded(tmp_path, item).pods
+    assert [each["name"] for each in pod["spec"]["volumes"]] == ["a"]
+
+
+def test_a_patch_of_a_workflow_changes_its_pods(tmp_path: Path) -> None:
+    item = workflow({"container": {"image": "x"}})
+    item["spec"]["podSpecPatch"] = (
+        "containers: [{name: main, resources: {requests: {cpu: 2}}}]\npriorityClassName: "
+        "system-node-critical"
+    )
+    (pod,) = Loaded(tmp_path, item).pods
+    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": 2}
+
+
+@pytest.mark.parametrize(
+    "field", [{"nodeSelector": {"arch": "{{inputs.arch}}"}}, {"podSpecPatch": "a: '{{x}}'"}]
+)
+def test_a_workflow_whose_place_depends_on_parameters_is_unsupported(
+    tmp_path: Path, field: dict[str, Any]
+) -> None:
+    loaded = Loaded(tmp_path, workflow({"container": {"image": "x"}, **field}))
+    assert not loaded.pods
+    assert "parameters of the run" in loaded.skipped.lines()[0]
+
+
+def test_each_pod_of_a_leader_worker_set_has_its_own_pvc(tmp_path: Path) -> None:
+    template = {"spec": {"containers": [mounting("data")]}}
+    shape = {"size": 2, "workerTemplate": template, "volumeClaimTemplates": [claim("data")]}
+    item = made("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", {"leaderWorkerTemplate": shape})
+    found = [claims_of(pod) for pod in Loaded(tmp_path, item).pods]
+    assert found == [["data-job-0-leader-0"], ["data-job-0-worker-0"]]
+
+
+def test_the_jobs_of_a_job_set_share_its_pvcs(tmp_path: Path) -> None:
+    template = {"spec": {"containers": [mounting("data")]}}
+    job = {"name": "w", "template": {"spec": {"parallelism": 2, "template": template}}}
+    spec = {"replicatedJobs": [job], "volumeClaimPolicies": [{"templates": [claim("data")]}]}
+    loaded = Loaded(tmp_path, made("jobset.x-k8s.io/v1alpha2", "JobSet", spec))
+    assert [claims_of(pod) for pod in loaded.pods] == [["job-data"], ["job-data"]]
+    assert loaded.others == ["PersistentVolumeClaim"]
+
+
+def test_a_volcano_job_with_more_members_than_replicas_is_refused(tmp_path: Path) -> None:
+    spec = {"minAvailable": 3, "tasks": [{"name": "t", "replicas": 2, "template": TEMPLATE}]}
+    with pytest.raises(InputError, match=r"minAvailable: got 3, expected 0..2"):
+        Loaded(tmp_path, made("batch.volcano.sh/v1alpha1", "Job", spec))
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("scheduling.volcano.sh/v1beta1", "Queue"), ("scheduling.x-k8s.io/v1alpha1", "ElasticQuota")],
+)
+def test_other_kinds_of_other_schedulers_are_skipped(
+    tmp_path: Path, version: str, kind: str
+) -> None:
+    loaded = Loaded(tmp_path, made(version, kind, {}), pod("a"))
+    assert loaded.names == ["a"]
+    assert loaded.skipped.lines()[0].startswith(f"skipped: 1 {kind} of {version}")

@@ -9,6 +9,7 @@ import pytest
 
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.base.errors import InputError, StrettoError
+from stretto.inputs.objects.admission import InputContext
 from stretto.inputs.objects.manifests import ManifestOptions, load_objects
 from stretto.inputs.objects.reading import read_manifests
 from stretto.inputs.objects.relations import InputObject
@@ -117,6 +118,41 @@ def test_patches_of_a_kustomization_are_no_manifests(tmp_path: Path) -> None:
     for name in ("a", "p", "q"):
         (tmp_path / f"{name}.yaml").write_text(pod("web", f", labels: {{from: {name}}}"))
     assert [each.where for each in read_manifests(tmp_path)] == [str(tmp_path / "a.yaml")]
+
+
+def test_a_patch_of_a_kustomization_elsewhere_is_no_manifest(tmp_path: Path) -> None:
+    (tmp_path / "overlay").mkdir()
+    text = "resources: [../a.yaml]\npatches: [{path: ../p.yaml}]\n"
+    (tmp_path / "overlay" / "kustomization.yaml").write_text(text)
+    for name in ("a", "p"):
+        (tmp_path / f"{name}.yaml").write_text(pod("web"))
+    assert [each.where for each in read_manifests(tmp_path)] == [str(tmp_path / "a.yaml")]
+
+
+JSON_PATCH = "- {op: replace, path: /spec/replicas, value: 2}"
+MERGE_PATCH = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n$patch: delete"
+PART = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 2}"
+
+
+@pytest.mark.parametrize("text", [JSON_PATCH, MERGE_PATCH, PART])
+def test_a_patch_on_its_own_is_refused_with_the_command_that_applies_it(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "patches").mkdir()
+    named = "patches: [{path: patches/p.yaml}]"
+    (tmp_path / "kustomization.yaml").write_text(named if text is PART else "")
+    (tmp_path / "patches" / "p.yaml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_objects([tmp_path / "patches" / "p.yaml"])
+    assert "got 'a patch of Kustomize', expected whole objects; run kubectl" in str(caught.value)
+
+
+def test_a_patch_in_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(JSON_PATCH)
+    (tmp_path / "a.yaml").write_text(pod("web"))
+    skipped = SkippedObjects()
+    assert names(read_manifests(tmp_path, skipped=skipped)) == ["web"]
+    assert "p.yaml (Kustomize: " in skipped.lines()[0]
 
 
 def test_a_broken_object_in_a_folder_is_refused(tmp_path: Path) -> None:
@@ -278,6 +314,39 @@ def test_a_gang_may_be_named_by_label(tmp_path: Path) -> None:
 
 def test_a_gang_without_any_pod_is_refused(tmp_path: Path) -> None:
     assert "got 1, expected pods of the group" in refused(tmp_path, gang("train", 1))
+
+
+def test_a_replication_controller_without_labels_says_what_to_add(tmp_path: Path) -> None:
+    text = controller("ReplicationController", "web", "").replace("apps/v1", "v1")
+    message = refused(tmp_path, text.replace("metadata: {labels: {app: x}}, ", ""))
+    assert "spec.selector: got nothing" in message
+    assert message.endswith("give spec.template labels, and repeat some in spec.selector")
+
+
+def test_a_gang_counts_the_pods_of_the_state(tmp_path: Path) -> None:
+    member = pod("b", f", namespace: default, annotations: {{{GROUP}: train}}")
+    (tmp_path / "state.yaml").write_text(member)
+    (held,) = load_objects([tmp_path / "state.yaml"])
+    first = pod("a", f", annotations: {{{GROUP}: train}}")
+    (tmp_path / "app.yaml").write_text(f"{gang('train', 2)}\n---\n{first}")
+    context = InputContext([(held.kind, held.body)])
+    assert len(load_objects([tmp_path / "app.yaml"], context=context)) == 2
+
+
+def test_the_pods_of_a_gang_may_follow_in_a_state(tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(gang("train", 2))
+    options = ManifestOptions(keep_missing_owners=True)
+    assert names(load_objects([tmp_path / "app.yaml"], options)) == ["train"]
+
+
+def test_a_long_generated_name_is_cut(tmp_path: Path) -> None:
+    (item,) = load(tmp_path, pod("x").replace("name: x", f"generateName: {'a' * 70}"))
+    assert item.name == "a" * 58 + "00000"
+
+
+def test_an_error_names_an_object_with_a_generated_name(tmp_path: Path) -> None:
+    text = pod("x").replace("name: x", "generateName: web-, annotations: {a: 1}")
+    assert "pod web-: metadata.annotations.a: got 1, expected a text" in refused(tmp_path, text)
 
 
 # ---------------------------------------------------------------- controllers

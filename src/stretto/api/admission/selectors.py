@@ -61,10 +61,11 @@ def check_template(request: AdmissionRequest, item: JsonObject, where: str) -> N
     selector: Any = spec.get("selector")
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     path = f"{where}: spec.selector"
+    hint = "set matchLabels to the labels of spec.template"
     if request.kind == REPLICATION_CONTROLLER:
-        selector = {"matchLabels": selector or {}}
+        hint = "give spec.template labels, and repeat some in spec.selector"
+        selector = {"matchLabels": selector} if selector else None
     if not selector or not (selector.get("matchLabels") or selector.get("matchExpressions")):
-        hint = "set matchLabels to the labels of spec.template"
         raise InputError(path, selector, "a selector of the controller's pods", hint)
     typed = msgspec.convert(selector, LabelSelector)
     if not label_selector(typed, path).matches(labels):

@@ -9,7 +9,7 @@ from typing import Final
 
 from stretto.api.kinds.entry import ManifestUse
 from stretto.api.kinds.table import TABLE
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import PLUGINS_POD_GROUP, VOLCANO_POD_GROUP, Kind
 
 NOT_SCHEDULED: Final = "not scheduled"
 """Why the kinds of Kubernetes without pods are left out."""
@@ -21,6 +21,10 @@ _REMOVED_KINDS: Final = frozenset({"InitializerConfiguration", "PodPreset", "Pod
 """Kinds without pods that Kubernetes has removed."""
 _CORE_GROUPS: Final = frozenset({"apps", "autoscaling", "batch", "policy"})
 """Groups of Kubernetes without a dot, besides the core group."""
+
+
+_OPEN_GROUPS: Final = frozenset({VOLCANO_POD_GROUP.group, PLUGINS_POD_GROUP.group})
+"""Groups of other schedulers of which the table has the PodGroup only."""
 
 
 class SkippedObjects:
@@ -81,4 +85,6 @@ def is_known_group(group: str) -> bool:
     """Whether a group belongs to Kubernetes, Gödel or Stretto, so that all its kinds are known."""
     if group in _CORE_GROUPS or group in _REMOVED_GROUPS or not group:
         return True
+    if group in _OPEN_GROUPS:
+        return False
     return any(entry.kind.group == group for entry in TABLE.entries())

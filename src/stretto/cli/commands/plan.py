@@ -110,7 +110,8 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     fields = {"fits": fits, **msgspec.to_builtins(report), "skipped": notes}
     common.console.json(SCHEMA, fields)
     if refused:
-        raise NotAllowedError(format_count(len(refused), "object"), refused[0])
+        what = f"creating {format_count(len(refused), 'object')}"
+        raise NotAllowedError(what, refused[0])
     if report.refused:
         found = format_count(len(report.refused), "object")
         raise InputError("MANIFESTS", found, "objects that the store accepts", report.refused[0])

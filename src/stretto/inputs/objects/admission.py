@@ -218,7 +218,8 @@ def check_object(kind: Kind, body: bytes, where: str, *, lenient: bool) -> None:
 
     parsed = _parsed(body)
     meta = parsed.get("metadata")
-    name = meta.get("name") if isinstance(meta, dict) else ""
+    named = meta if isinstance(meta, dict) else {}
+    name = named.get("name") or named.get("generateName") or ""
     title = f"{where}: {kind.kind.lower()} {name}".rstrip()
     check_fields(kind, parsed, title, warn if lenient else None)
     with inside(where):

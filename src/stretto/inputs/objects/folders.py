@@ -6,13 +6,13 @@ reads the manifests and names the other files with the command that renders them
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.edit.yaml_text import load_documents
 from stretto.base.errors import InputError
+from stretto.inputs.objects.kustomize import NAMES, is_patch, patches_in
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 """Suffixes of manifest files in a folder."""
@@ -24,17 +24,6 @@ TEMPLATE: Final = "template with {{ }}: render it first, for example with helm t
 """Why a template is not read."""
 NO_OBJECTS: Final = "no Kubernetes objects"
 """Why a file of another format is not read."""
-_KUSTOMIZATIONS: Final = ("kustomization", "kustomizeconfig")
-_APPLIED: Final = (
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "replacements",
-    "transformers",
-    "generators",
-    "configurations",
-)
-"""Keys of a kustomization with files that are no objects of their own."""
 _CHART_FILES: Final = ("chart.yaml", "chart.yml")
 _TEMPLATE: Final = re.compile(r"(?m)(?:^|[:,-][ \t])[ \t]*[\"']?[^#\n\"' ,]*\{\{")
 """A line or a value that begins with a word and an action of a Go template."""
@@ -48,6 +37,7 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
         InputError: there is none.
     """
     found: list[Path] = []
+    patches = {one for place, _, names in os.walk(folder) for one in patches_in(Path(place), names)}
     for place, folders, names in os.walk(folder):
         here = Path(place)
         chart = any(name.lower() in _CHART_FILES for name in names)
@@ -56,13 +46,12 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
         folders[:] = sorted(set(folders) - hidden - charted)
         for name in sorted(charted):
             skipped.add_file(str(here / name), HELM)
-        patches = _patches(here, names)
         for name in names:
             path = here / name
             if path.suffix.lower() not in SUFFIXES or name.startswith("."):
                 continue
             values = chart and path.stem.lower().startswith("values")
-            why = HELM if values else KUSTOMIZE if path in patches else tool_of(path)
+            why = HELM if values else KUSTOMIZE if path.absolute() in patches else tool_of(path)
             if why:
                 skipped.add_file(str(path), why)
             else:
@@ -73,37 +62,20 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
     return sorted(found)
 
 
-def _patches(folder: Path, names: list[str]) -> set[Path]:
-    """The files that a kustomization of a folder applies to objects of other files."""
-    found = set()
-    for name in names:
-        path = folder / name
-        if path.stem.lower() != _KUSTOMIZATIONS[0] or path.suffix not in SUFFIXES:
-            continue
-        try:
-            documents = [value for _, value in load_documents(path.read_bytes(), str(path))]
-        except (InputError, OSError):
-            continue
-        for each in documents:
-            found |= {folder / entry for entry in _applied(each)}
-    return found
-
-
-def _applied(kustomization: Any) -> Iterator[str]:
-    """The files that a kustomization names besides its resources."""
-    for key in _APPLIED if isinstance(kustomization, dict) else ():
-        entries = kustomization.get(key)
-        for entry in entries if isinstance(entries, list) else ():
-            path = entry.get("path") if isinstance(entry, dict) else entry
-            if isinstance(path, str) and "\n" not in path:
-                yield path
-
-
 def tool_of(path: Path) -> str:
     """The tool that a file belongs to, by its name, and its command; empty for a manifest."""
-    if path.stem.lower() in _KUSTOMIZATIONS:
+    if path.stem.lower() in NAMES:
         return KUSTOMIZE
     return HELM if path.name.lower() in _CHART_FILES else ""
+
+
+def why_unread(path: Path, text: str) -> str:
+    """Why a file of a folder that cannot be read is left out; empty if it must be refused."""
+    if is_patch(path, text):
+        return KUSTOMIZE
+    if has_no_objects(text, str(path)):
+        return NO_OBJECTS
+    return TEMPLATE if has_template(text) else ""
 
 
 def has_template(text: str) -> bool:

@@ -17,7 +17,8 @@ from stretto.api.types.core import Node
 from stretto.inputs.objects.admission import NO_CONTEXT, InputAdmission, InputContext
 from stretto.inputs.objects.checked import checking
 from stretto.inputs.objects.controllers import held_objects
-from stretto.inputs.objects.objects import NAMESPACE
+from stretto.inputs.objects.kustomize import naming_patches
+from stretto.inputs.objects.reading import DEFAULTS as READING
 from stretto.inputs.objects.reading import ReadSettings, read_manifests
 from stretto.inputs.objects.relations import (
     InputObject,
@@ -35,7 +36,7 @@ class ManifestOptions(msgspec.Struct, frozen=True):
     """Options for reading manifests."""
 
     #: Namespace of objects without one.
-    namespace: str = NAMESPACE
+    namespace: str = READING.namespace
     #: Whether owners may be missing from the input, as in a dump of pods.
     keep_missing_owners: bool = False
     #: Whether controllers are replaced by their pods (an API server has controllers of its own).
@@ -90,7 +91,20 @@ def load_objects(
         InputError: an object is invalid.
         ForbiddenError: admission refuses an object, and ``context`` does not collect refusals.
     """
-    left_out, checks = SkippedObjects() if skipped is None else skipped, context.checks
+    named, left_out = tuple(paths), SkippedObjects() if skipped is None else skipped
+    with naming_patches(named):
+        return _loaded(named, options, nodes, left_out, context)
+
+
+def _loaded(
+    paths: Sequence[Path],
+    options: ManifestOptions,
+    nodes: Sequence[Node],
+    left_out: SkippedObjects,
+    context: InputContext,
+) -> list[InputObject]:
+    """``load_objects`` with errors about patches as they come."""
+    checks = context.checks
     settings = ReadSettings(options.namespace, options.lenient, checks)
     found = [each for path in paths for each in read_manifests(path, settings, left_out)]
     with checking(checks, ""):
@@ -107,5 +121,5 @@ def load_objects(
             check_names(found)
     if checks is None or checks.is_clean:
         with checking(checks, ""):
-            check_groups(found)
+            check_groups(found, context.objects, may_be_empty=options.keep_missing_owners)
     return found

@@ -18,18 +18,20 @@ from stretto.inputs.objects.admission import check_object
 from stretto.inputs.objects.checked import ObjectChecks, checking
 from stretto.inputs.objects.folders import (
     NO_OBJECTS,
-    TEMPLATE,
     has_no_objects,
     has_template,
     manifest_files,
     template_error,
     tool_of,
+    why_unread,
 )
 from stretto.inputs.objects.objects import NAMESPACE
 from stretto.inputs.objects.relations import HeadedObject, InputObject
 from stretto.inputs.workloads.expand import RAW_KINDS
 from stretto.inputs.workloads.gangs import POD_GROUPS
 
+_GENERATED: Final = 58
+"""Maximum length of a generateName in a name, before five characters, as in Kubernetes."""
 STDIN: Final = "-"
 """The path of standard input."""
 _RAW: Final = RAW_KINDS | POD_GROUPS
@@ -89,12 +91,10 @@ def _objects_of_folder(
     try:
         return _objects(text, str(file), settings, skipped)
     except InputError:
-        if has_no_objects(text, str(file)):
-            skipped.add_file(str(file), NO_OBJECTS)
-        elif has_template(text):
-            skipped.add_file(str(file), TEMPLATE)
-        else:
+        why = why_unread(file, text)
+        if not why:
             raise
+        skipped.add_file(str(file), why)
         return []
 
 
@@ -133,7 +133,7 @@ def _placed(manifest: Manifest, index: int, where: str, namespace: str) -> Input
     """One object with a namespace and a name."""
     kind, body = manifest
     meta = decode_as(HeadedObject, body).metadata
-    name = meta.name or f"{meta.generate_name}{index:05x}"
+    name = meta.name or f"{meta.generate_name[:_GENERATED]}{index:05x}"
     if name != meta.name:
         body = set_fields(body, {("metadata", "name"): name})
     space = (meta.namespace or namespace) if kind.namespaced else ""

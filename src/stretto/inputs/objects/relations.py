@@ -98,19 +98,35 @@ def check_owners(manifests: Sequence[InputObject], *, keep_missing: bool = False
         raise InputError(where, found, "owners without a cycle", "drop one of the references")
 
 
-def check_groups(manifests: Sequence[InputObject]) -> None:
-    """Refuse PodGroups with fewer pods than their minimum."""
-    sizes = Counter(
-        (each.namespace, group)
-        for each in manifests
-        if each.kind is POD and (group := group_of(each.meta()))
-    )
+def check_groups(
+    manifests: Sequence[InputObject],
+    others: Iterable[tuple[Kind, bytes]] = (),
+    *,
+    may_be_empty: bool = False,
+) -> None:
+    """Refuse PodGroups with fewer pods than their minimum.
+
+    Args:
+        manifests: the objects of an input.
+        others: the objects to which the input is added; their pods count too.
+        may_be_empty: whether a PodGroup without any pod is accepted, because its pods may follow.
+    """
+    if not any(each.kind is POD_GROUP for each in manifests):
+        return
+    known = {each.key for each in manifests}
+    metas = [(each.namespace, each.meta()) for each in manifests if each.kind is POD]
+    for kind, body in others:
+        if kind is POD and GROUP.encode() in body:
+            meta = decode_as(HeadedObject, body).metadata
+            if (kind.kind, meta.namespace, meta.name) not in known:
+                metas.append((meta.namespace, meta))
+    sizes = Counter((space, group) for space, meta in metas if (group := group_of(meta)))
     for each in manifests:
         if each.kind is not POD_GROUP:
             continue
         found = decode_as(PodGroup, each.body).spec.min_member
         size = sizes[each.namespace, each.name]
-        if found > size:
+        if found > size and not (may_be_empty and not size):
             expected = f"1..{size}, the number of its pods" if size else "pods of the group"
             hint = "add pods to the same input"
             raise InputError(f"{each.title}: spec.minMember", found, expected, hint)

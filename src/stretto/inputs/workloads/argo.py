@@ -3,23 +3,38 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
+from stretto.api.edit.strategic import strategic_merge
+from stretto.api.edit.yaml_text import load_documents
 from stretto.inputs.objects.objects import JsonObject
 from stretto.inputs.workloads.units import (
     PodSet,
     UnsupportedWorkloadError,
     Workload,
     WorkloadUnit,
+    claim_sources,
     list_of,
     loose,
     map_of,
+    mounted,
 )
 
-_COPIED: Final = ("nodeSelector", "affinity", "tolerations", "schedulerName", "priorityClassName")
+_COPIED: Final = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "schedulerName",
+    "priorityClassName",
+    "resourceClaims",
+)
 """Fields of a template, and of the workflow, that its pods get."""
 _DYNAMIC: Final = ("withParam", "withSequence", "when")
 """Fields of a step whose pods are known only while the workflow runs."""
 _NO_PODS: Final = ("suspend", "http", "plugin", "resource", "data")
 """Templates without a pod of a given template."""
+_NOT_OF_PODS: Final = ("mirrorVolumeMounts", "source")
+"""Fields of a template's containers that containers of pods do not have."""
 _MAX_DEPTH: Final = 20
 
 
@@ -41,14 +56,58 @@ def _pods(item: Workload, number: int, template: JsonObject, where: str) -> PodS
         for name in _COPIED
         if template.get(name) or item.spec.get(name)
     }
-    main = {**container, "name": "main"}
-    spec = {**own, "containers": [main, *list_of(template.get("sidecars"), where)]}
+    if item.spec.get("podPriorityClassName"):
+        own.setdefault("priorityClassName", item.spec["podPriorityClassName"])
+    spec: JsonObject = {**own, "containers": [_container({**container, "name": "main"})]}
+    spec["containers"] += map(_container, list_of(template.get("sidecars"), where))
+    init = [_container(each) for each in list_of(template.get("initContainers"), where)]
+    if init:
+        spec["initContainers"] = init
+    mounts = mounted(spec)
+    spec["volumes"] = [
+        each
+        for holder in (template, item.spec)
+        for each in list_of(holder.get("volumes"), f"{where}: volumes")
+        if each.get("name") in mounts
+    ]
+    for holder in (item.spec, template):
+        spec = _patched(spec, holder.get("podSpecPatch"), where)
+    _check_known(spec, str(template.get("name")))
     return PodSet(
         f"{item.name}-{template.get('name')}-{number}",
         1,
         {"metadata": map_of(template.get("metadata"), where), "spec": spec},
         {"workflows.argoproj.io/workflow": item.name},
+        claim_sources(list_of(item.spec.get("volumeClaimTemplates"), where), mounts, item.name),
     )
+
+
+def _container(given: JsonObject) -> JsonObject:
+    """A container of a template as a container of a pod."""
+    return {name: value for name, value in given.items() if name not in _NOT_OF_PODS}
+
+
+def _patched(spec: JsonObject, patch: Any, where: str) -> JsonObject:
+    """A spec with a ``podSpecPatch`` merged in, which is a text in YAML or JSON."""
+    if not isinstance(patch, str) or not patch.strip():
+        return spec
+    if "{{" in patch:
+        raise UnsupportedWorkloadError("its podSpecPatch depends on parameters of the run")
+    for _, change in load_documents(patch, f"{where}: podSpecPatch"):
+        spec = strategic_merge(spec, map_of(change, f"{where}: podSpecPatch"), where)
+    return spec
+
+
+def _check_known(spec: JsonObject, name: str) -> None:
+    """Refuse pods whose place depends on parameters."""
+    containers = [*spec["containers"], *spec.get("initContainers", ())]
+    deciding = [
+        *(spec.get(each) for each in _COPIED),
+        spec["volumes"],
+        *(each.get("resources") for each in containers),
+    ]
+    if b"{{" in msgspec.json.encode(deciding):
+        raise UnsupportedWorkloadError(f"the pods of {name!r} depend on parameters of the run")
 
 
 def _first(name: str, templates: Mapping[str, JsonObject], depth: int) -> list[JsonObject]:

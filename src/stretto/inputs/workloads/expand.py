@@ -1,7 +1,7 @@
 """Replaces custom workloads of an input by their pods and PodGroups."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -9,14 +9,15 @@ import msgspec
 from stretto.api.codec import decode, parse_object, without_nulls
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.validation import validate
-from stretto.api.wire.kinds import JOB, POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind
 from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.checked import ObjectChecks, checking
 from stretto.inputs.objects.objects import GROUP, JsonObject, pod_group_body
-from stretto.inputs.objects.relations import InputObject
+from stretto.inputs.objects.relations import InputObject, Key
 from stretto.inputs.workloads.jobs import KUEUE_QUEUE, kueue_job
 from stretto.inputs.workloads.table import NO_PODS, READERS, TEMPLATES
 from stretto.inputs.workloads.units import (
+    OperatorClaim,
     PodSet,
     UnsupportedWorkloadError,
     Workload,
@@ -44,6 +45,7 @@ def expand_workloads(
         if _group_kind(each.kind) in TEMPLATES
     }
     result: list[InputObject] = []
+    claims = {each.key for each in objects if each.kind is PERSISTENT_VOLUME_CLAIM}
     for each in objects:
         name = _group_kind(each.kind)
         if name in NO_PODS:
@@ -52,13 +54,25 @@ def expand_workloads(
             skipped.add(each.kind)
         elif name in READERS or _is_of_kueue(each):
             with checking(checks, each.label):
-                made = _expanded(each, others, skipped)
+                made = _without_known(_expanded(each, others, skipped), claims)
                 result += made
                 if checks is not None:
                     checks.belongs((one.label for one in made), each.label)
         else:
             result.append(each)
     return result
+
+
+def _without_known(made: Iterable[InputObject], claims: set[Key]) -> list[InputObject]:
+    """The objects without PVCs that exist; the others are added to ``claims``."""
+    found = []
+    for each in made:
+        if each.kind is PERSISTENT_VOLUME_CLAIM:
+            if each.key in claims:
+                continue
+            claims.add(each.key)
+        found.append(each)
+    return found
 
 
 def _group_kind(kind: Kind) -> tuple[str, str]:
@@ -111,7 +125,7 @@ def _parsed(item: InputObject, others: dict[tuple[str, str], JsonObject]) -> Wor
 
 
 def _pods(item: InputObject, pods: PodSet, gang: str) -> list[InputObject]:
-    """The pods of one set; ``gang`` is the name of their PodGroup, if they have one."""
+    """The pods of one set, each after its PVCs; ``gang`` is the name of their PodGroup, if any."""
     meta = pods.template.get("metadata") or {}
     group = {GROUP: gang} if gang else {}
     found = []
@@ -124,18 +138,41 @@ def _pods(item: InputObject, pods: PodSet, gang: str) -> list[InputObject]:
             "annotations": {**(meta.get("annotations") or {}), **group},
             "ownerReferences": [_owner(item)],
         }
-        whole = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": pods.template["spec"],
-        }
+        spec = _with_claims(pods, name)
+        whole = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         body = msgspec.json.encode(whole)
         if number == 0:
             with inside(f"{item.title}: pod template {pods.name}"):
                 validate(decode(POD, body))
+        found += [_claim(item, each, each.name(name)) for each in pods.claims]
         found.append(InputObject(POD, item.namespace, name, body, item.where))
     return found
+
+
+def _with_claims(pods: PodSet, pod: str) -> JsonObject:
+    """The spec of one pod of a set, with the volumes of its PVCs."""
+    spec: JsonObject = pods.template["spec"]
+    if not pods.claims:
+        return spec
+    own = [
+        {"name": each.volume, "persistentVolumeClaim": {"claimName": each.name(pod)}}
+        for each in pods.claims
+    ]
+    return {**spec, "volumes": [*(spec.get("volumes") or ()), *own]}
+
+
+def _claim(item: InputObject, source: OperatorClaim, name: str) -> InputObject:
+    """A PVC of a workload."""
+    meta = {**(source.template.get("metadata") or {}), "name": name, "namespace": item.namespace}
+    body = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": meta,
+        "spec": source.template.get("spec") or {},
+    }
+    return InputObject(
+        PERSISTENT_VOLUME_CLAIM, item.namespace, name, msgspec.json.encode(body), item.where
+    )
 
 
 def _owner(item: InputObject) -> JsonObject:

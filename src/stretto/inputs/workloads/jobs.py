@@ -1,15 +1,20 @@
 """Jobs of Kueue, JobSet, LeaderWorkerSet, Volcano and Argo Rollouts."""
 
+import msgspec
+
+from stretto.base.errors import InputError
 from stretto.inputs.objects.objects import JsonObject
 from stretto.inputs.workloads.units import (
     PodSet,
     UnsupportedWorkloadError,
     Workload,
     WorkloadUnit,
+    claim_sources,
     count_of,
     list_of,
     loose,
     map_of,
+    mounted,
     template_of,
     whole,
 )
@@ -34,6 +39,9 @@ def job_set(item: Workload) -> list[WorkloadUnit]:
     sets = []
     jobs = list_of(item.spec.get("replicatedJobs"), f"{item.title}: spec.replicatedJobs")
     topology = item.notes.get(_JOBSET_EXCLUSIVE)
+    where = f"{item.title}: spec.volumeClaimPolicies"
+    policies = list_of(item.spec.get("volumeClaimPolicies"), where)
+    volumes = [one for each in policies for one in list_of(each.get("templates"), where)]
     for index, job in enumerate(jobs):
         where = f"{item.title}: spec.replicatedJobs[{index}]"
         inner = map_of(map_of(job.get("template"), f"{where}.template").get("spec"), where)
@@ -46,6 +54,8 @@ def job_set(item: Workload) -> list[WorkloadUnit]:
                 "jobset.sigs.k8s.io/job-key": name,
             }
             pods = _job_pods(inner, name, f"{where}.template.spec", labels)
+            claims = claim_sources(volumes, mounted(pods.template["spec"]), item.name)
+            pods = msgspec.structs.replace(pods, claims=claims)
             key = topology or _exclusive_of(job)
             sets.append(_exclusive(pods, key, "jobset.sigs.k8s.io/job-key") if key else pods)
     if item.spec.get("suspend") and KUEUE_QUEUE not in item.notes:
@@ -83,7 +93,7 @@ def _exclusive(pods: PodSet, topology: str, label: str) -> PodSet:
         term = {"labelSelector": {"matchExpressions": terms}, "topologyKey": topology}
         affinity[part] = {**rules, key: [*(rules.get(key) or []), term]}
     template = {**pods.template, "spec": {**spec, "affinity": affinity}}
-    return PodSet(pods.name, pods.count, template, pods.labels)
+    return msgspec.structs.replace(pods, template=template)
 
 
 def leader_worker_set(item: Workload) -> list[WorkloadUnit]:
@@ -96,6 +106,7 @@ def leader_worker_set(item: Workload) -> list[WorkloadUnit]:
     first = template_of(leader, f"{where}.leaderTemplate") if leader else worker
     groups = count_of(item.spec.get("replicas"), f"{item.title}: spec.replicas", 1)
     topology = item.notes.get(_LWS_EXCLUSIVE)
+    volumes = list_of(shape.get("volumeClaimTemplates"), f"{where}.volumeClaimTemplates")
     units = []
     for number in range(groups if size else 0):
         name = f"{item.name}-{number}"
@@ -104,9 +115,13 @@ def leader_worker_set(item: Workload) -> list[WorkloadUnit]:
             "leaderworkerset.sigs.k8s.io/group-index": str(number),
             "leaderworkerset.sigs.k8s.io/group-key": name,
         }
-        sets = [PodSet(f"{name}-leader", 1, first, labels)]
+        shapes = [(f"{name}-leader", 1, first)]
         if size > 1:
-            sets.append(PodSet(f"{name}-worker", size - 1, worker, labels))
+            shapes.append((f"{name}-worker", size - 1, worker))
+        sets = [
+            PodSet(pods, count, each, labels, claim_sources(volumes, mounted(each["spec"])))
+            for pods, count, each in shapes
+        ]
         if topology:
             label = "leaderworkerset.sigs.k8s.io/group-key"
             sets = [_exclusive(each, topology, label) for each in sets]
@@ -126,7 +141,10 @@ def volcano_job(item: Workload) -> list[WorkloadUnit]:
         sets.append(PodSet(f"{item.name}-{name}", count, template, labels))
     least = item.spec.get("minAvailable")
     where = f"{item.title}: spec.minAvailable"
-    return whole(item.name, sets, count_of(least, where, 0) or None)
+    minimum, total = count_of(least, where, 0), sum(each.count for each in sets)
+    if minimum > total:
+        raise InputError(where, minimum, f"0..{total}, the sum of the replicas of its tasks")
+    return whole(item.name, sets, minimum or None)
 
 
 def rollout(item: Workload) -> list[WorkloadUnit]:

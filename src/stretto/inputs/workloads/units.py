@@ -4,7 +4,7 @@ Operators create pods in many ways; a scheduler only needs the pods, their numbe
 them must run together. Each module of this folder computes that for one family of kinds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +14,21 @@ from stretto.inputs.objects.objects import JsonObject
 
 MAX_PODS: Final = 100_000
 """Maximum number of pods of one set: more is a typing error."""
+
+
+class OperatorClaim(msgspec.Struct, frozen=True):
+    """A PVC that an operator creates for the pods of a workload."""
+
+    #: Name of the volume of the pods that uses it.
+    volume: str
+    #: Its template: ``metadata`` and ``spec``.
+    template: JsonObject
+    #: Name of the PVC that all pods share; empty for one PVC per pod, named ``VOLUME-POD``.
+    shared: str = ""
+
+    def name(self, pod: str) -> str:
+        """Name of the PVC of a pod."""
+        return self.shared or f"{self.volume}-{pod}"
 
 
 class PodSet(msgspec.Struct, frozen=True):
@@ -27,6 +42,8 @@ class PodSet(msgspec.Struct, frozen=True):
     template: JsonObject
     #: Labels that the operator adds.
     labels: Mapping[str, str] = {}
+    #: PVCs that the operator creates for them.
+    claims: tuple[OperatorClaim, ...] = ()
 
 
 class WorkloadUnit(msgspec.Struct, frozen=True):
@@ -103,6 +120,30 @@ def list_of(value: Any, where: str) -> list[JsonObject]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise InputError(where, value, "a list of objects")
     return value
+
+
+def mounted(spec: JsonObject) -> set[str]:
+    """The volumes that the containers of a pod mount."""
+    containers = [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
+    return {str(m.get("name")) for each in containers for m in _maps(each.get("volumeMounts"))}
+
+
+def _maps(value: Any) -> list[JsonObject]:
+    """The maps of a list that is not validated yet."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def claim_sources(
+    templates: Iterable[JsonObject], mounts: Collection[str], shared: str = ""
+) -> tuple[OperatorClaim, ...]:
+    """The PVCs of templates that pods mount; ``shared`` begins the names of shared PVCs."""
+    where = "volumeClaimTemplates: metadata"
+    named = [(str(map_of(each.get("metadata"), where).get("name")), each) for each in templates]
+    return tuple(
+        OperatorClaim(name, each, f"{shared}-{name}" if shared else "")
+        for name, each in named
+        if name in mounts
+    )
 
 
 def template_of(value: Any, where: str) -> JsonObject:

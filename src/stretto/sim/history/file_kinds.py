@@ -1,6 +1,7 @@
 """Recognises what a file holds by its content, so that every verb accepts or refuses it alike."""
 
 import re
+from collections.abc import Collection
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -52,6 +53,9 @@ _SQLITE: Final = b"SQLite format 3\0"
 _APPLICATION_AT: Final = 68
 """Offset of the application id in a SQLite file (https://www.sqlite.org/fileformat.html)."""
 _PROFILE_KEYS: Final = frozenset({"profiles", "plugins", "pluginConfig", "extenders"})
+_OTHER_PROFILE_KEYS: Final = frozenset(
+    {"schedulerName", "stretto", "parallelism", "percentageOfNodesToScore", "leaderElection"}
+)
 _FLEET_KEY: Final = "federation"
 _SCENARIO_KEYS: Final = frozenset({"fleet", "workloads"})
 _KEY: Final = re.compile(r"^['\"]?([A-Za-z][\w.-]*)['\"]?\s*:(?:\s|$)(.*)$", re.MULTILINE)
@@ -97,7 +101,13 @@ def _of_text(text: str) -> FileKind | None:
         return FileKind.FLEET
     if keys.keys() & _SCENARIO_KEYS:
         return FileKind.SCENARIO
-    return FileKind.PROFILE if keys.keys() & _PROFILE_KEYS else None
+    return FileKind.PROFILE if _is_profile(keys.keys()) else None
+
+
+def _is_profile(keys: Collection[str]) -> bool:
+    """Whether most keys are those of a profile: other tools have lists named ``plugins`` too."""
+    own = _PROFILE_KEYS.intersection(keys)
+    return bool(own) and 2 * len(own | _OTHER_PROFILE_KEYS.intersection(keys)) > len(keys)
 
 
 def _table(header: str) -> bool:

@@ -94,6 +94,8 @@ def between_texts(between: PodsBetween) -> Iterator[str]:
     if pod_topology_spread.UNEVEN in reasons:
         for each in pod.terms.hard:
             yield from _spread_text(between, each)
+    if pod_topology_spread.NO_LABEL in reasons:
+        yield from _unlabelled_texts(between)
     if inter_pod_affinity.NOT_NEAR in reasons:
         yield from _affinity_texts(between)
     if inter_pod_affinity.NEAR in reasons:
@@ -128,10 +130,31 @@ def _spread_text(between: PodsBetween, each: SpreadConstraint) -> Iterator[str]:
     yield f"{head} allows only {values}{f', where {why}' if why else ''}"
 
 
+def _unlabelled_texts(between: PodsBetween) -> Iterator[str]:
+    """The topology keys of spread constraints that no node or not every node has."""
+    for key in dict.fromkeys(each.key for each in between.inquiry.pod.terms.hard):
+        labelled = between.look.domain(key)[between.inquiry.slots] > 0
+        if not labelled.any():
+            yield f"no node has the label {key}, the topologyKey of its topology spread"
+        elif not labelled.all():
+            why = obstacles(between.inquiry, labelled)
+            tail = f", where {why}" if why else ""
+            yield f"its topology spread allows only nodes with the label {key}{tail}"
+
+
 def _affinity_texts(between: PodsBetween) -> Iterator[str]:
     terms = between.inquiry.pod.terms
     for key in terms.affinity_keys:
         sums = between.look.sums(terms.affinity_population, key)
+        labelled = between.look.domain(key)[between.inquiry.slots] > 0
+        if not labelled.any():
+            yield f"no node has the label {key}, the topologyKey of its pod affinity"
+            continue
+        if not (sums > 0).any() and terms.selects_itself:
+            why = obstacles(between.inquiry, labelled)
+            tail = f", where {why}" if why else ""
+            yield f"its pod affinity allows only nodes with the label {key}{tail}"
+            continue
         if not (sums > 0).any():
             yield f"its pod affinity over {key} needs a matching pod in the domain, and none runs"
             continue

@@ -18,7 +18,9 @@ from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
 from stretto.framework.contract.rule import BoolArray, SlotArray, Subject
 from stretto.framework.plugins import ports
+from stretto.framework.plugins.parity.volume_zone import NO_CLASS
 
+_NOT_FOUND: Final = " not found"
 _NARROWING: Final = (
     (ReasonCode.VOLUMES, Subject.VOLUMES, "Volume constraints exclude"),
     (ReasonCode.OTHER_PODS, Subject.OTHER_PODS, "Inter-pod rules exclude"),
@@ -138,11 +140,25 @@ def _unusable_claims(inquiry: Inquiry) -> list[Reason]:
         )
         found.append(reason(ReasonCode.DYNAMIC_CLAIMS, sentence))
     found.extend(
-        reason(ReasonCode.VOLUME_CLAIMS, f"Its PVCs cannot be used: {each.reason}.")
+        reason(ReasonCode.VOLUME_CLAIMS, _unusable(each.reason))
         for each in inquiry.refused
         if each.nowhere and each.rule.SUBJECT is Subject.VOLUMES
     )
     return found
+
+
+def _unusable(text: str) -> str:
+    """Sentence for PVCs that exclude every node, with what to do about them."""
+    if text.startswith("persistentvolumeclaim ") and text.endswith(_NOT_FOUND):
+        text += "; create it, or submit it with the pod"
+    elif text.startswith("storageclass") and text.endswith(_NOT_FOUND):
+        text += "; create it, or name an existing StorageClass in the PVC"
+    elif text in NO_CLASS.reasons:
+        text = (
+            "a PVC names neither a StorageClass nor a volume, and the cluster has no default "
+            "StorageClass; name one in the PVC"
+        )
+    return f"Its PVCs cannot be used: {text}."
 
 
 def _is_shortage(text: str) -> bool:

@@ -1,0 +1,110 @@
+"""Recognises the patches of Kustomize: files that change objects of other files.
+
+A patch looks like an object, or is a list of operations, and is complete only after Kustomize has
+applied it. It is therefore named, with the command that applies it.
+"""
+
+import os.path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from stretto.api.edit.yaml_text import load_documents
+from stretto.base.errors import InputError
+from stretto.inputs.neutral.files import read_text
+
+NAMES: Final = ("kustomization", "kustomizeconfig")
+"""Names of the files of Kustomize, without suffix."""
+_SUFFIXES: Final = (".yaml", ".yml")
+_PARENTS: Final = 4
+"""Folders above a file in which a kustomization may name it."""
+_APPLIED: Final = (
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "replacements",
+    "transformers",
+    "generators",
+    "configurations",
+)
+"""Keys of a kustomization with files that are no objects of their own."""
+
+
+def patches_in(folder: Path, names: Sequence[str]) -> set[Path]:
+    """The files that the kustomizations of a folder apply to objects of other files.
+
+    Args:
+        folder: the folder.
+        names: its files.
+    """
+    found = set()
+    for name in names:
+        path = folder / name
+        if path.stem.lower() != NAMES[0] or path.suffix not in _SUFFIXES:
+            continue
+        try:
+            documents = [value for _, value in load_documents(path.read_bytes(), str(path))]
+        except (InputError, OSError):
+            continue
+        for each in documents:
+            found |= {_normal(folder / entry) for entry in _applied(each)}
+    return found
+
+
+def is_patch(path: Path, text: str) -> bool:
+    """Whether a file that is not a whole object is a patch: by its text or by a kustomization."""
+    if "$patch:" in text or _is_json_patch(text, str(path)):
+        return True
+    above = islice(Path(os.path.abspath(path)).parents, _PARENTS)
+    return any(
+        _normal(path) in patches_in(folder, [f"{NAMES[0]}{each}" for each in _SUFFIXES])
+        for folder in above
+    )
+
+
+@contextmanager
+def naming_patches(paths: Sequence[Path]) -> Iterator[None]:
+    """Replace an error about a file of the input that is a patch by one that says so."""
+    try:
+        yield
+    except InputError as error:
+        for path in paths:
+            named = error.where.startswith(str(path)) and path.is_file()
+            if named and is_patch(path, read_text(path)):
+                hint = "run kubectl kustomize FOLDER and pass the output"
+                found = "a patch of Kustomize"
+                raise InputError(str(path), found, "whole objects", hint) from error
+        raise
+
+
+def _normal(path: Path) -> Path:
+    """An absolute path without ``..``, by which files are compared."""
+    return Path(os.path.abspath(path))
+
+
+def _is_json_patch(text: str, where: str) -> bool:
+    """Whether a text is a list of operations with a path."""
+    if "op" not in text or "path" not in text:
+        return False
+    try:
+        documents = [value for _, value in load_documents(text, where)]
+    except InputError:
+        return False
+    return bool(documents) and all(
+        isinstance(value, list)
+        and value
+        and all(isinstance(each, dict) and {"op", "path"} <= each.keys() for each in value)
+        for value in documents
+    )
+
+
+def _applied(kustomization: Any) -> Iterator[str]:
+    """The files that a kustomization names besides its resources."""
+    for key in _APPLIED if isinstance(kustomization, dict) else ():
+        entries = kustomization.get(key)
+        for entry in entries if isinstance(entries, list) else ():
+            path = entry.get("path") if isinstance(entry, dict) else entry
+            if isinstance(path, str) and "\n" not in path:
+                yield path
