@@ -10,6 +10,7 @@ from stretto.api.wire.kinds import CONFIG_MAP
 from stretto.cli.main import cli
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
+from stretto_lab.conformance.wire.facts import NO_FACTS, ReplayFacts
 from stretto_lab.conformance.wire.placeholders import equal, filled, with_names
 from stretto_lab.conformance.wire.replay import WireReplay
 from stretto_lab.conformance.wire.scenario import (
@@ -69,28 +70,37 @@ def test_hashes_of_revisions_do_not_count() -> None:
     assert (found, rules) == ([], set())
 
 
-def differing(part: str, name: str, want: object, got: object) -> set[str]:
+def differing(
+    part: str, name: str, want: object, got: object, facts: ReplayFacts = NO_FACTS
+) -> set[str]:
     """The rules that explain a difference of one part."""
     others: dict[str, object] = {each: {} for each in ("federated", "members", "source")}
     one = OutcomeCase(
-        "one-1", "cluster", {**others, part: {name: want}}, {**others, part: {name: got}}
+        "one-1", "cluster", {**others, part: {name: want}}, {**others, part: {name: got}}, {}, facts
     )
-    found, rules = compare(one)
-    return set() if found else rules
+    return rules_of(one)
 
 
 def test_a_mark_of_an_unready_cluster_may_come_later() -> None:
     want = {"clusters": {"a": "OK", "b": "ClusterNotReady"}}
     ready, failed = {"clusters": {"a": "OK", "b": "OK"}}, {"clusters": {"b": "CreationFailed"}}
-    assert differing("federated", "web", want, ready) == {"unready-clusters"}
-    assert differing("federated", "web", want, failed) == set()
+    unready = ReplayFacts(unready=frozenset({"b"}))
+    assert differing("federated", "web", want, ready, unready) == {"unready-clusters"}
+    assert differing("federated", "web", want, failed, unready) == set()
+    assert differing("federated", "web", want, ready) == set()
 
 
-def test_a_deleted_namespace_may_be_gone() -> None:
+def test_a_namespace_that_is_placed_nowhere_may_be_gone() -> None:
     want = {"Namespace/team": {}, "Deployment/web": {"replicas": 1}}
     rest = {"Deployment/web": {"replicas": 1}}
     assert differing("members", "a", want, rest) == {"ended-namespaces"}
     assert differing("members", "a", want, {"Namespace/team": {}}) == set()
+
+
+def test_a_namespace_that_is_placed_is_not_gone() -> None:
+    shown = {"placements": {"nsautoprop-controller": ["alpha"]}, **PLACED}
+    members = {"alpha": {"Namespace/team": {}}}, {"alpha": {}}
+    assert compare(whole(shown, shown, NO_FACTS, "team-namespaces", members=members))[0]
 
 
 def test_what_a_bootstrap_token_writes_is_not_recorded() -> None:
@@ -117,46 +127,126 @@ def placed(**replicas: int) -> dict[str, object]:
     return {"placements": placements, "overrides": {"global-scheduler": patches}, **PLACED}
 
 
-def whole(want: object, got: object, *free: str, **parts: tuple[object, object]) -> OutcomeCase:
-    """A case whose federated Deployment ``web`` may differ."""
+def whole(
+    want: object,
+    got: object,
+    facts: ReplayFacts = NO_FACTS,
+    name: str = "web-deployments.apps",
+    **parts: tuple[object, object],
+) -> OutcomeCase:
+    """A case whose federated object may differ."""
     both: list[dict[str, object]] = [
-        {"federated": {"web-deployments.apps": x}, "members": {}, "source": {}} for x in (want, got)
+        {"federated": {name: x}, "members": {}, "source": {}} for x in (want, got)
     ]
     for part, values in parts.items():
         for each, value in zip(both, values, strict=True):
             each[part] = value
-    kinds = {"deployments.apps": "Deployment"}
-    return OutcomeCase("one-1", "status", both[0], both[1], kinds, frozenset(free))
+    kinds = {
+        "deployments.apps": "Deployment",
+        "namespaces": "Namespace",
+        "statefulsets.apps": "StatefulSet",
+    }
+    return OutcomeCase("one-1", "status", both[0], both[1], kinds, facts)
 
 
-def test_placements_by_capacity_may_differ_in_all_but_the_total() -> None:
-    want, got = placed(alpha=2, beta=4), placed(alpha=3, gamma=3)
-    members = {"alpha": {"Deployment/web": 2}}, {"alpha": {"Deployment/web": 3}}
-    found, rules = compare(whole(want, got, "web-deployments.apps", members=members))
-    assert (found, rules) == ([], {"capacity-in-use"})
+def rules_of(case_: OutcomeCase) -> set[str]:
+    """The rules that explain all differences; empty if one has no rule."""
+    found, rules = compare(case_)
+    return set() if found else rules
+
+
+WEIGHED = ReplayFacts(weighed=frozenset({"web-deployments.apps"}))
+CHOSEN = ReplayFacts(chosen=frozenset({"web-deployments.apps"}))
+
+
+def test_shares_by_capacity_are_near_the_recorded_ones() -> None:
+    want, near = placed(alpha=2, beta=4), placed(alpha=3, beta=3)
+    assert rules_of(whole(want, near, WEIGHED)) == {"capacity-in-use"}
+    assert rules_of(whole(want, placed(alpha=4, beta=2), WEIGHED)) == set()
+
+
+def test_clusters_by_capacity_have_the_recorded_number() -> None:
+    members = {"alpha": {"Deployment/web": {}}}, {"gamma": {"Deployment/web": {}}}
+    other = whole(placed(alpha=2), placed(gamma=2), CHOSEN, members=members)
+    assert rules_of(other) == {"capacity-in-use"}
+    assert rules_of(whole(placed(alpha=2), placed(beta=1, gamma=1), CHOSEN)) == set()
 
 
 def test_placements_by_weights_may_not_differ() -> None:
-    found, _ = compare(whole(placed(alpha=2, beta=4), placed(alpha=3, gamma=3)))
+    found, _ = compare(whole(placed(alpha=2, beta=4), placed(alpha=3, beta=3)))
     assert [each.field for each in found] == ["federated.web-deployments.apps"]
 
 
 def test_placements_by_capacity_have_the_recorded_total() -> None:
-    case_ = whole(placed(alpha=2, beta=4), placed(alpha=3), "web-deployments.apps")
-    assert compare(case_)[0]
+    assert compare(whole(placed(alpha=2, beta=4), placed(alpha=2, beta=3), WEIGHED))[0]
 
 
 def test_objects_of_members_differ_only_with_their_federated_object() -> None:
     want, got = placed(alpha=2), placed(beta=2)
-    members = {"alpha": {"Service/web": 1}}, {"alpha": {"Service/web": 2}}
-    found, _ = compare(whole(want, got, "web-deployments.apps", members=members))
-    assert [each.field for each in found] == ["members.alpha"]
+    members = {"alpha": {"Service/web": {}}}, {"alpha": {}}
+    found, _ = compare(whole(want, got, CHOSEN, members=members))
+    assert [each.field for each in found] == ["members.alpha.Service/web"]
 
 
 def test_an_object_whose_profile_appears_is_scheduled_at_once() -> None:
     waits = {"pending": [["kubeadmiral.io/global-scheduler"]], "propagated": [None, None]}
-    found, rules = compare(whole({**waits, "synced": False}, placed(alpha=1)))
-    assert (found, rules) == ([], {"profile-appears"})
+    pending = {**waits, "synced": False}
+    waited = ReplayFacts(waited=frozenset({"web-deployments.apps"}))
+    assert rules_of(whole(pending, placed(alpha=1), waited)) == {"profile-appears"}
+    assert rules_of(whole(pending, placed(alpha=1))) == set()
+
+
+def test_only_a_namespace_that_opts_out_stays_on_the_host() -> None:
+    want = {"placements": {"nsautoprop-controller": ["alpha"]}, **PLACED}
+    members = {"alpha": {"Namespace/team": {}}}, {"alpha": {}}
+    facts = ReplayFacts(opted_out=frozenset({"team-namespaces"}))
+    stays = whole(want, PLACED, facts, "team-namespaces", members=members)
+    assert rules_of(stays) == {"namespace-opt-out"}
+    assert rules_of(whole(want, PLACED, NO_FACTS, "team-namespaces", members=members)) == set()
+
+
+def test_only_namespaces_that_every_cluster_has_are_complete_without_a_placement() -> None:
+    want = {"propagated": [None, None], "synced": False}
+    assert rules_of(whole(want, PLACED, name="kube-system-namespaces")) == {"host-namespaces"}
+    assert rules_of(whole(want, PLACED, name="team-namespaces")) == set()
+
+
+def test_only_differences_of_a_policy_that_does_not_exist_go() -> None:
+    kept = {**PLACED, "overrides": {"overridepolicy-controller": {"alpha": []}}}
+    gone = ReplayFacts(without_policy=frozenset({"web-deployments.apps"}))
+    assert rules_of(whole(kept, PLACED, gone)) == {"deleted-override-policy"}
+    assert rules_of(whole(kept, PLACED)) == set()
+
+
+def test_reasons_differ_only_by_those_of_cluster_changes() -> None:
+    key = "scheduling-deferred-reasons"
+    one = {**PLACED, key: "policyContentChanged:false; clusterAPIResourcesChanged:false"}
+    other = {**PLACED, key: "policyContentChanged:false"}
+    assert rules_of(whole(one, other)) == {"deferred-in-turn"}
+    assert rules_of(whole(other, PLACED)) == set()
+
+
+def test_a_stateful_set_in_several_clusters_has_the_sum_of_its_members() -> None:
+    shown = placed(alpha=2, beta=2)
+    members = {x: {"StatefulSet/web": {"replicas": 2}} for x in ("alpha", "beta")}
+    for count, rules in ((4, {"status-of-every-kind"}), (3, set())):
+        source = {"StatefulSet/web": {"replicas": 0}}, {"StatefulSet/web": {"replicas": count}}
+        parts = {"members": (members, members), "source": source}
+        assert rules_of(whole(shown, shown, NO_FACTS, "web-statefulsets.apps", **parts)) == rules
+
+
+def test_the_end_of_a_job_is_later_than_what_the_host_accepted() -> None:
+    want, later = {"active": 2, "succeeded": 1}, {"succeeded": 3}
+    assert rules_of(case(want, later, "Job/batch")) == {"job-end-reaches-host"}
+    assert rules_of(case(later, want, "Job/batch")) == set()
+
+
+def test_only_the_generation_of_a_deployment_counts_reports() -> None:
+    generations = {"observedGeneration": 3, "replicas": 1}, {"observedGeneration": 4, "replicas": 1}
+    assert rules_of(case(*generations, "Deployment/web")) == set()
+    source = {"Deployment/web": generations[0]}, {"Deployment/web": generations[1]}
+    assert rules_of(whole(PLACED, PLACED, source=source)) == {"reported-generation"}
+    assert rules_of(case(*generations, "StatefulSet/web")) == set()
 
 
 def test_random_suffixes_have_the_recorded_names() -> None:

@@ -5,7 +5,7 @@ An outcome that differs agrees all the same if a named rule says why Stretto doe
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -13,14 +13,12 @@ from stretto.base.errors import InputError
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.report import Disagreement
 from stretto_lab.conformance.wire import scenario
-from stretto_lab.conformance.wire.capacity import by_capacity
-from stretto_lab.conformance.wire.circumstances import circumstance_of
-from stretto_lab.conformance.wire.deviations import Difference, deviation_of, source_of
+from stretto_lab.conformance.wire.deviations import rule_of
+from stretto_lab.conformance.wire.differences import PARTS, Difference, objects_of, source_of
+from stretto_lab.conformance.wire.facts import NO_FACTS, FactCollector, ReplayFacts
 from stretto_lab.conformance.wire.placeholders import equal, with_names, without_hashes
 from stretto_lab.conformance.wire.replay import WireReplay
-
-PARTS: Final = ("federated", "members", "source")
-"""Parts of an outcome."""
+from stretto_lab.conformance.wire.scope import scope_of
 
 Fields = dict[str, Any]
 
@@ -38,8 +36,8 @@ class OutcomeCase(msgspec.Struct, frozen=True):
     got: Fields
     #: Kinds by the name of their configuration, with which names of federated objects end.
     kinds: dict[str, str] = {}
-    #: Federated objects whose placement has depended on the free capacity of clusters.
-    by_capacity: frozenset[str] = frozenset()
+    #: What the replay knows.
+    facts: ReplayFacts = NO_FACTS
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -68,18 +66,17 @@ def read(path: Path) -> Iterator[OutcomeCase]:
     """
     recorded = scenario.read(path)
     common = common_of(path, recorded.recording)
-    replay = WireReplay(recorded, common)
-    free: frozenset[str] = frozenset()
+    replay, facts = WireReplay(recorded, common), FactCollector(scope_of(recorded).own)
     for number, (want, got) in enumerate(replay.outcomes(), 1):
-        if replay.fleet.is_running:
-            free |= by_capacity(replay.fleet.federation.fleet)
+        fleet = replay.fleet.federation.fleet if replay.fleet.is_running else None
+        known = facts.at(fleet, got["federated"])
         name = f"{recorded.id}-{number}"
         parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
-        yield case_of((name, recorded.family), parts, got, common, free)
+        yield case_of((name, recorded.family), parts, got, common, known)
 
 
 def case_of(
-    head: tuple[str, str], want: Fields, got: Fields, common: Fields, free: frozenset[str]
+    head: tuple[str, str], want: Fields, got: Fields, common: Fields, facts: ReplayFacts
 ) -> OutcomeCase:
     """A case.
 
@@ -88,27 +85,25 @@ def case_of(
         want: the recorded parts.
         got: the parts of the replay.
         common: what the scenarios of the recording share.
-        free: federated objects whose placement has depended on the free capacity.
+        facts: what the replay knows.
     """
     kinds = {each["name"]: each["kind"] for each in common["typeConfigs"]}
-    return OutcomeCase(*head, want, with_names(want, got), kinds, free)
+    return OutcomeCase(*head, want, with_names(want, got), kinds, facts)
 
 
 def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
-    """The fields that differ, and the rules of those that differ on purpose."""
+    """The objects that differ, and the rules of those that differ on purpose."""
     found: list[Disagreement] = []
     rules: set[str] = set()
     explained: dict[str, str] = {}
     for part in PARTS:
-        want, got = case.want[part], case.got[part]
-        for name in sorted(want.keys() | got.keys()):
-            if equal(without_hashes(want.get(name)), without_hashes(got.get(name))):
+        for cluster, name, want, got in objects_of(part, case):
+            if equal(without_hashes(want), without_hashes(got)):
                 continue
-            item = Difference(part, name, want.get(name), got.get(name), case, explained)
-            rule = circumstance_of(item) or deviation_of(item)
+            item = Difference(part, name, want, got, case, explained, cluster)
+            rule = rule_of(item)
             if rule is None:
-                field = f"{part}.{name}"
-                found.append(Disagreement(case.id, field, want.get(name), got.get(name)))
+                found.append(Disagreement(case.id, item.field, want, got))
                 continue
             rules.add(rule)
             if part == "federated" and (source := source_of(name, case.kinds)):

@@ -1,95 +1,116 @@
 """Differences that come from the recording itself: its environment, and what it leaves out.
 
-As every rule, these look at one differing part of an outcome and never at the name of a scenario.
+As every rule, these look at one differing object of an outcome and never at the name of a scenario.
 """
 
 from typing import Any, Final
 
 from stretto.federation import names
-from stretto_lab.conformance.wire.deviations import Deviation, Difference
+from stretto_lab.conformance.wire.differences import Deviation, Difference, placed
 
-_MARKS: Final = frozenset({"clusters", "propagated"})
-"""Members that the state of a cluster changes."""
 _SPACE: Final = "Namespace/"
+_SPACES: Final = "-namespaces"
 _CLUSTER_REASONS: Final = frozenset(
-    {"disableRescheduling:true", "rescheduleWhen:nil", "clusterAPIResourcesChanged:false"}
+    {
+        "disableRescheduling:true",
+        "rescheduleWhen:nil",
+        "clusterJoined:false",
+        "clusterLabelsChanged:false",
+        "clusterAPIResourcesChanged:false",
+    }
 )
 """Reasons that a change of a cluster can have, also one by another recorded scenario."""
-
-
-def _changed(want: Any, got: Any) -> set[str]:
-    """The members that differ; a missing value has none."""
-    before, after = want or {}, got or {}
-    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+_NEAR: Final = 4
+"""Replicas that other scenarios can move between clusters: one, or the total divided by this."""
 
 
 def _ended_namespaces(found: Difference) -> bool:
-    """A namespace is shown until KubeAdmiral deletes it again; its end is written by others."""
-    if found.part != "members" or not isinstance(found.want, dict):
+    """A namespace is shown until it has ended; its end is written by other controllers."""
+    if found.part != "members" or not found.name.startswith(_SPACE) or found.got is not None:
         return False
-    changed, got = _changed(found.want, found.got), found.got or {}
-    return bool(changed) and all(each.startswith(_SPACE) and each not in got for each in changed)
+    want, _ = found.federated()
+    return bool(want.get("terminating")) or found.cluster not in placed(want)
+
+
+def _left_namespaces(found: Difference) -> bool:
+    """Another scenario has left its namespace on the host."""
+    own, name = found.facts.own, found.name
+    is_space = found.part == "federated" and name.endswith(_SPACES) and found.got is None
+    return is_space and own is not None and name.removesuffix(_SPACES) not in own
 
 
 def _unrecorded_join(found: Difference) -> bool:
     """What a cluster's bootstrap token wrote is not in the recording."""
     space = f"{_SPACE}{names.SYSTEM_NAMESPACE}"
-    return (
-        found.part == "members"
-        and _changed(found.want, found.got) == {space}
-        and space not in (found.want or {})
-    )
+    return (found.part, found.name, found.want) == ("members", space, None)
 
 
 def _deferred_in_turn(found: Difference) -> bool:
     """KubeAdmiral writes and removes the annotation in turn on each event of a cluster."""
     key = "scheduling-deferred-reasons"
-    if found.part != "federated" or _changed(found.want, found.got) != {key}:
+    if found.part != "federated" or not found.agrees_without(key):
         return False
-    shown = {found.want.get(key), found.got.get(key)}
-    return None in shown and bool(shown & _CLUSTER_REASONS)
+    want, got = (set((each.get(key) or "").split("; ")) - {""} for each in (found.want, found.got))
+    return want ^ got <= _CLUSTER_REASONS
 
 
 def _unready(found: Difference) -> bool:
     """KubeAdmiral marks objects of an unready cluster when some other event makes it look."""
-    if found.part != "federated" or not _changed(found.want, found.got) <= _MARKS:
+    if found.part != "federated" or not found.agrees_without("clusters", "propagated"):
         return False
-    return bool(_unready_clusters(found.want, found.got))
+    shown, ours = (each.get("clusters") or {} for each in (found.want, found.got))
+    if shown.keys() != ours.keys():
+        return False
+    differing = [name for name in shown if shown[name] != ours[name]]
+    marked = [name for name in differing if (shown[name], ours[name]) == ("ClusterNotReady", "OK")]
+    return bool(marked) and marked == differing and set(marked) <= found.facts.unready
 
 
-def _unready_clusters(want: Any, got: Any) -> set[str]:
-    """Clusters that the recording marks as unready and the replay does not."""
-    shown, ours = (want or {}).get("clusters") or {}, (got or {}).get("clusters") or {}
+def _capacity_in_use(found: Difference) -> bool:
+    """The placement follows free capacity, which other recorded scenarios used meanwhile.
+
+    Where capacity chooses clusters, their number is the recorded one; where it weighs them, no
+    share is far from the recorded one. The total is the same in any case.
+    """
+    if found.part != "federated" or not _same_but_placement(found):
+        return False
+    want, got = _divided(found.want), _divided(found.got)
+    if sum(want.values()) != sum(got.values()):
+        return False
+    if found.name in found.facts.chosen:
+        return len(placed(found.want)) == len(placed(found.got))
+    if found.name not in found.facts.weighed:
+        return False
+    near = max(1, sum(want.values()) // _NEAR)
+    return all(abs(want.get(x, 0) - got.get(x, 0)) <= near for x in want.keys() | got.keys())
+
+
+def _same_but_placement(found: Difference) -> bool:
+    changes = ("placements", "overrides", "clusters", "auto-migration-info")
+    if not found.agrees_without(*changes):
+        return False
+    return bool(found.want.get("placements") and found.got.get("placements"))
+
+
+def _divided(federated: Any) -> dict[str, int]:
+    """Divided replicas by cluster; nothing of an object that is not divided."""
+    overrides = (federated.get("overrides") or {}).get("global-scheduler") or {}
     return {
-        name
-        for name, state in shown.items()
-        if state == "ClusterNotReady" and ours.get(name) == "OK"
+        cluster: sum(int(each["value"]) for each in patches)
+        for cluster, patches in overrides.items()
     }
-
-
-def _host_namespaces(found: Difference) -> bool:
-    """A namespace that stays on the host is complete; KubeAdmiral never syncs its object."""
-    want, got = found.want or {}, found.got or {}
-    return (
-        found.part == "federated"
-        and found.name.endswith("-namespaces")
-        and not want.get("synced")
-        and "placements" not in want
-        and "placements" not in got
-        and bool(got.get("synced"))
-    )
 
 
 CIRCUMSTANCES: Final = (
     Deviation(
-        "host-namespaces",
-        "A namespace that stays on the host is complete.",
-        _host_namespaces,
-    ),
-    Deviation(
         "ended-namespaces",
         "A deleted namespace is gone; the recording shows it until another controller ends it.",
         _ended_namespaces,
+    ),
+    Deviation(
+        "left-namespaces",
+        "The recording shows a namespace that another scenario has left behind.",
+        _left_namespaces,
     ),
     Deviation(
         "unrecorded-join",
@@ -106,10 +127,10 @@ CIRCUMSTANCES: Final = (
         "An unready cluster is marked on its own object, and on others when they change.",
         _unready,
     ),
+    Deviation(
+        "capacity-in-use",
+        "Placements by free capacity differ by what other recorded scenarios used meanwhile.",
+        _capacity_in_use,
+    ),
 )
 """All rules; the first that explains a difference counts."""
-
-
-def circumstance_of(found: Difference) -> str | None:
-    """The name of the rule that explains a difference; ``None`` if no rule does."""
-    return next((each.name for each in CIRCUMSTANCES if each.explains(found)), None)

@@ -9,9 +9,7 @@ import msgspec
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError, StrettoError
 from stretto_lab.conformance.wire import scenario
-from stretto_lab.conformance.wire.capacity import by_capacity
 from stretto_lab.conformance.wire.cases import (
-    PARTS,
     Fields,
     OutcomeCase,
     case_of,
@@ -19,9 +17,12 @@ from stretto_lab.conformance.wire.cases import (
     compare,
     is_wire,
 )
+from stretto_lab.conformance.wire.differences import PARTS
+from stretto_lab.conformance.wire.facts import NO_FACTS, FactCollector
 from stretto_lab.conformance.wire.real.replay import RealReplay
 from stretto_lab.conformance.wire.real.servers import RealServers, real_servers
 from stretto_lab.conformance.wire.scenario import RecordedOutcome, WireScenario
+from stretto_lab.conformance.wire.scope import scope_of
 
 ALONE: Final = ("bootstrap", "cluster", "restart", "automigration")
 """Families that were recorded alone: they stop servers, or let clusters join and leave."""
@@ -75,12 +76,12 @@ def _replayed(path: Path, servers: RealServers) -> Iterator[OutcomeCase | None]:
     recorded = scenario.read(path)
     common = common_of(path, recorded.recording)
     replay = RealReplay(recorded, common, servers)
-    free: set[str] = set()
+    facts = FactCollector(scope_of(recorded).own)
 
     def case(want: RecordedOutcome, got: Fields) -> OutcomeCase:
-        free.update(by_capacity(servers.federation.fleet))
+        known = facts.at(servers.federation.fleet, got["federated"])
         parts = {part: replay.filled(getattr(want, part)) for part in PARTS}
-        return case_of((recorded.id, recorded.family), parts, got, common, frozenset(free))
+        return case_of((recorded.id, recorded.family), parts, got, common, known)
 
     def differs(want: RecordedOutcome, got: Fields) -> tuple[bool, bool]:
         wrong, rules = compare(case(want, got))
@@ -100,4 +101,4 @@ def _ended(recorded: WireScenario, number: int, common: Fields, problem: str) ->
     """The case of an outcome that the scenario does not reach: nothing agrees with its problem."""
     want: Fields = {part: {} for part in PARTS}
     got: Fields = {**want, "source": {"problem": {"message": _REFUSED.format(problem)}}}
-    return case_of((f"{recorded.id}-{number}", recorded.family), want, got, common, frozenset())
+    return case_of((f"{recorded.id}-{number}", recorded.family), want, got, common, NO_FACTS)
