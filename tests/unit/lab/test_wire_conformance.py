@@ -10,9 +10,9 @@ from stretto.api.wire.kinds import CONFIG_MAP
 from stretto.cli.main import cli
 from stretto_lab.conformance.report import CaseComparison, ConformanceReport, Disagreement
 from stretto_lab.conformance.wire.cases import OutcomeCase, compare
-from stretto_lab.conformance.wire.facts import NO_FACTS, ReplayFacts
 from stretto_lab.conformance.wire.placeholders import equal, filled, with_names
 from stretto_lab.conformance.wire.replay import WireReplay
+from stretto_lab.conformance.wire.rules.facts import NO_FACTS, ReplayFacts
 from stretto_lab.conformance.wire.scenario import (
     RecordedNote,
     RecordedOutcome,

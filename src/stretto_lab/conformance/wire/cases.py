@@ -13,11 +13,11 @@ from stretto.base.errors import InputError
 from stretto_lab.conformance import lines
 from stretto_lab.conformance.report import Disagreement
 from stretto_lab.conformance.wire import scenario
-from stretto_lab.conformance.wire.deviations import rule_of
-from stretto_lab.conformance.wire.differences import PARTS, Difference, objects_of, source_of
-from stretto_lab.conformance.wire.facts import NO_FACTS, FactCollector, ReplayFacts
 from stretto_lab.conformance.wire.placeholders import equal, with_names, without_hashes
 from stretto_lab.conformance.wire.replay import WireReplay
+from stretto_lab.conformance.wire.rules.deviations import rule_of
+from stretto_lab.conformance.wire.rules.differences import PARTS, Difference, objects_of, source_of
+from stretto_lab.conformance.wire.rules.facts import NO_FACTS, FactCollector, ReplayFacts
 from stretto_lab.conformance.wire.scope import scope_of
 
 Fields = dict[str, Any]

@@ -17,10 +17,10 @@ from stretto_lab.conformance.wire.cases import (
     compare,
     is_wire,
 )
-from stretto_lab.conformance.wire.differences import PARTS
-from stretto_lab.conformance.wire.facts import NO_FACTS, FactCollector
 from stretto_lab.conformance.wire.real.replay import RealReplay
 from stretto_lab.conformance.wire.real.servers import RealServers, real_servers
+from stretto_lab.conformance.wire.rules.differences import PARTS
+from stretto_lab.conformance.wire.rules.facts import NO_FACTS, FactCollector
 from stretto_lab.conformance.wire.scenario import RecordedOutcome, WireScenario
 from stretto_lab.conformance.wire.scope import scope_of
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from stretto_lab.conformance.wire.facts import ReplayFacts
+from stretto_lab.conformance.wire.rules.facts import ReplayFacts
 
 Fields = dict[str, Any]
 

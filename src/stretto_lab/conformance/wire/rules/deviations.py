@@ -7,9 +7,9 @@ explains a federated object, it explains the objects of members and the status o
 from typing import Any, Final
 
 from stretto.federation import names
-from stretto_lab.conformance.wire.circumstances import CIRCUMSTANCES
-from stretto_lab.conformance.wire.differences import Deviation, Difference, placed
-from stretto_lab.conformance.wire.facts import waits_for_scheduler
+from stretto_lab.conformance.wire.rules.circumstances import CIRCUMSTANCES
+from stretto_lab.conformance.wire.rules.differences import Deviation, Difference, placed
+from stretto_lab.conformance.wire.rules.facts import waits_for_scheduler
 
 _NAMESPACES: Final = "nsautoprop-controller"
 _OVERRIDES: Final = "overridepolicy-controller"

@@ -6,7 +6,7 @@ As every rule, these look at one differing object of an outcome and never at the
 from typing import Any, Final
 
 from stretto.federation import names
-from stretto_lab.conformance.wire.differences import Deviation, Difference, placed
+from stretto_lab.conformance.wire.rules.differences import Deviation, Difference, placed
 
 _SPACE: Final = "Namespace/"
 _SPACES: Final = "-namespaces"

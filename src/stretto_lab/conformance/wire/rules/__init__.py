@@ -1,0 +1,1 @@
+"""Rules that explain why an outcome differs from the recorded one."""
