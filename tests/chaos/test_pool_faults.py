@@ -1,21 +1,20 @@
 """The fault simulator of one pool finds planted bugs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 import pytest
 
 from stretto.api.wire.kinds import POD, QUEUE
 from stretto.offers.allocator.allocator import Allocator
-from stretto.offers.nodes import tasks
+from stretto.offers.nodes import writes
 from stretto.offers.nodes.charges import SharedLedger
 from stretto.offers.nodes.commands import HANDLERS
 from stretto.offers.nodes.pods import QUEUE as QUEUE_LABEL
 from stretto.offers.nodes.roles import QueueRoles
-from stretto.offers.nodes.tasks import TaskPods
 from stretto.offers.nodes.totals import NodeTotals
 from stretto.offers.nodes.updates import TaskUpdates
+from stretto.offers.nodes.writes import PodWrites
 from stretto.state.cluster.offers import OfferClaims
 from stretto.stores.store import Patch, WriteOutcome
 from stretto.testing import make_pod
@@ -51,10 +50,10 @@ PLANTS: dict[str, Plant] = {
         NodeTotals, "_set_total", offered_while_spared(NodeTotals._set_total)
     ),
     "a repeated creation has another name": lambda m: m.setattr(
-        TaskPods, "_create", renaming(TaskPods._create)
+        PodWrites, "_create", renaming(PodWrites._create)
     ),
-    "a pod is never deleted": lambda m: m.setattr(TaskPods, "_send_deletions", never),
-    "a lost creation is not repeated": lambda m: m.setattr(tasks, "is_temporary", lambda _: False),
+    "a pod is never deleted": lambda m: m.setattr(PodWrites, "_delete", never),
+    "a lost creation is not repeated": lambda m: m.setattr(writes, "is_temporary", lambda _: False),
     "an update is sent once": lambda m: m.setattr(TaskUpdates, "add", never),
     "acknowledgements are ignored": lambda m: m.setitem(
         HANDLERS, "StatusUpdateAcknowledgementMessage", never
@@ -69,14 +68,15 @@ def offered_while_spared(kept: Callable[..., None]) -> Callable[..., None]:
     return settle
 
 
-def renaming(kept: Callable[..., None]) -> Callable[..., None]:
+def renaming(kept: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     """Creations whose pods have another name when they are repeated."""
 
-    def create(self: Any, now: float) -> None:
-        kept(self, now)
-        for name, creation in self._creations.items():
-            body = creation.body.replace(name.encode(), f"{name}-again".encode())
-            self._creations[name] = msgspec.structs.replace(creation, body=body)
+    def create(self: Any, now: float, is_wanted: Any) -> Iterator[Any]:
+        yield from kept(self, now, is_wanted)
+        waiting = self._creations.items
+        for name, creation in waiting.items():
+            body = creation.body.replace(name[1].encode(), f"{name[1]}-again".encode())
+            waiting[name] = creation._replace(body=body)
 
     return create
 

@@ -16,6 +16,7 @@ from stretto.offers.master.core.state import MasterState
 from stretto.offers.nodes.pods import FRAMEWORK, PodSettings
 from stretto.offers.nodes.pool import OfferedNodes
 from stretto.offers.nodes.tasks import TaskPods
+from stretto.offers.nodes.writes import PodWrites
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import STEP, Plane, Stage, Wiring, insert_after, with_stage
 from stretto.plane.work import StepWork
@@ -53,7 +54,8 @@ class OfferingPlane:
         self._priority = pods.priority
         #: The plane.
         self.plane = Plane(config, store, clock, wiring=Wiring(stages=self._stages()))
-        tasks = TaskPods(store, master, pods, Rng(config.seed).child("updates"))
+        writes = PodWrites(store, pods.namespace)
+        tasks = TaskPods(writes, master, pods, Rng(config.seed).child("updates"))
         #: The nodes as agents.
         self.nodes = OfferedNodes(
             master, self.plane.cluster, lambda: self.plane.dispatcher.reclaimer.usage, tasks

@@ -20,6 +20,8 @@ from stretto.offers.nodes.amounts import PORTS, ports_of, to_exact
 from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.classes.table import GPU
 
+FINALIZER: Final = "stretto.dev/task"
+"""Finalizer of the pods of tasks: a deleted pod stays until the master has seen it."""
 FRAMEWORK: Final = "stretto.dev/framework"
 """Label of the pods of tasks: the id of the framework."""
 TASKS: Final = "stretto.dev/tasks"
@@ -120,7 +122,13 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
     if limits:
         spec["activeDeadlineSeconds"] = min(limits)
     name = pod_name(launch.framework_id, launch.task_ids)
-    meta = {"name": name, "namespace": settings.namespace, "labels": labels, "annotations": notes}
+    meta = {
+        "name": name,
+        "namespace": settings.namespace,
+        "labels": labels,
+        "annotations": notes,
+        "finalizers": [FINALIZER],
+    }
     return msgspec.json.encode({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
 

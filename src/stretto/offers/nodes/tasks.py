@@ -1,10 +1,7 @@
 """Tasks in pods: launched, killed, followed until their framework has acknowledged their end."""
 
 from collections.abc import Iterable
-from math import inf
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError
@@ -16,61 +13,41 @@ from stretto.offers.messages.schema import Message
 from stretto.offers.nodes import pods, states
 from stretto.offers.nodes.states import TaskKey, TaskReport
 from stretto.offers.nodes.updates import UpdateStreams
+from stretto.offers.nodes.writes import PodWrites
 from stretto.reconcile.cache import Change, ObjectCache, StoredObject
-from stretto.stores.store import Deletion, StatusReason, Store, WriteOutcome, is_temporary
 
 BY_NODE: Final = "node"
 """Index of the pods of tasks by their node."""
 BY_TASK: Final = "task"
 """Index of the pods of tasks by framework and task."""
-RETRY: Final = 1.0
-"""Seconds before a write with an unknown or temporary answer is repeated."""
 _LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
-
-
-class _Creation(msgspec.Struct, frozen=True):
-    """A pod that is to be created."""
-
-    #: The launch.
-    launch: pods.TaskLaunch
-    #: The pod, as JSON.
-    body: bytes
-
-
-class _PodName(NamedTuple):
-    """A pod that is to be deleted."""
-
-    #: Namespace.
-    namespace: str
-    #: Name.
-    name: str
-    #: Uid; empty if the pod has not been seen yet.
-    uid: str = ""
 
 
 class TaskPods:
     """The pods of tasks in one store."""
 
     def __init__(
-        self, store: Store, master: MasterState, settings: pods.PodSettings, rng: Rng
+        self, writes: PodWrites, master: MasterState, settings: pods.PodSettings, rng: Rng
     ) -> None:
-        """Follow the tasks of a master; ``rng`` gives ids of status updates."""
+        """Follow the tasks of a master.
+
+        Args:
+            writes: writes the pods.
+            master: the master.
+            settings: how tasks become pods.
+            rng: gives ids of status updates.
+        """
         #: All pods of tasks.
         self.cache = ObjectCache(POD, "", self._changed)
         self.cache.add_index(BY_NODE, lambda pod: [pod.record.node] if pod.record.node else [])
         self.cache.add_index(BY_TASK, _task_keys)
-        self._store = store
         self._master = master
         #: How tasks become pods.
         self.settings = settings
         self._streams = UpdateStreams(rng)
         self._changes: list[Change] = []
-        self._creations: dict[str, _Creation] = {}
-        self._creations_at = inf
-        self._deletions: dict[tuple[str, str], _PodName] = {}
-        self._deletions_at = inf
+        self._writes = writes
         self._killed: set[TaskKey] = set()
-        self._launched: dict[str, pods.TaskLaunch] = {}
 
     # ------------------------------------------------------------ commands of the master
 
@@ -85,10 +62,7 @@ class TaskPods:
         except InputError as error:
             self._report_all(launch, TaskReport("TASK_FAILED", str(error), _LAUNCH_FAILED))
             return
-        name = pods.pod_name(launch.framework_id, launch.task_ids)
-        self._launched[name] = launch
-        self._creations[name] = _Creation(launch, body)
-        self._creations_at = now
+        self._writes.create(launch, body, now)
 
     def refuse(self, launch: pods.TaskLaunch, text: str) -> None:
         """Fail tasks that a node cannot take."""
@@ -98,13 +72,11 @@ class TaskPods:
         """Delete the pod of a task."""
         self._killed.add(key)
         for found in list(self.cache.indexed(BY_TASK, "\n".join(key))):
-            self._delete(found, now)
+            self._writes.delete(found, now)
             return
-        for name, launch in self._launched.items():
+        for name, launch in self._writes.launched.items():
             if key[0] == launch.framework_id and key[1] in launch.task_ids:
-                pod = _PodName(self.settings.namespace, name)
-                self._deletions[pod.namespace, name] = pod
-                self._deletions_at = now
+                self._writes.delete_unseen(name, now)
 
     def kill_framework(self, framework_id: str, now: float) -> None:
         """Delete all pods of a framework that has ended; nothing is reported."""
@@ -112,14 +84,14 @@ class TaskPods:
             identity = states.identity_of(pod)
             if identity is not None and identity.framework_id == framework_id:
                 self._killed.update(identity.keys)
-                self._delete(pod, now)
+                self._writes.delete(pod, now)
 
     def kill_on(self, node: str, now: float) -> None:
         """Delete all pods of tasks on a node."""
         for pod in self.on_node(node):
             identity = states.identity_of(pod)
             self._killed.update(identity.keys if identity is not None else ())
-            self._delete(pod, now)
+            self._writes.delete(pod, now)
 
     def acknowledge(self, key: TaskKey, uuid: str, now: float) -> None:
         """The framework has an update; after the last one the pod is deleted."""
@@ -128,7 +100,7 @@ class TaskPods:
         for pod in list(self.cache.indexed(BY_TASK, "\n".join(key))):
             identity = states.identity_of(pod)
             if identity is not None and all(map(self._streams.is_done, identity.keys)):
-                self._delete(pod, now)
+                self._writes.delete(pod, now)
             return
         self._forget(key)
 
@@ -166,7 +138,7 @@ class TaskPods:
                 killed = identity.keys[number] in self._killed
                 state = states.report_of(pod, number, killed=killed).state
                 tasks.append(task | {"state": state})
-        for launch in self._launched.values():
+        for launch in self._writes.launched.values():
             # Its pod is not visible yet.
             frameworks[launch.framework_id] = launch.framework
             tasks += [task_message(each, launch.framework_id) for each in launch.tasks]
@@ -177,16 +149,14 @@ class TaskPods:
     @property
     def next_due(self) -> float:
         """When a write or an update is due; infinity for none."""
-        return min(self._streams.next_due, self._creations_at, self._deletions_at)
+        return min(self._streams.next_due, self._writes.next_due)
 
     # ------------------------------------------------------------ a step
 
     def step(self, now: float) -> set[str]:
         """Write what is due and report what has changed; return the nodes of changed pods."""
-        if self._creations_at <= now:
-            self._create(now)
-        if self._deletions_at <= now:
-            self._send_deletions(now)
+        for refused in self._writes.send(now, self._is_wanted):
+            self.refuse(*refused)
         changes, self._changes = self._changes, []
         nodes = {node for each in changes if (node := each.object.record.node)}
         for change in changes:
@@ -197,8 +167,7 @@ class TaskPods:
 
     def _changed(self, change: Change) -> None:
         self._changes.append(change)
-        self._creations.pop(change.object.record.name, None)  # it has taken effect
-        self._launched.pop(change.object.record.name, None)
+        self._writes.note(change, self._master.now)
 
     def _follow(self, change: Change, now: float) -> None:
         """Report the states of the tasks of one pod."""
@@ -231,7 +200,7 @@ class TaskPods:
     ) -> None:
         """Delete a pod of a framework that has ended; once it is gone, nothing more is sent."""
         if change.new is not None:
-            self._delete(pod, now)
+            self._writes.delete(pod, now)
             return
         for key in identity.keys:
             self._forget(key)
@@ -260,52 +229,11 @@ class TaskPods:
         self._streams.forget(key)
         self._killed.discard(key)
 
-    # ------------------------------------------------------------ writes
-
-    def _create(self, now: float) -> None:
-        """Create pods; an answer that is lost or temporary is repeated under the same name.
-
-        Nothing is repeated for a task that has ended meanwhile, or whose pod has been seen.
-        """
-        waiting, self._creations, self._creations_at = self._creations, {}, inf
-        wanted = {name: each for name, each in waiting.items() if self._is_wanted(each.launch)}
-        for name in waiting.keys() - wanted.keys():
-            self._launched.pop(name, None)
-        replies = self._store.create(POD, [each.body for each in wanted.values()])
-        for (name, creation), reply in zip(wanted.items(), replies, strict=True):
-            if reply.outcome is WriteOutcome.OK or reply.code is StatusReason.ALREADY_EXISTS:
-                continue
-            if is_temporary(reply):
-                self._creations[name] = creation
-                self._creations_at = now + RETRY
-            else:
-                self._launched.pop(name, None)
-                self.refuse(creation.launch, f"The store refuses the pod: {reply.message}")
-
     def _is_wanted(self, launch: pods.TaskLaunch) -> bool:
         """Whether the master still has a task of a launch."""
         agent = self._master.agents.get(launch.tasks[0]["agent_id"]["value"])
         framework_id = launch.framework_id
         return agent is not None and any(agent.task(framework_id, e) for e in launch.task_ids)
-
-    def _delete(self, pod: StoredObject, now: float) -> None:
-        record = pod.record
-        if not pod.is_terminating:
-            name = _PodName(record.namespace, record.name, record.uid)
-            self._deletions[record.namespace, record.name] = name
-            self._deletions_at = now
-
-    def _send_deletions(self, now: float) -> None:
-        """Delete pods; one whose creation has no answer yet waits for it."""
-        creating = self._creations
-        batch = [each for each in self._deletions.values() if each.name not in creating]
-        kept = {key: n for key, n in self._deletions.items() if n.name in creating}
-        self._deletions, self._deletions_at = kept, (now + RETRY if kept else inf)
-        replies = self._store.delete(POD, [Deletion(*each) for each in batch])
-        for name, reply in zip(batch, replies, strict=True):
-            if is_temporary(reply):
-                self._deletions[name.namespace, name.name] = name
-                self._deletions_at = now + RETRY
 
 
 def _task_keys(pod: StoredObject) -> Iterable[str]:

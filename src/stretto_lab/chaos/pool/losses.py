@@ -22,8 +22,8 @@ from stretto.stores.wrapper import StoreWrapper
 
 CREATIONS: Final = 0.35
 """Part of the creations of pods whose answer is lost; a seed has a few."""
-DELETIONS: Final = 0.1
-"""The same of deletions."""
+OTHERS: Final = 0.1
+"""The same of deletions and patches."""
 LATE: Final = 3.0
 """Seconds for which the events of pods are late: longer than until a write is repeated."""
 
@@ -74,7 +74,11 @@ class LossyStore(StoreWrapper):
 
     def delete(self, kind: Any, deletions: Any) -> Replies:
         """Delete objects; the answer of pods may be lost."""
-        return self._lost(kind, super().delete(kind, deletions), DELETIONS)
+        return self._lost(kind, super().delete(kind, deletions), OTHERS)
+
+    def patch(self, kind: Any, patches: Any) -> Replies:
+        """Change parts of objects; the answer of pods may be lost."""
+        return self._lost(kind, super().patch(kind, patches), OTHERS)
 
     def heal(self) -> None:
         """Lose nothing from now on, and hold nothing back."""

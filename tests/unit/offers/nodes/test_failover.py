@@ -23,6 +23,12 @@ def running() -> tuple[PoolBench, str, str]:
     return bench, framework, name
 
 
+def vanish(bench: PoolBench, name: str) -> None:
+    """Another client removes a pod together with its finalizer."""
+    bench.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
+    bench.store.delete(POD, [Deletion("default", name)])
+
+
 def test_a_task_is_neither_lost_nor_started_twice() -> None:
     bench, framework, name = running()
     bench = bench.restarted()
@@ -56,10 +62,24 @@ def test_a_task_that_ended_meanwhile_is_reported() -> None:
     assert bench.statuses()[-1] == ("t", "TASK_FAILED")
 
 
+def test_the_end_of_a_task_whose_pod_was_deleted_meanwhile_is_reported() -> None:
+    bench, framework, name = running()
+    bench.stop()
+    ended = [{"name": "task-0", "state": {"terminated": {"exitCode": 0}}}]
+    status = {"phase": "Succeeded", "containerStatuses": ended}
+    bench.store.patch_status(POD, [Patch("default", name, {"status": status})])
+    bench.store.delete(POD, [Deletion("default", name)])
+    bench = bench.restarted()
+    bench.subscribe(id={"value": framework}, failover_timeout=3600.0)
+    bench.settle()
+    assert bench.pods() == []
+    assert bench.statuses()[-1] == ("t", "TASK_FINISHED")
+
+
 def test_a_task_whose_pod_is_missing_is_gone() -> None:
     bench, framework, name = running()
     bench.stop()
-    bench.store.delete(POD, [Deletion("default", name)])
+    vanish(bench, name)
     bench = bench.restarted()
     again = bench.subscribe(id={"value": framework}, failover_timeout=3600.0)
     bench.call(again, "RECONCILE", tasks=[{"task_id": {"value": "t"}}])
@@ -79,7 +99,7 @@ def test_tasks_of_a_node_that_was_deleted_meanwhile_are_lost() -> None:
 def test_tasks_on_a_node_that_does_not_answer_are_read_from_their_pods() -> None:
     bench, framework, name = running()
     bench.stop()
-    bench.store.delete(POD, [Deletion("default", name)])
+    vanish(bench, name)
     unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
     bench.store.patch_status(NODE, [Patch("", "n1", unknown)])
     bench = bench.restarted()

@@ -7,10 +7,21 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import NODE, POD, Kind
-from stretto.base.clock import ManualClock
+from stretto.base.clock import Clock, ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Patch, Replies, Reply, StatusReason, WriteOutcome
+from stretto.stores.store import (
+    EVERYTHING,
+    Deletion,
+    ListOptions,
+    Patch,
+    Replies,
+    Reply,
+    StatusReason,
+    Watch,
+    WatchEvent,
+    WriteOutcome,
+)
 from tests.support.mesos import Body, scalar
 from tests.support.offered_nodes import PoolBench, node
 
@@ -165,23 +176,52 @@ def test_a_deleted_node_loses_its_tasks() -> None:
 
 
 class LosingStore(MemoryStore):
-    """A store whose answers to creations of pods are lost."""
+    """A store whose answers to creations of pods are lost; another client deletes the pods."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__(clock, Rng(2))
+        self.clock = clock
+        self.created = 0
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         replies = super().create(kind, bodies)
-        lost = Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost")
-        return [lost] * len(replies) if kind == POD else replies
+        if kind != POD:
+            return replies
+        made = [each.record for each in replies if each.outcome is WriteOutcome.OK and each.record]
+        self.created += len(made)
+        self.delete(POD, [Deletion(each.namespace, each.name) for each in made])
+        return [Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost")] * len(replies)
+
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        watch = super().watch(kind, since, selection)
+        return LateWatch(watch, self.clock) if kind == POD else watch
 
 
-def test_a_creation_without_an_answer_is_not_repeated_once_its_pod_was_seen() -> None:
-    clock = ManualClock(1000.0)
-    bench = PoolBench(node("n1"), store=LosingStore(clock, Rng(2)), clock=clock)
+class LateWatch:
+    """A watch whose events arrive at second 1005 and later."""
+
+    def __init__(self, inner: Watch, clock: Clock) -> None:
+        self._inner, self._clock = inner, clock
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
+        return self._inner.poll(limit) if self._clock.monotonic() >= 1005 else []
+
+
+def test_a_task_does_not_start_again_when_its_pod_is_deleted_before_it_is_seen() -> None:
+    store = LosingStore(ManualClock(1000.0))
+    bench = PoolBench(node("n1"), store=store, clock=store.clock)
     framework = bench.subscribe()
     bench.settle()
     bench.start(framework, "t")
-    bench.delete(POD, bench.pods()[0]["metadata"]["name"], "default")
-    bench.wait(2)
-    assert bench.pods() == []
+    for _ in range(6):
+        bench.wait(1)
+    bench.set_phase(bench.pods()[0]["metadata"]["name"], "Failed")
+    bench.acknowledge(framework)
+    assert (store.created, bench.pods()) == (1, [])
+    assert bench.statuses()[-1] == ("t", "TASK_FAILED")
 
 
 def test_a_task_without_a_visible_pod_survives_changed_labels_of_its_node() -> None:

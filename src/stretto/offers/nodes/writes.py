@@ -1,0 +1,186 @@
+"""Writes of pods of tasks: repeated until they have an answer, and no task starts twice.
+
+A creation is repeated under the same name, and the pod has a finalizer: it stays in the store until
+the master has seen it, so a repetition always finds the pod of the first attempt, also if another
+client has deleted it meanwhile. The master removes the finalizer of pods that are being deleted.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from stretto.api.edit.patch import PatchType
+from stretto.api.wire.kinds import POD
+from stretto.offers.nodes.pods import FINALIZER, TaskLaunch, pod_name
+from stretto.reconcile.cache import Change, Name, StoredObject
+from stretto.stores.store import (
+    Deletion,
+    Patch,
+    Replies,
+    Reply,
+    StatusReason,
+    Store,
+    WriteOutcome,
+    is_temporary,
+)
+
+RETRY: Final = 1.0
+"""Seconds before a write with an unknown or temporary answer is repeated."""
+_RELEASED: Final = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
+_T = TypeVar("_T")
+
+
+class RefusedLaunch(NamedTuple):
+    """A launch whose pod the store does not take."""
+
+    #: The launch.
+    launch: TaskLaunch
+    #: Why.
+    text: str
+
+
+class _Creation(NamedTuple):
+    """A pod that is to be created."""
+
+    #: The launch.
+    launch: TaskLaunch
+    #: The pod, as JSON.
+    body: bytes
+
+
+class _PodName(NamedTuple):
+    """A pod that is to be deleted or released."""
+
+    #: Namespace.
+    namespace: str
+    #: Name.
+    name: str
+    #: Uid; empty if the pod has not been seen yet.
+    uid: str = ""
+
+    @classmethod
+    def of(cls, pod: StoredObject) -> "_PodName":
+        """The name of a pod that has been seen."""
+        return cls(pod.record.namespace, pod.record.name, pod.record.uid)
+
+
+class _DueWrites(Generic[_T]):
+    """Writes of one kind by namespace and name of the pod, which are sent together."""
+
+    def __init__(self) -> None:
+        self.items: dict[Name, _T] = {}
+        self.due = inf
+
+    def add(self, name: Name, item: _T, at: float) -> None:
+        """Send a write at a time, and the others with it."""
+        self.items[name] = item
+        self.due = min(self.due, at)
+
+    def take(self, now: float) -> dict[Name, _T]:
+        """What is to be sent now; a write without an answer must be added again."""
+        if self.due > now:
+            return {}
+        taken, self.items, self.due = self.items, {}, inf
+        return taken
+
+    def repeat(self, sent: Mapping[Name, _T], replies: Replies, at: float) -> None:
+        """Send the writes again whose answers are unknown or temporary."""
+        for (name, item), reply in zip(sent.items(), replies, strict=True):
+            if is_temporary(reply):
+                self.add(name, item, at)
+
+
+class PodWrites:
+    """The writes of pods of tasks that have no answer yet."""
+
+    def __init__(self, store: Store, namespace: str) -> None:
+        """Write pods of a namespace of a store."""
+        #: Launches whose pods have not been seen yet, by namespace and name of the pod.
+        self.launched: dict[Name, TaskLaunch] = {}
+        self._store = store
+        self._namespace = namespace
+        self._creations = _DueWrites[_Creation]()
+        self._deletions = _DueWrites[_PodName]()
+        self._releases = _DueWrites[_PodName]()
+
+    @property
+    def next_due(self) -> float:
+        """When a write is due; infinity for none."""
+        return min(self._creations.due, self._deletions.due, self._releases.due)
+
+    def create(self, launch: TaskLaunch, body: bytes, now: float) -> None:
+        """Create the pod of a launch."""
+        name = self._namespace, pod_name(launch.framework_id, launch.task_ids)
+        self.launched[name] = launch
+        self._creations.add(name, _Creation(launch, body), now)
+
+    def delete(self, pod: StoredObject, now: float) -> None:
+        """Delete a pod, unless it is being deleted."""
+        if not pod.is_terminating:
+            self._deletions.add(pod.name, _PodName.of(pod), now)
+
+    def delete_unseen(self, name: Name, now: float) -> None:
+        """Delete the pod of a launch once its creation has an answer."""
+        self._deletions.add(name, _PodName(*name), now)
+
+    def note(self, change: Change, now: float) -> None:
+        """A pod has been seen: its creation has taken effect, and its deletion may finish."""
+        name, pod = change.object.name, change.new
+        self._creations.items.pop(name, None)
+        self.launched.pop(name, None)
+        if pod is None:
+            self._releases.items.pop(name, None)
+        elif pod.is_terminating and FINALIZER in pod.metadata.get("finalizers", ()):
+            self._releases.add(name, _PodName.of(pod), now)
+
+    def send(self, now: float, is_wanted: Callable[[TaskLaunch], bool]) -> Iterator[RefusedLaunch]:
+        """Send what is due; yield launches that the store refuses.
+
+        Args:
+            now: clock time.
+            is_wanted: whether a launch has tasks that have not ended.
+        """
+        yield from self._create(now, is_wanted)
+        self._delete(now)
+        self._release(now)
+
+    def _create(
+        self, now: float, is_wanted: Callable[[TaskLaunch], bool]
+    ) -> Iterator[RefusedLaunch]:
+        """Create pods; nothing is created for tasks that have ended meanwhile."""
+        wanted = self._creations.take(now)
+        for name in [name for name, each in wanted.items() if not is_wanted(each.launch)]:
+            del wanted[name], self.launched[name]
+        if not wanted:
+            return
+        replies = self._store.create(POD, [each.body for each in wanted.values()])
+        self._creations.repeat(wanted, replies, now + RETRY)
+        for (name, creation), reply in zip(wanted.items(), replies, strict=True):
+            if not (_is_done(reply) or is_temporary(reply)):
+                del self.launched[name]
+                text = f"The store refuses the pod: {reply.message}"
+                yield RefusedLaunch(creation.launch, text)
+
+    def _delete(self, now: float) -> None:
+        """Delete pods; one whose creation has no answer yet waits for it."""
+        taken, creating = self._deletions.take(now), self._creations.items
+        for name in taken.keys() & creating.keys():
+            self._deletions.add(name, taken.pop(name), now + RETRY)
+        if taken:
+            replies = self._store.delete(POD, [Deletion(*each) for each in taken.values()])
+            self._deletions.repeat(taken, replies, now + RETRY)
+
+    def _release(self, now: float) -> None:
+        """Remove the finalizer of pods that are being deleted."""
+        taken = self._releases.take(now)
+        patches = [
+            Patch(each.namespace, each.name, _RELEASED, uid=each.uid, type=PatchType.STRATEGIC)
+            for each in taken.values()
+        ]
+        if taken:
+            self._releases.repeat(taken, self._store.patch(POD, patches), now + RETRY)
+
+
+def _is_done(reply: Reply) -> bool:
+    """Whether a pod exists after its creation."""
+    return reply.outcome is WriteOutcome.OK or reply.code is StatusReason.ALREADY_EXISTS
