@@ -231,6 +231,17 @@ def test_a_store_that_a_process_has_open_is_refused(tmp_path: Path) -> None:
     store.close()
 
 
+def test_shapes_are_a_state_of_empty_nodes() -> None:
+    found = state_of("4cpu-16gib:1,16cpu-64gib:2")
+    assert [each.name for each in found.records] == ["node-0000", "node-0001", "node-0002"]
+    assert planned(found, *(make_pod(f"p{i}", cpu="16") for i in range(3))).unfit == 1
+
+
+def test_a_state_without_nodes_is_refused() -> None:
+    with pytest.raises(InputError, match="'4cpu-16gib:0', expected 1"):
+        state_of("4cpu-16gib:0")
+
+
 def test_what_is_no_state_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path))
     (tmp_path / "empty.db").write_bytes(b"")

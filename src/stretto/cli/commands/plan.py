@@ -54,6 +54,7 @@ class PlanOptions(StateOptions):
     PlanOptions,
     example="""
         stretto plan examples/plan/batch.yaml --on examples/kubernetes.yaml
+        stretto plan job.yaml --on 64cpu-256gib-8gpu:4
         stretto plan job.yaml --on sqlite:run.db
         cat job.yaml | stretto plan - --json -
         stretto plan job.yaml --on cluster

@@ -93,7 +93,7 @@ def _story(common: CommandContext, opts: StoryOptions) -> "Story":
             namespace = namespace or opts.namespace or cluster.namespace
             return story_of_events(cluster.store, namespace, name, cluster.title)
     pod = full_name(opts.pod, opts.namespace)
-    if referenced(opts.named).kind in (StateKind.STORE, StateKind.RECORDING):
+    if referenced(opts.named).kind not in (StateKind.RUN, StateKind.SCENARIO):
         state = read_state(common, opts).state
         return story_of_objects(state.records, pod, f"events in the {state.title}")
     with opened_scene(common, opts, opts.plugin) as scene:

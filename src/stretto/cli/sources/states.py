@@ -27,7 +27,10 @@ COPY_READ_TIMEOUT: Final = 6.0
 CLUSTER: Final = "cluster"
 """The state that means the cluster that kubectl would use; ``cluster:CONTEXT`` names another."""
 METAVAR: Final = "STATE"
-STATES: Final = "a run, SCENARIO.yaml, a recording, sqlite:PATH, cluster or cluster:CONTEXT"
+STATES: Final = (
+    "a run, SCENARIO.yaml, a recording, sqlite:PATH, cluster, cluster:CONTEXT, or empty nodes as "
+    "SHAPE:N"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,11 @@ def nodes_like(text: str, prefix: str = "node", where: str = "nodes-like") -> tu
     return _named([shape for shape, count in shapes for _ in range(count)], prefix)
 
 
+def is_nodes_like(text: str) -> bool:
+    """Whether a text has the form of ``nodes_like``."""
+    return all(_LIKE.fullmatch(part.strip()) for part in text.split(","))
+
+
 def nodes_of_shape(text: str, count: int, where: str) -> tuple[FleetNode, ...]:
     """Some nodes of one shape such as ``64cpu-256gib``."""
     if ":" in text or "," in text or _LIKE.fullmatch(text.strip()) is None:

@@ -1,7 +1,7 @@
 """The state that a command line names, for a sandbox (``stretto.plane.copy``).
 
-A state is the end of a recorded run, a durable store, the end of a recording, or the end of a
-scenario that runs in virtual time first.
+A state is the end of a recorded run, a durable store, the end of a recording, the end of a
+scenario that runs in virtual time first, or a number of empty nodes of a shape.
 """
 
 from contextlib import closing
@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import NODE
 from stretto.base.errors import InputError
 from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
+from stretto.inputs.neutral.shapes import is_nodes_like, nodes_like
+from stretto.inputs.objects.objects import node_body
 from stretto.plane.copy import PlaneSettings, SchedulingRules, StoreState
 from stretto.sim.history.file_kinds import USES, FileKind, kind_of_file
 from stretto.sim.history.recorded_end import end_of_recording
 from stretto.sim.history.scenario_end import end_of_scenario
 from stretto.stores.embedded.sqlite import read_store
+from stretto.stores.store import Record
 
 SQLITE: Final = "sqlite:"
 """Prefix that names a durable store."""
@@ -25,7 +29,10 @@ OWN_RULES: Final = SchedulingRules("")
 """A scenario's own profile, with the installed kernels."""
 OPTION: Final = "--on"
 """The option that names a state, for messages."""
-EXPECTED: Final = "a run, a scenario, a recording, or sqlite: and the path of a store"
+EXPECTED: Final = (
+    "a run, a scenario, a recording, sqlite: and the path of a store, or nodes such as "
+    "64cpu-256gib-8gpu:4"
+)
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".gz", ".db", ".sqlite")
 """Suffixes of names that can only be paths."""
 
@@ -41,6 +48,8 @@ class StateKind(Enum):
     STORE = "store"
     #: A recording of a cluster; its end is the state.
     RECORDING = "recording"
+    #: Empty nodes, stated by their shapes; no file.
+    NODES = "nodes"
 
 
 class StateReference(NamedTuple):
@@ -48,7 +57,7 @@ class StateReference(NamedTuple):
 
     #: What it is read from.
     kind: StateKind
-    #: The file.
+    #: The file; for nodes their shapes.
     path: Path
 
 
@@ -65,7 +74,8 @@ def referenced(spelled: str = "") -> StateReference:
 
     Args:
         spelled: ``sqlite:PATH``; the path of a scenario, a recording, a store or a run record; or
-            a run record by its name or the end of its name; empty or ``latest`` for the latest.
+            a run record by its name or the end of its name; empty or ``latest`` for the latest; or
+            shapes and counts of nodes such as ``64cpu-256gib-8gpu:4``.
 
     Raises:
         NotFoundError: no record has that name.
@@ -75,6 +85,8 @@ def referenced(spelled: str = "") -> StateReference:
         return StateReference(StateKind.STORE, Path(spelled.removeprefix(SQLITE)))
     path = Path(spelled)
     if not (spelled and path.is_file()):
+        if is_nodes_like(spelled):
+            return StateReference(StateKind.NODES, path)
         if spelled.endswith((".yaml", ".yml")):
             return StateReference(StateKind.SCENARIO, path)
         if spelled and (spelled.endswith(_SUFFIXES) or path.is_dir()):
@@ -110,7 +122,25 @@ def state_of(spelled: str = "", rules: SchedulingRules = OWN_RULES) -> StoreStat
         return end_of_scenario(path, rules)
     if kind is StateKind.RECORDING:
         return end_of_recording(path)
+    if kind is StateKind.NODES:
+        return _empty_nodes(spelled)
     return _recorded(path)
+
+
+def _empty_nodes(shapes: str) -> StoreState:
+    """A cluster of nodes without pods."""
+    records = [
+        Record(
+            kind=NODE,
+            namespace="",
+            name=node.name,
+            uid=f"node-{number}",
+            version=number,
+            body=node_body(node),
+        )
+        for number, node in enumerate(nodes_like(shapes, where=OPTION), 1)
+    ]
+    return StoreState(f"nodes {shapes}", records)
 
 
 def _recorded(path: Path) -> StoreState:
