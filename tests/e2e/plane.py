@@ -17,7 +17,7 @@ from stretto.explain.doctor.doctor import CheckedObjects, examine, subject_of
 from stretto.explain.doctor.findings import Finding
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.plane import Plane
-from stretto.sim.history.clusters import listed
+from stretto.sim.states.clusters import listed
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions

@@ -7,7 +7,7 @@ from typing import Any
 
 from stretto.explain.doctor.doctor import examine, subject_of
 from stretto.explain.doctor.findings import DoctorCheck, Finding
-from stretto.sim.history.clusters import listed
+from stretto.sim.states.clusters import listed
 from stretto_lab.control_plane.cluster import ControlPlane
 from tests.e2e.daemon import (
     TIMEOUT,

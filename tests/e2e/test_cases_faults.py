@@ -8,7 +8,7 @@ import pytest
 from stretto.api.wire.kinds import POD_GROUP, QUEUE, Kind
 from stretto.explain.doctor.doctor import examine, subject_of
 from stretto.explain.doctor.findings import DoctorCheck
-from stretto.sim.history.clusters import listed
+from stretto.sim.states.clusters import listed
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 from tests.e2e.daemon import PODS, SPACE, member, pod, put, ready_nodes, until

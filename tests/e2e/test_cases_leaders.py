@@ -10,7 +10,7 @@ from stretto.base.clock import WallClock
 from stretto.explain.doctor.doctor import examine, subject_of
 from stretto.explain.doctor.findings import DoctorCheck
 from stretto.plane.plane import Plane
-from stretto.sim.history.clusters import listed
+from stretto.sim.states.clusters import listed
 from stretto.stores.lease import LeaderElector, LeaseConfig
 from stretto.stores.store import Bind
 from tests.e2e.daemon import SPACE

@@ -109,7 +109,7 @@ def examples(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
 def _objects(given: Mapping[str, Any], kind: str, prefix: str) -> Iterator[tuple[str, str]]:
     """Namespace and name of a run's objects of one kind."""
     from stretto.explain.records.record_file import RecordFile
-    from stretto.sim.history.state_source import StateKind, referenced
+    from stretto.sim.states.source import StateKind, referenced
 
     named = str(given.get("on") or given.get("old_state") or "")
     try:

@@ -14,7 +14,7 @@ from stretto.cli.main import cli
 from stretto.plane.copy import PlaneCopy, StoreState
 from stretto.plane.plane import Plane
 from stretto.sim.history.forecast import forecast
-from stretto.sim.history.state_source import state_of
+from stretto.sim.states.source import state_of
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Record

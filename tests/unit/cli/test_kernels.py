@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.base.errors import StrettoError
+from stretto.cli.commands import kernels as verb
 from stretto.cli.kernels import scenes, tier, workers
 from stretto.cli.kernels.tier import measured_tier, tier_of
 from stretto.cli.main import cli
@@ -56,7 +57,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
         KernelSet.ALL: {"c": lambda: desk.played.append("c")},
     }
     monkeypatch.setattr(scenes, "SCENES", played)
-    monkeypatch.setattr(workers, "cores", lambda: 1)
+    monkeypatch.setattr(verb, "usable_cores", lambda: 1)
     monkeypatch.setattr(tier.subprocess, "run", desk.run)
     monkeypatch.setattr(tier.subprocess, "Popen", desk.start)
     return desk

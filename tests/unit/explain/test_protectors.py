@@ -10,7 +10,7 @@ from stretto.explain.why.forbidden import HeldFacts
 from stretto.explain.why.sources.loaded import LoadedRun
 from stretto.explain.why.why import explain_pod
 from stretto.plane.copy import SchedulingRules
-from stretto.sim.history.scenario_end import record_scenario
+from stretto.sim.states.scenario_end import record_scenario
 from tests.support.explained import explained
 from tests.support.preemption_plane import budget, high, low, running
 

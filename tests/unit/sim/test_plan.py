@@ -17,7 +17,7 @@ from stretto.explain.words.reasons import ReasonCode
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.sim.history.plan import PlanReport, plan
-from stretto.sim.history.state_source import state_of
+from stretto.sim.states.source import state_of
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import Harness, make_group, make_node, make_pod

@@ -56,7 +56,7 @@ def doctor(common: CommandContext, opts: StateOptions) -> None:
 def _subject(common: CommandContext, opts: StateOptions) -> "tuple[str, CheckedObjects]":
     """The state to check, with its name."""
     from stretto.explain.doctor.doctor import subject_of, subject_of_record
-    from stretto.sim.history.state_source import StateKind, referenced
+    from stretto.sim.states.source import StateKind, referenced
 
     opts.check()
     if not opts.reads_cluster:

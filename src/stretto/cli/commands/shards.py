@@ -89,7 +89,7 @@ def _outcomes(each: "ShardFacts") -> tuple[object, ...]:
 def _steps(state: str) -> list["StepBatch"]:
     """The steps of a record; empty if the state is no record."""
     from stretto.explain.records.record_file import RecordFile
-    from stretto.sim.history.state_source import StateKind, referenced
+    from stretto.sim.states.source import StateKind, referenced
 
     kind, path = referenced(state)
     if kind is not StateKind.RUN:

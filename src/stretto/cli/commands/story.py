@@ -82,11 +82,11 @@ def _story(common: CommandContext, opts: StoryOptions) -> "Story":
     """Read the story from its source."""
     from stretto.cli.sources.scenes import opened_scene
     from stretto.explain.story import story_of_objects, story_of_run
-    from stretto.sim.history.state_source import StateKind, referenced
+    from stretto.sim.states.source import StateKind, referenced
 
     opts.check()
     if opts.reads_cluster:
-        from stretto.sim.history.clusters import story_of_events
+        from stretto.sim.states.clusters import story_of_events
 
         with opened(opts) as cluster:
             namespace, _, name = opts.pod.rpartition("/")

@@ -357,7 +357,7 @@ def _previews(opts: UpOptions, store: "Store") -> "DashboardParts":
     from stretto.cli.sources.previews import defragmenter_on, estimator_on, planner_on
     from stretto.cli.sources.states import StateContents
     from stretto.plane.copy import PlaneSettings, StoreState
-    from stretto.sim.history.clusters import listed
+    from stretto.sim.states.clusters import listed
     from stretto.web.dashboard.requests import from_event_loop
     from stretto.web.views.parts import DashboardParts
 

@@ -16,7 +16,7 @@ from stretto.inputs.objects.objects import node_body
 from stretto.inputs.scenario.fleets import make_fleet
 from stretto.inputs.scenario.read import load_scenario
 from stretto.sim.history.file_kinds import FileKind, kind_of_file
-from stretto.sim.history.state_source import state_of
+from stretto.sim.states.source import state_of
 
 OPTION: Final = "--like"
 DEFAULT_COUNT: Final = 3

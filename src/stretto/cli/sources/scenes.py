@@ -53,7 +53,7 @@ def opened_scene(
         InputError: the state, the kubeconfig or the profile is invalid.
         NotFoundError: no run of that name.
     """
-    from stretto.sim.history.state_source import StateKind, referenced
+    from stretto.sim.states.source import StateKind, referenced
 
     opts.check()
     if not opts.reads_cluster and not opts.profile:
@@ -73,7 +73,7 @@ def _run_record(path: Path, is_scenario: bool, plugins: tuple[Path, ...]) -> Ite
         yield path
         return
     from stretto.plane.copy import SchedulingRules
-    from stretto.sim.history.scenario_end import record_scenario
+    from stretto.sim.states.scenario_end import record_scenario
 
     with TemporaryDirectory(prefix="stretto-") as folder:
         target = Path(folder) / "scenario.sqlite"

@@ -237,8 +237,8 @@ def read_state(
         UnreachableError: the server does not answer.
     """
     from stretto.plane.copy import SchedulingRules
-    from stretto.sim.history.state_source import StateKind, referenced, state_of
     from stretto.sim.options import chosen_source
+    from stretto.sim.states.source import StateKind, referenced, state_of
 
     opts.check()
     rules = rules or SchedulingRules("")
@@ -279,8 +279,8 @@ def _cluster_state(
     from stretto.framework.profile.load import known_rules
     from stretto.framework.profile.profile import load_profile
     from stretto.plane.copy import PlaneSettings, StoreState
-    from stretto.sim.history.clusters import listed
     from stretto.sim.options import chosen_source
+    from stretto.sim.states.clusters import listed
 
     source = chosen_source("default", profile=opts.profile, plugins=plugins)
     own = load_profile(source, known_rules(plugins)).scheduler_names

@@ -99,7 +99,7 @@ def _answer(found: "FoundPod", seed: int) -> "Explanation":
     from stretto.explain.why.why import explain_pod
     from stretto.plane.copy import PlaneSettings, StoreState
     from stretto.reconcile.cache import StoredObject
-    from stretto.sim.history.clusters import listed
+    from stretto.sim.states.clusters import listed
 
     scheduler = str(StoredObject(found.pod).spec.get("schedulerName") or "")
     settings = PlaneSettings(1, seed, frozenset({"", "default-scheduler", scheduler}))

@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.api.kinds.table import all_kinds
-from stretto.api.wire.kinds import NODE
 from stretto.base.errors import InputError
 from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
-from stretto.inputs.neutral.shapes import is_nodes_like, nodes_like
-from stretto.inputs.objects.objects import node_body
+from stretto.inputs.neutral.shapes import is_nodes_like
 from stretto.plane.copy import PlaneSettings, SchedulingRules, StoreState
 from stretto.sim.history.file_kinds import USES, FileKind, kind_of_file
-from stretto.sim.history.recorded_end import end_of_recording
-from stretto.sim.history.scenario_end import end_of_scenario
+from stretto.sim.states.empty_nodes import empty_nodes
+from stretto.sim.states.recorded_end import end_of_recording
+from stretto.sim.states.scenario_end import end_of_scenario
 from stretto.stores.embedded.sqlite import read_store
-from stretto.stores.store import Record
 
 SQLITE: Final = "sqlite:"
 """Prefix that names a durable store."""
@@ -123,24 +121,8 @@ def state_of(spelled: str = "", rules: SchedulingRules = OWN_RULES) -> StoreStat
     if kind is StateKind.RECORDING:
         return end_of_recording(path)
     if kind is StateKind.NODES:
-        return _empty_nodes(spelled)
+        return empty_nodes(spelled, OPTION)
     return _recorded(path)
-
-
-def _empty_nodes(shapes: str) -> StoreState:
-    """A cluster of nodes without pods."""
-    records = [
-        Record(
-            kind=NODE,
-            namespace="",
-            name=node.name,
-            uid=f"node-{number}",
-            version=number,
-            body=node_body(node),
-        )
-        for number, node in enumerate(nodes_like(shapes, where=OPTION), 1)
-    ]
-    return StoreState(f"nodes {shapes}", records)
 
 
 def _recorded(path: Path) -> StoreState:

@@ -1,0 +1,1 @@
+"""What a state that a command names is read from."""
