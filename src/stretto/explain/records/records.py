@@ -67,7 +67,7 @@ class RunRecords:
             return Path(name)
         names = self.names()
         if not names:
-            hint = "create one: stretto run SCENARIO.yaml"
+            hint = "create one: stretto run quickstart; or name another state with --on"
             raise NotFoundError("a run record", f"none in {self.folder}", hint)
         if not name or name == "latest":
             return self.path(names[0])
