@@ -194,7 +194,7 @@ def test_an_unknown_record_names_the_nearest(tmp_path: Path) -> None:
 
 
 def test_without_records_the_message_explains_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"stretto run SCENARIO\.yaml"):
+    with pytest.raises(NotFoundError, match="stretto run quickstart"):
         RunRecords(tmp_path / "none").find()
 
 
