@@ -3,7 +3,7 @@
 kube-scheduler's formula, which kube-parity shares: the bytes of each image, scaled by the share of
 nodes that have it, between 23 MiB and 1,000 MiB per container. Images mounted as volumes add their
 bytes and do not raise the bound. The score is static by class and changes when nodes report other
-images or are added or removed (``framework.engine.image_scores``). While no node reports images,
+images or are added or removed (``framework.engine.static_rows``). While no node reports images,
 classes carry none, and the rule costs nothing.
 """
 
