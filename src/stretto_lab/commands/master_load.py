@@ -34,7 +34,7 @@ from stretto_lab.bench.offers.options import OfferBenchOptions
     type=options.FiniteRange(0.5, 600),
     default=5.0,
     show_default=True,
-    help="Seconds before, in which everything connects.",
+    help="Seconds before the measurement, in which all clients connect.",
 )
 @click.option("--mesos", is_flag=True, help="The master offers exactly as Mesos 1.11 does.")
 def offers(common: CommandContext, opts: OfferBenchOptions) -> None:

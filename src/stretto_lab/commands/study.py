@@ -94,7 +94,9 @@ class OmegaOptions:
 @click.option(
     "--load", type=SHARE, default=0.25, show_default=True, help="Share of cores used by jobs."
 )
-@click.option("--policy", default="random", show_default=True, metavar="NAME", help="A profile.")
+@click.option(
+    "--policy", default="random", show_default=True, metavar="NAME", help="Scheduling profile."
+)
 def omega(common: CommandContext, opts: OmegaOptions) -> None:
     """Reproduce Omega's conflict curves: schedulers with a decision time, on shared state.
 

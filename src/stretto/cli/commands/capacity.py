@@ -59,10 +59,16 @@ class CapacityOptions(StateOptions):
     type=options.ExistingPath(exists=True, allow_dash=True, path_type=Path),
 )
 @click.option(
-    "--lose", multiple=True, metavar="NODE", help="Also answer without this node; may be repeated."
+    "--lose",
+    multiple=True,
+    metavar="NODE",
+    help="Also show the result without this node; may be repeated.",
 )
 @click.option(
-    "--add", multiple=True, metavar="NODE=N", help="Also answer with N more nodes like this one."
+    "--add",
+    multiple=True,
+    metavar="NODE=N",
+    help="Also show the result with N more nodes like this one.",
 )
 @click.option(
     "--buy",

@@ -119,7 +119,7 @@ class CompareOptions:
     out=True,
 )
 @click.argument("recording", type=INPUT_PATH, required=False, metavar="[FILE|FOLDER]")
-@click.option("--format", metavar="NAME", help="Format of the trace [by its content].")
+@click.option("--format", metavar="NAME", help="Format of the trace [recognised by its content].")
 @click.option("--nodes", type=INPUT_FILE, help="The node list.")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods or jobs.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")

@@ -59,7 +59,7 @@ _OPTIONS: Final = (
         default=Path("stretto-agent"),
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Keep sandboxes and state here [stretto-agent].",
+        help="Directory of sandboxes and state [stretto-agent].",
     ),
     click.option("--hostname", metavar="NAME", help="Host name in offers [this machine's]."),
     click.option(
@@ -72,7 +72,7 @@ _OPTIONS: Final = (
     click.option(
         "--resources",
         metavar="LIST",
-        help="What is offered, such as 'cpus:4;mem:8192' [all of the machine].",
+        help="Offered resources, such as 'cpus:4;mem:8192' [the whole machine].",
     ),
     click.option("--attributes", default="", metavar="LIST", help="Attributes, such as 'rack:k1'."),
     click.option(
@@ -100,21 +100,21 @@ _OPTIONS: Final = (
         type=options.FiniteRange(min=0.1),
         default=60.0,
         metavar="SECONDS",
-        help="An executor must subscribe in this time [60].",
+        help="Time in which an executor must subscribe [60].",
     ),
     click.option(
         "--executor-reregistration-timeout",
         type=options.FiniteRange(min=0.1),
         default=30.0,
         metavar="SECONDS",
-        help="The same after a restart of the agent [30].",
+        help="Time in which an executor must subscribe after a restart of the agent [30].",
     ),
     click.option(
         "--executor-shutdown-grace-period",
         type=options.FiniteRange(min=0.0),
         default=5.0,
         metavar="SECONDS",
-        help="An executor must end in this time after SHUTDOWN [5].",
+        help="Time in which an executor must end after SHUTDOWN [5].",
     ),
 )
 

@@ -59,7 +59,9 @@ class ResourceName(click.Choice[str]):
 )
 @click.argument("resource", type=ResourceName(), metavar="pods|nodes|units|queues|runs")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=options.completes("objects"))
-@click.option("--pending", is_flag=True, help="Only pending pods, or what has pending pods.")
+@click.option(
+    "--pending", is_flag=True, help="Only pending pods, or only objects with pending pods."
+)
 @click.option(
     "--node",
     default="",

@@ -67,7 +67,9 @@ class MasterOptions(ClusterOptions):
     """,
     result=False,
 )
-@click.option("--ip", default="127.0.0.1", metavar="ADDRESS", help="Listen here [127.0.0.1].")
+@click.option(
+    "--ip", default="127.0.0.1", metavar="ADDRESS", help="Address on which to listen [127.0.0.1]."
+)
 @click.option(
     "--port", default=5050, type=options.WholeRange(1, 65535), metavar="PORT", help="Port [5050]."
 )
@@ -76,7 +78,7 @@ class MasterOptions(ClusterOptions):
     "--work-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep frameworks, tasks, quota and reservations here; without it nothing survives.",
+    help="Directory of frameworks, tasks, quota and reservations [kept in memory only].",
 )
 @click.option("--credentials", type=INPUT_FILE, help="Require these principals and secrets.")
 @click.option("--acls", type=INPUT_FILE, help="Which principal may do what, in Mesos' JSON.")
@@ -109,7 +111,7 @@ class MasterOptions(ClusterOptions):
     default=0.0,
     type=options.FiniteRange(0, 1_000_000),
     metavar="N",
-    help="Requests per second of one principal; 0 for any number [0].",
+    help="Largest number of requests per second of one principal; 0: no limit [0].",
 )
 @click.option(
     "--max-body",

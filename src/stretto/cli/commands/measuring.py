@@ -112,7 +112,7 @@ _OPTIONS: Final = (
         default=Path("/run/stretto-agent"),
         show_default=True,
         metavar="DIR",
-        help="Record here which limits are set, so that the next agent can release them.",
+        help="Directory in which the limits are recorded, so that the next agent can release them.",
     ),
     click.option(
         "--kubeconfig",
@@ -120,7 +120,9 @@ _OPTIONS: Final = (
         default=None,
         help="Kubeconfig [service account or ~/.kube/config].",
     ),
-    click.option("--context", default="", metavar="NAME", help="Its context [current]."),
+    click.option(
+        "--context", default="", metavar="NAME", help="Context of the kubeconfig [current]."
+    ),
 )
 
 

@@ -73,7 +73,7 @@ _OPTIONS: Final = (
     click.option(
         "--cluster",
         is_flag=True,
-        help="As --kubeconfig, with kubectl's default: in a pod, the cluster of the pod.",
+        help="Same as --kubeconfig with kubectl's default; in a pod, the cluster of the pod.",
     ),
     click.option(
         "--advertise",

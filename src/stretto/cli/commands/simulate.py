@@ -66,7 +66,7 @@ _LABELS: Final[Mapping[str, str]] = {
     out=True,
 )
 @click.argument("recording", type=INPUT_PATH, required=False, metavar="[FILE|FOLDER]")
-@click.option("--format", metavar="NAME", help="Format of the trace [by its content].")
+@click.option("--format", metavar="NAME", help="Format of the trace [recognised by its content].")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")

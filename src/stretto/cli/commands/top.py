@@ -44,7 +44,7 @@ class TopOptions(StateOptions):
     type=options.FiniteRange(min=0.5),
     default=None,
     metavar="SECONDS",
-    help="Read and show the state again and again, until Ctrl-C [once].",
+    help="Show the state repeatedly, until Ctrl-C [once].",
 )
 @state_options
 def top(common: CommandContext, opts: TopOptions) -> None:

@@ -89,7 +89,7 @@ def default_kinds() -> Iterator[Kind]:
 
 
 def further_types() -> Iterator[Fields]:
-    """Configurations that an operator may add, as objects: ``deploy/federation/further-kinds.yaml``."""
+    """The objects of ``deploy/federation/further-kinds.yaml``, which an operator may add."""
     return map(type_config, _FURTHER)
 
 

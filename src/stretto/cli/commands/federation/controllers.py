@@ -168,19 +168,19 @@ _OPTIONS: Final = (
         "--capacity",
         type=click.Choice(["sums", "nodes"]),
         default="sums",
-        help="Count what fits in the sums of a cluster, or on each of its nodes [sums].",
+        help="Compute capacity from the sums of a cluster, or from each of its nodes [sums].",
     ),
     click.option(
         "--performance",
         type=options.INPUT_FILE,
         metavar="FILE",
-        help="YAML: work of one CPU by service and CPU model.",
+        help="YAML file with the work of one CPU, by service and CPU model.",
     ),
     click.option(
         "--failover-after",
         type=options.FiniteRange(min=0),
         metavar="SECONDS",
-        help="Replace what a cluster runs that is lost for so long [never].",
+        help="Replace the replicas of a cluster that has been lost for this time [never].",
     ),
     click.option(
         "--namespace",

@@ -51,7 +51,13 @@ class MigrateOptions(FleetOptions):
     """,
 )
 @click.argument("names", nargs=-1)
-@click.option("--from", "cluster", default="", metavar="CLUSTER", help="The cluster to leave.")
+@click.option(
+    "--from",
+    "cluster",
+    default="",
+    metavar="CLUSTER",
+    help="The cluster from which to move the objects.",
+)
 @click.option(
     "--hours",
     type=options.FiniteRange(min=0.01),
@@ -62,8 +68,10 @@ class MigrateOptions(FleetOptions):
 @click.option(
     "--at-most", type=options.WholeRange(min=0), metavar="N", help="Most replicas to move [all]."
 )
-@click.option("--apply", is_flag=True, help="Write to the host; without it, only show.")
-@click.option("--undo", is_flag=True, help="Restore the migrations of before.")
+@click.option(
+    "--apply", is_flag=True, help="Write to the host; without it, the moves are only shown."
+)
+@click.option("--undo", is_flag=True, help="Revert an earlier migration.")
 @fleet_options
 def migrate(common: CommandContext, opts: MigrateOptions) -> None:
     """Move objects out of a cluster: shown first, within a budget, reversible.

@@ -23,23 +23,41 @@ if TYPE_CHECKING:
 
 _TRACE = (
     click.argument("trace", required=False, type=options.ExistingPath(path_type=Path)),
-    click.option("--format", metavar="NAME", help="Format of the trace [by content]."),
-    click.option("--nodes", type=options.INPUT_FILE, metavar="FILE", help="Its node list."),
-    click.option("--nodes-like", metavar="SHAPE:N", help="Its nodes, such as 64cpu-256gib:200."),
-    click.option("--gpus", type=options.POSITIVE, metavar="N", help="Its nodes: a pool of GPUs."),
+    click.option(
+        "--format", metavar="NAME", help="Format of the trace [recognised by its content]."
+    ),
+    click.option(
+        "--nodes", type=options.INPUT_FILE, metavar="FILE", help="Node list of the trace."
+    ),
+    click.option(
+        "--nodes-like", metavar="SHAPE:N", help="Nodes of the trace, such as 64cpu-256gib:200."
+    ),
+    click.option(
+        "--gpus",
+        type=options.POSITIVE,
+        metavar="N",
+        help="Nodes of the trace: a pool of this many GPUs.",
+    ),
     click.option("--gpus-per-node", type=options.POSITIVE, metavar="N", help="GPUs of each node."),
-    click.option("--node-limit", type=options.POSITIVE, metavar="N", help="Only the first N."),
+    click.option(
+        "--node-limit",
+        type=options.POSITIVE,
+        metavar="N",
+        help="Only the first N nodes of the trace.",
+    ),
     click.option(
         "--clusters",
         metavar="N|NAME=SHARE,...",
-        help="Clusters that share its nodes, such as 3 or east=2,west=1 [3].",
+        help="Clusters that share the nodes of the trace, such as 3 or east=2,west=1 [3].",
     ),
-    click.option("--limit", type=options.POSITIVE, metavar="N", help="Only its first N jobs."),
+    click.option(
+        "--limit", type=options.POSITIVE, metavar="N", help="Only the first N jobs of the trace."
+    ),
     click.option(
         "--migrate-after",
         type=options.ABOVE_0,
         metavar="SECONDS",
-        help="Move its pods that no node takes for so long [never].",
+        help="Move pods that no node of their cluster takes for this time [never].",
     ),
     click.option("--gangs", is_flag=True, help="Pods of a gang start together, in one cluster."),
 )
@@ -70,14 +88,16 @@ def _trace_options(body: Any) -> Any:
     help="static, dynamic, nodes or stretto; may be repeated [all].",
 )
 @click.option("--lose", multiple=True, metavar="CLUSTER", help="A cluster that stops answering.")
-@click.option("--drain", multiple=True, metavar="CLUSTER", help="A cluster that repels all pods.")
+@click.option(
+    "--drain", multiple=True, metavar="CLUSTER", help="A cluster from which all pods are moved."
+)
 @click.option("--add", multiple=True, metavar="NAME:NODES:CPU", help="A cluster that joins.")
 @click.option(
     "--at",
     type=options.FiniteRange(min=0),
     default=10.0,
     metavar="SECONDS",
-    help="When that happens, after the start [10].",
+    help="Seconds from the start to --lose, --drain and --add [10].",
 )
 @fleet_options
 def simulate(common: CommandContext, opts: FleetSimulateOptions) -> None:
