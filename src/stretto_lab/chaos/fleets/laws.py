@@ -88,9 +88,18 @@ class FleetLaws:
         if available < work.least - work.unavailable:
             yield f"{work.name}: {available} pods are available of {work.least} that were"
         work.unseen = {x for x in work.unseen if x in clusters and not self._truth.shows(x)}
-        found = (self._truth.deployment(name, work.name) for name in clusters)
-        ordered = sum(each.replicas for each in found if each is not None)
-        work.observe(len(pods), available, ordered)
+        ordered = {name: self._ordered(name, work) for name in clusters}
+        stay = sum(min(self._available(name, work), count) for name, count in ordered.items())
+        work.observe(len(pods), stay, sum(ordered.values()))
+
+    def _ordered(self, cluster: str, work: DrawnWorkload) -> int:
+        """Replicas that a member is to run."""
+        found = self._truth.deployment(cluster, work.name)
+        return 0 if found is None else found.replicas
+
+    def _available(self, cluster: str, work: DrawnWorkload) -> int:
+        """Available pods of a member; it may have orders to stop some of them."""
+        return sum(each.is_ready for each in self._truth.pods(cluster, work.name))
 
     def _present(self, work: DrawnWorkload, federated: StoredObject) -> Iterator[str]:
         """What is placed and was written is there."""

@@ -48,7 +48,7 @@ class DrawnWorkload:
         self.least = min(self.least, replicas)
 
     def observe(self, total: int, available: int, ordered: int) -> None:
-        """Note how many pods exist, are available, and are ordered from the members now."""
+        """Note how many pods exist, are available and stay so, and are ordered from the members."""
         if available >= self.replicas and ordered >= self.replicas and not self.unseen:
             self.least = self.replicas
             if total == ordered == self.replicas:
