@@ -1,19 +1,23 @@
 """Values of policies and annotations that make no sense: the object says which, and what to do."""
 
 import json
+import re
 from typing import Any
 
 import msgspec
 import pytest
 
 from stretto.api.kinds.federation import OVERRIDE_POLICY, PROPAGATION_POLICY
+from stretto.api.types.federation.objects import PathDefinition
 from stretto.api.types.federation.policies import PropagationPolicySpec
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, Kind
 from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.controllers.keys import everything
+from stretto.federation.objects.demand import stated_replicas
 from stretto.federation.objects.rules.checks import contradictions
+from stretto.federation.types import FederatedType
 from stretto.sim.fleet.manifests import checked
 from stretto.sim.fleet.server.moods import MemberMood
 from stretto.stores.store import Patch
@@ -55,6 +59,43 @@ def test_an_object_with_two_policies_says_which_one_applies(world: FederationWor
     condition = world.condition("Accepted")
     assert condition is not None
     assert "cluster policy other, which a label names too, does not apply" in condition[2]
+
+
+def test_minimums_above_the_replicas_are_reported_and_placed(world: FederationWorld) -> None:
+    least = [{"cluster": x, "preferences": {"minReplicas": 3}} for x in ("alpha", "beta")]
+    change = {"spec": {"schedulingMode": "Divide", "placement": least}}
+    world.host.patch(PROPAGATION_POLICY.kind, [Patch("default", "plan", change)])
+    world.deployment(4)
+    world.run()
+    condition = world.condition("Accepted")
+    assert condition is not None
+    assert "minReplicas add up to 6, above the 4 replicas" in condition[2]
+    assert sum(count or 0 for count in world.placed().values()) == 4
+
+
+@pytest.mark.parametrize("replicas", [-3, "three", 1.5, True])
+def test_replicas_that_make_no_sense_stop_a_decision(replicas: object) -> None:
+    paths = PathDefinition(replicas_spec="spec.size")
+    kind = FederatedType("widgets", DEPLOYMENT, (), paths, True, (), None, False)
+    with pytest.raises(InputError, match="expected a whole number of 0 or more"):
+        stated_replicas({"spec": {"size": replicas}}, kind)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"replicas": -3}, "spec.replicas: Invalid value: -3: must be greater than or equal to 0"),
+        ({"template": None}, "spec.template.spec.containers: Required value"),
+        ({"minReadySeconds": -1}, "spec.minReadySeconds: Invalid value: -1"),
+    ],
+)
+def test_a_manifest_that_an_api_server_refuses_is_refused(
+    change: dict[str, Any], said: str
+) -> None:
+    template = {"spec": {"containers": [{"name": "main"}]}}
+    body = {"metadata": {"name": "web"}, "spec": {"template": template, **change}}
+    with pytest.raises(InputError, match=re.escape(said)):
+        checked(DEPLOYMENT, body)
 
 
 @pytest.mark.parametrize(

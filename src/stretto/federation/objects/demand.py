@@ -8,6 +8,7 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.types.effective_requests import requests
 from stretto.api.types.pod import PodSpec
+from stretto.base.errors import InputError
 from stretto.federation.objects.paths import field_at
 from stretto.federation.planner.supply.capacity import Amounts
 from stretto.federation.scheduling.resources import is_scalar
@@ -29,6 +30,19 @@ def replicas_of(template: Fields, type_: FederatedType) -> int:
         return 0
     found = field_at(template, path)
     return found if isinstance(found, int) else 1
+
+
+def stated_replicas(template: Fields, type_: FederatedType) -> int:
+    """Wanted replicas of a template as ``replicas_of``, for a decision.
+
+    Raises:
+        InputError: they are no whole number, or negative.
+    """
+    path = type_.paths.replicas_spec
+    stated = field_at(template, path) if path else None
+    if stated is not None and (type(stated) is not int or stated < 0):
+        raise InputError(f"template: {path}", stated, "a whole number of 0 or more")
+    return replicas_of(template, type_)
 
 
 def request_of(template: Fields, *, counts_all: bool = True) -> Amounts:

@@ -8,7 +8,7 @@ from stretto.federation import names
 from stretto.federation.objects.current import current_replicas
 from stretto.federation.objects.decision.circumstances import Circumstances
 from stretto.federation.objects.decision.limits import given, limits_of
-from stretto.federation.objects.demand import replicas_of, request_of
+from stretto.federation.objects.demand import request_of, stated_replicas
 from stretto.federation.objects.rules.steering import Steering
 from stretto.federation.scheduling.workload import ClusterTerm, FederatedWorkload, LabelSpread
 from stretto.federation.types import FederatedType
@@ -25,6 +25,9 @@ def federated_workload(
         type_: its kind.
         rules: its effective rules.
         found: what else the decision depends on.
+
+    Raises:
+        InputError: its replicas or requests are malformed.
     """
     template = federated.spec["template"]
     metadata = template["metadata"]
@@ -33,7 +36,7 @@ def federated_workload(
     preferences = {each.cluster: each.preferences for each in rules.placements}
     return FederatedWorkload(
         key=f"{namespace}/{metadata['name']}" if namespace else metadata["name"],
-        replicas=replicas_of(template, type_),
+        replicas=stated_replicas(template, type_),
         mode=mode,
         strategy=rules.strategy,
         request=request_of(template, counts_all=found.counts_requests),

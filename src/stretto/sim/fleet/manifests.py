@@ -6,16 +6,20 @@ from typing import Any
 
 import msgspec
 
+from stretto.api.admission.field_rules import check_field_rules
+from stretto.api.admission.request import AdmissionRequest
 from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATION
 from stretto.api.kinds.kubernetes import KUBERNETES
 from stretto.api.kinds.ours import OURS
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.base.errors import InputError
 from stretto.federation.objects.defaults import default_kinds
 from stretto.federation.objects.members.wanted import check
 from stretto.stores.store import Store
 
 _ENDINGS = (".yaml", ".yml", ".json")
+_SELECTING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
+"""Kinds whose selector is required."""
 
 
 def read_objects(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -86,15 +90,31 @@ def _known() -> Iterable[Kind]:
 
 
 def checked(kind: Kind, body: dict[str, Any]) -> None:
-    """Refuse a native object with a field of a wrong type, as an API server does.
+    """Refuse a native object as an API server does.
 
     Objects of the federation report what is wrong in a condition.
 
     Raises:
-        InputError: a field has a wrong type; the message has its path.
+        InputError: a field has a wrong type, or the API server refuses its value; the message has
+            its path.
     """
     if kind.group != FEDERATED_CLUSTER.kind.group:
         check(kind, body)
+        whole = _with_selector(body) if kind in _SELECTING else body
+        check_field_rules(AdmissionRequest(kind, whole), whole)
+
+
+def _with_selector(body: dict[str, Any]) -> dict[str, Any]:
+    """A workload of a fleet file with the selector and the labels that short ones leave out."""
+    spec = body.get("spec") or {}
+    template = spec.get("template")
+    if spec.get("selector") or not isinstance(template, dict):
+        return body
+    metadata = template.get("metadata") or {}
+    labels = metadata.get("labels") or {"app": body["metadata"]["name"]}
+    labelled = {**template, "metadata": {**metadata, "labels": labels}}
+    selector = {"matchLabels": labels}
+    return {**body, "spec": {**spec, "selector": selector, "template": labelled}}
 
 
 def put(store: Store, kind: Kind, body: dict[str, Any]) -> None:

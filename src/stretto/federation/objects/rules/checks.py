@@ -104,3 +104,13 @@ def oddities(spec: PropagationPolicySpec, clusters: Collection[str]) -> Iterator
     is_divided = spec.scheduling_mode is SchedulingMode.DIVIDE
     if is_divided and given and not any(given) and not any(minimums):
         yield "every weight is 0, so no cluster gets replicas: set a weight above 0"
+
+
+def unmet_minimums(placements: Iterable[DesiredPlacement], replicas: int) -> Iterator[str]:
+    """What is odd about minimums that more replicas would need, with what to do."""
+    least = sum(each.preferences.min_replicas for each in placements)
+    if least > replicas:
+        yield (
+            f"minReplicas add up to {least}, above the {replicas} replicas, so some clusters get"
+            " fewer: lower minReplicas or raise the replicas"
+        )
