@@ -9,7 +9,6 @@ from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedKey, everything, labelled
 from stretto.federation.fleet import ClusterFleet
-from stretto.federation.objects.demand import replicas_of
 from stretto.federation.objects.rules import checks
 from stretto.federation.objects.rules.selection import selected
 from stretto.federation.objects.rules.steering import Steering, of_policy, steered
@@ -124,9 +123,8 @@ class PolicyFinder:
     def _unmet(self, federated: StoredObject, rules: Steering) -> Iterator[str]:
         """Minimums that the replicas of an object do not reach."""
         type_ = self._fleet.type_of(federated) if rules.divides and rules.placements else None
-        if type_ is not None and type_.paths.replicas_spec:
-            replicas = replicas_of(federated.spec["template"], type_)
-            yield from checks.unmet_minimums(rules.placements, replicas)
+        if type_ is not None:
+            yield from checks.unmet_minimums(rules.placements, federated.spec["template"], type_)
 
     def _named(self, federated: StoredObject) -> _PolicyContent | None:
         """The policy that a label names; ``None`` without a label.

@@ -14,6 +14,9 @@ from stretto.api.wire.durations import seconds_of
 from stretto.api.wire.meta import NodeSelectorTerm
 from stretto.api.wire.selectors import Operator, label_rule
 from stretto.base.errors import InputError
+from stretto.federation.objects.demand import replicas_of
+from stretto.federation.types import FederatedType
+from stretto.reconcile.cache import Fields
 
 _OPERATORS: Final = ("Exists", "Equal")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -106,10 +109,13 @@ def oddities(spec: PropagationPolicySpec, clusters: Collection[str]) -> Iterator
         yield "every weight is 0, so no cluster gets replicas: set a weight above 0"
 
 
-def unmet_minimums(placements: Iterable[DesiredPlacement], replicas: int) -> Iterator[str]:
-    """What is odd about minimums that more replicas would need, with what to do."""
+def unmet_minimums(
+    placements: Iterable[DesiredPlacement], template: Fields, type_: FederatedType
+) -> Iterator[str]:
+    """Minimums that the replicas of a template do not reach, with what to do."""
     least = sum(each.preferences.min_replicas for each in placements)
-    if least > replicas:
+    replicas = replicas_of(template, type_)
+    if type_.paths.replicas_spec and least > replicas:
         yield (
             f"minReplicas add up to {least}, above the {replicas} replicas, so some clusters get"
             " fewer: lower minReplicas or raise the replicas"
