@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, Kind
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, SCALING_POLICY, Kind
 from stretto.base.errors import InputError
 from stretto.inputs.scenario.arrivals import ObjectArrival
 from stretto.inputs.scenario.feed import Feed
@@ -70,6 +70,7 @@ class Feeder:
         self._store = store
         self._scenario = scenario
         self._identity = identity_of(feed)
+        self._applied = 0
         self._departures: list[tuple[float, str, str]] = []
         self._durations: dict[str, float] = {
             f"{each.namespace}/{each.name}": each.duration_s
@@ -91,20 +92,23 @@ class Feeder:
         arrivals = self._feed.arrivals
         arrival = arrivals[self.arrived].time_s if self.arrived < len(arrivals) else inf
         departure = self._departures[0][0] if self._departures else inf
-        return min(arrival, departure, self.quotas.next_due())
+        demands = self._feed.demands
+        demand = demands[self._applied].time_s if self._applied < len(demands) else inf
+        return min(arrival, departure, demand, self.quotas.next_due())
 
     def feed(self, elapsed: float) -> int:
         """Apply what is due by a second of the scenario, at most one batch; returns the count."""
         deleted = self._delete_ended(elapsed)
         retried = self.quotas.retried(elapsed)
         self._create_pods(retried)
+        scaled = self._apply_demand(elapsed)
         batch = self._due(elapsed)
         if batch:
             self._write(batch, elapsed)
             self.arrived += len(batch)
         if batch or retried:
             self._mark(elapsed)
-        return deleted + len(retried) + len(batch)
+        return deleted + len(retried) + scaled + len(batch)
 
     def started(self, pod: str, elapsed: float) -> None:
         """Start the run time of a pod (``namespace/name``) that was bound at this second."""
@@ -230,6 +234,20 @@ class Feeder:
             check_written(self._store.delete(POD, deletions))
         return len(deletions)
 
+    def _apply_demand(self, elapsed: float) -> int:
+        """Set the replicas of policies by a second of the scenario; returns their number.
+
+        A resumed run sets them again.
+        """
+        demands, first = self._feed.demands, self._applied
+        while self._applied < len(demands) and demands[self._applied].time_s <= elapsed:
+            self._applied += 1
+        wanted = {(e.namespace, e.policy): e.replicas for e in demands[first : self._applied]}
+        if wanted:
+            changes = [Patch(*key, {"spec": {"replicas": n}}) for key, n in wanted.items()]
+            check_written(self._store.patch(SCALING_POLICY, changes))
+        return len(wanted)
+
     def _mark(self, elapsed: float) -> None:
         """Update the marker."""
         data = {
@@ -253,4 +271,6 @@ def identity_of(feed: Feed) -> str:
     for each in feed.arrivals:
         times = f"{each.time_s} {each.departure_s} {each.duration_s}"
         digest.update(times.encode() + each.body)
+    for demand in feed.demands:
+        digest.update(msgspec.json.encode(demand))
     return digest.hexdigest()

@@ -60,7 +60,7 @@ class ScaledCluster:
     def patch(self, change: Fields) -> None:
         self.store.patch(SCALING_POLICY, [Patch("default", "web", change)])
 
-    def run(self, seconds: float = 30.0) -> None:
+    def run(self, seconds: float = 60.0) -> None:
         end = self.clock.monotonic() + seconds
         while self.clock.monotonic() < end:
             while self.loop.step() or self.member.step():
@@ -112,7 +112,7 @@ def test_a_zone_with_a_new_node_is_tried_again(cluster: ScaledCluster) -> None:
     cluster.policy(7, group("east", 10, priority=1), group("west", 8, priority=2))
     cluster.run()
     cluster.member.store.create(NODE, [make_node("e1", cpu=8, zone="east")])
-    cluster.run(TRIED_AGAIN_S + 30)
+    cluster.run(TRIED_AGAIN_S + 60)
     assert cluster.replicas() == {"web-east": 7, "web-west": 0}
 
 
@@ -158,3 +158,13 @@ def test_scaling_does_not_go_back_and_forth(cluster: ScaledCluster) -> None:
         cluster.run(10)
         seen.add(tuple(cluster.replicas().items()))
     assert seen == {(("web-east", 4), ("web-west", 3))}
+
+
+def test_a_trial_of_a_full_group_takes_no_running_replica(cluster: ScaledCluster) -> None:
+    cluster.policy(7, group("east", 10, priority=1), group("west", 8, priority=2))
+    cluster.run()
+    seen = set()
+    for _ in range(40):
+        cluster.run(10)
+        seen.add(cluster.replicas()["web-west"])
+    assert seen == {3}

@@ -72,14 +72,20 @@ def test_replicas_go_to_the_groups_that_can_run_them(repo_root: Path) -> None:
     assert seconds < 300
 
 
+def test_a_service_over_a_trace_fills_its_pool_then_the_cloud(repo_root: Path) -> None:
+    controllers, _ = played(repo_root / "examples/elastic.yaml")
+    most = {e.group: max(x.after for x in controllers.moves if x.group == e.group)
+            for e in controllers.moves}  # fmt: skip
+    assert most == {"pool": 8, "cloud": 9}
+    assert [each.to for each in controllers.switches].count("online") == 2
+
+
 def test_a_scenario_refuses_a_group_of_a_kind_that_it_cannot_scale(tmp_path: Path) -> None:
-    policy = {
-        "groups": [{"name": "g", "max": 1, "targetRef": {"kind": "StatefulSet", "name": "s"}}]
-    }
+    policy = {"groups": [{"name": "g", "max": 1, "targetRef": {"kind": "DaemonSet", "name": "s"}}]}
     kind = {"apiVersion": "autoscaling.stretto.dev/v1alpha1", "kind": "ScalingPolicy"}
     body = {**kind, "metadata": {"name": "p"}, "spec": policy}
     (tmp_path / "p.yaml").write_text(json.dumps(body))
-    with pytest.raises(InputError, match=r"targetRef\.kind: got 'StatefulSet', expected Deploy"):
+    with pytest.raises(InputError, match=r"targetRef\.kind: got 'DaemonSet', expected "):
         load_objects([tmp_path / "p.yaml"], ManifestOptions(keeps_scaled=True))
 
 

@@ -2,7 +2,8 @@
 
 It sees what the cluster cannot place: where pods of a group stay unschedulable, the group keeps the
 replicas that are scheduled, and the others go to the next groups. The limit stands in the status
-with its time, so that a restart keeps it; after a while the group is tried again.
+with its time, so that a restart keeps it; after a while the group is tried again. Replicas that run
+end only when the others suffice, so a trial takes none from the service.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -21,7 +22,7 @@ from stretto.api.types.capacity.scaling import (
 from stretto.api.wire.kinds import POD, SCALING_POLICY
 from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.capacity.scaling.groups import GroupPlan, divide
+from stretto.capacity.scaling.groups import GroupPlan, divide, held_back
 from stretto.capacity.scaling.preview import look, with_forecast
 from stretto.capacity.scaling.targets import TARGETS, pods_of, target_of
 from stretto.reconcile import writes
@@ -91,6 +92,7 @@ class ScalingController:
         plan = divide(wanted, datetime.fromtimestamp(now, UTC), fits)
         targets = {each.name: self._target(item, each) for each in groups}
         if wanted.scale_strategy is ScaleStrategy.AUTO:
+            plan = GroupPlan(held_back(wanted, plan, self._placed(targets)), plan.unmet)
             self._scale(targets, plan)
             replicas = sum(plan.replicas.values())
         else:
@@ -151,6 +153,15 @@ class ScalingController:
     def _target(self, item: StoredObject, group: ScalingGroupSpec) -> StoredObject | None:
         """The workload of a group; ``None`` if it does not exist."""
         return target_of(self._cache, item.record.namespace, group.target_ref)
+
+    def _placed(self, targets: Mapping[str, StoredObject | None]) -> dict[str, int]:
+        """Pods on nodes by group."""
+        now = self._clock.now()
+        return {
+            name: pods_of(self._cache, target, now).placed
+            for name, target in targets.items()
+            if target is not None
+        }
 
     def _scale(self, targets: Mapping[str, StoredObject | None], plan: GroupPlan) -> None:
         """Set the replicas of the workloads that exist."""

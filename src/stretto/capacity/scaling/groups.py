@@ -56,6 +56,26 @@ def divide(spec: ScalingSpec, now: datetime, fits: Mapping[str, int] | None = No
     return GroupPlan(replicas, max(left, 0))
 
 
+def held_back(spec: ScalingSpec, plan: GroupPlan, placed: Mapping[str, int]) -> dict[str, int]:
+    """Replicas by group if none that runs ends before the others suffice.
+
+    The last groups give replicas first, as many as run in excess of the plan.
+
+    Args:
+        spec: the service.
+        plan: the division of its replicas.
+        placed: pods on nodes by group.
+    """
+    excess = max(sum(placed.values()) - sum(plan.replicas.values()), 0)
+    found = dict(plan.replicas)
+    for each in reversed(in_order(spec.groups)):
+        over = max(placed.get(each.name, 0) - found[each.name], 0)
+        ends = min(over, excess)
+        excess -= ends
+        found[each.name] += over - ends
+    return found
+
+
 def in_order(groups: Iterable[ScalingGroupSpec]) -> list[ScalingGroupSpec]:
     """Groups in the order in which they fill."""
     return sorted(

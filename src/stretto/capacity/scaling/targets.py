@@ -18,13 +18,15 @@ TARGETS: Final[Mapping[str, Kind]] = {
     kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET, REPLICA_SET)
 }
 """Kinds of workloads that a group may scale, by name."""
-STUCK_S: Final = 10.0
-"""Seconds for which a pod must be unschedulable to count."""
+STUCK_S: Final = 30.0
+"""Seconds for which a pod must be unschedulable to count: a tidal pool switches nodes before."""
 
 
 class TargetPods(NamedTuple):
     """The pods of a workload."""
 
+    #: Pods that have a node.
+    placed: int
     #: Pods that are scheduled or may be.
     scheduled: int
     #: Pods that no node takes.
@@ -69,4 +71,5 @@ def pods_of(cache: StoreCache, workload: StoredObject, now: float) -> TargetPods
     ages = [age for pod in pods if (age := unschedulable_for(pod, now)) is not None]
     stuck = sum(age >= STUCK_S for age in ages)
     waits = [STUCK_S - age for age in ages if age < STUCK_S]
-    return TargetPods(len(pods) - stuck, stuck, min(waits, default=None))
+    placed = sum(bool(pod.record.node) for pod in pods)
+    return TargetPods(placed, len(pods) - stuck, stuck, min(waits, default=None))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from stretto.api.wire.kinds import NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP, SCALING_POLICY
 from stretto.base.rng import Rng
 from stretto.inputs.conversion.timeline import TimedChange, Timeline, TimelineCounts
 from stretto.inputs.objects.recordings import ChangeType
@@ -26,7 +26,7 @@ def scenario_timeline(path: Path) -> Timeline:
     early = [each for each in feed.arrivals if each.time_s <= 0]
     objects = [(kind, _object(body)) for kind, body in feed.objects]
     objects += [(each.kind, _object(each.body)) for each in early]
-    changes = sorted(_changes(feed.arrivals), key=lambda each: each[0])
+    changes = sorted([*_changes(feed.arrivals), *_scalings(feed)], key=lambda each: each[0])
     counts = TimelineCounts(
         nodes=sum(kind is NODE for kind, _ in objects),
         pods=feed.pods + sum(kind is POD for kind, _ in feed.objects),
@@ -50,6 +50,20 @@ def _changes(arrivals: Sequence[ObjectArrival]) -> Iterator[TimedChange]:
     for each in arrivals:
         if each.departure_s is not None:
             yield each.departure_s, ChangeType.DELETED, each.kind, _object(each.body)
+
+
+def _scalings(feed: Feed) -> Iterator[TimedChange]:
+    """Changes of the replicas of scaling policies."""
+    policies = {
+        (found["metadata"].get("namespace", ""), found["metadata"]["name"]): found
+        for kind, body in feed.objects
+        if kind == SCALING_POLICY
+        for found in (_object(body),)
+    }
+    for each in feed.demands:
+        policy = policies[each.namespace, each.policy]
+        scaled = {**policy, "spec": {**policy["spec"], "replicas": each.replicas}}
+        yield each.time_s, ChangeType.MODIFIED, SCALING_POLICY, scaled
 
 
 def _seconds(feed: Feed) -> float:

@@ -14,6 +14,7 @@ from stretto.api.types.core import Node
 from stretto.api.wire.kinds import Kind
 from stretto.base.rng import Rng
 from stretto.inputs.neutral.fleet import FleetNode
+from stretto.inputs.scenario.demand import DemandStep
 from stretto.inputs.scenario.schema import ArrivalSpec, Scenario
 from stretto.inputs.scenario.workloads import Diurnal, diurnal_times, poisson_times, regular_times
 
@@ -51,6 +52,8 @@ class WorkloadArrivals(msgspec.Struct, frozen=True):
     notes: Sequence[str] = ()
     #: Whether its pods have passed admission.
     admitted: bool = False
+    #: Replicas of scaling policies over time.
+    demands: Sequence[DemandStep] = ()
 
 
 class WorkContext(msgspec.Struct, frozen=True):

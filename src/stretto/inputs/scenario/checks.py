@@ -15,12 +15,14 @@ from stretto.inputs.objects.pod_templates import MAX_CLASSES, MAX_UNIT
 from stretto.inputs.scenario.format_keys import trace_names, trace_of
 from stretto.inputs.scenario.schema import (
     ArrivalSpec,
+    DemandSpec,
     FleetSpec,
     NodeShapeSpec,
     PodsSpec,
     Quantity,
     Scenario,
     SyntheticPods,
+    TraceFields,
     WorkloadSpec,
 )
 from stretto.inputs.scenario.workloads import MAX_ARRIVALS
@@ -32,7 +34,7 @@ MAX_SHARDS: Final = 64
 """Maximum number of shards in one process; more share one interpreter without gain."""
 FLEET_SOURCES: Final = ("synthetic", "manifests", "shapes", "like", "trace")
 """Sources of nodes, apart from trace formats."""
-WORK_SOURCES: Final = ("synthetic", "manifests", "pods", "trace")
+WORK_SOURCES: Final = ("synthetic", "manifests", "pods", "trace", "demand")
 """Sources of work, apart from trace formats."""
 ARRIVALS: Final = ("at", "rate", "every", "diurnal")
 """Arrival patterns."""
@@ -142,6 +144,31 @@ def _check_workload(workload: WorkloadSpec, where: str) -> None:
         _check_pods(workload.pods, f"{where}.pods")
     if workload.synthetic is not None:
         _check_synthetic(workload.synthetic, f"{where}.synthetic")
+    if workload.demand is not None:
+        _check_demand(workload, workload.demand, where)
+    if workload.fields is not None:
+        if source in WORK_SOURCES and source != "trace":
+            expected = f"no such key together with {source}: it is for traces"
+            hint = "write the fields in pods" if source == "pods" else "drop the key"
+            raise InputError(f"{where}.fields", None, expected, hint)
+        _check_fields(workload.fields, f"{where}.fields")
+
+
+def _check_demand(workload: WorkloadSpec, demand: DemandSpec, where: str) -> None:
+    """The demand for a service."""
+    dns_subdomain(demand.policy, f"{where}.demand.policy")
+    _within(demand.per_replica, (1e-9, 1e12), f"{where}.demand.per_replica")
+    if workload.arrival is not None:
+        expected = "no such key together with demand: its series has the times"
+        raise InputError(f"{where}.arrival", None, expected, "drop the key")
+
+
+def _check_fields(fields: TraceFields, where: str) -> None:
+    """Fields of the pods of a trace."""
+    _check_labels(fields.labels, f"{where}.labels")
+    for key in fields.annotations:
+        label_key(key, f"{where}.annotations")
+    check_spec(fields.spec, f"{where}.spec")
 
 
 def _check_synthetic(pods: SyntheticPods, where: str) -> None:

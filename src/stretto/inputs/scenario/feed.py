@@ -16,6 +16,7 @@ from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.neutral.strict import inside, strict
 from stretto.inputs.scenario.admission import admitted, check_unique, missing_namespaces
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, WorkloadArrivals
+from stretto.inputs.scenario.demand import DemandStep, check_policies
 from stretto.inputs.scenario.fleets import make_fleet
 from stretto.inputs.scenario.schema import Scenario
 from stretto.inputs.scenario.work import make_work
@@ -32,6 +33,8 @@ class Feed(msgspec.Struct, frozen=True):
     nodes: tuple[FleetNode, ...]
     #: Sentences about the objects and files of manifests that are left out.
     notes: Sequence[str] = ()
+    #: Replicas of scaling policies over time, by time.
+    demands: Sequence[DemandStep] = ()
 
     @property
     def pods(self) -> int:
@@ -61,7 +64,9 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
     objects.extend(missing_namespaces(objects, arrivals))
     check_unique(objects, arrivals, scenario.where)
     arrivals.sort(key=lambda each: each.time_s)
-    return Feed(objects, arrivals, fleet.nodes, notes)
+    demands = sorted((each for work in works for each in work.demands), key=lambda e: e.time_s)
+    check_policies(demands, objects, scenario.where)
+    return Feed(objects, arrivals, fleet.nodes, notes, demands)
 
 
 def _queue(fields: Mapping[str, Any], index: int, scenario: Scenario) -> tuple[Kind, bytes]:

@@ -176,6 +176,28 @@ class ArrivalSpec(msgspec.Struct, frozen=True, kw_only=True):
     start: float = 0.0
 
 
+class TraceFields(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields that every pod of a trace gets; they replace those that the trace sets."""
+
+    #: Labels, such as those by which pods belong to a side of a tidal pool.
+    labels: Texts = _NO_TEXTS
+    #: Annotations.
+    annotations: Texts = _NO_TEXTS
+    #: Fields of the pod's spec in Kubernetes' form, such as ``nodeSelector``.
+    spec: dict[str, Any] = {}
+
+
+class DemandSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The demand for a service over time: it sets the replicas of a ScalingPolicy."""
+
+    #: Name of the policy, in the scenario's namespace.
+    policy: str
+    #: CSV file with the columns ``second`` and ``value``, in the order of time.
+    series: str
+    #: What one replica serves of the values; replicas are rounded up.
+    per_replica: float = 1.0
+
+
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Work of exactly one source (one of these keys, or a trace format), and its arrivals.
 
@@ -192,6 +214,10 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     pods: PodsSpec | None = None
     #: A trace; its content decides the format.
     trace: str | None = None
+    #: The demand for a service, which sets the replicas of a ScalingPolicy.
+    demand: DemandSpec | None = None
+    #: Fields of the pods of a trace.
+    fields: TraceFields | None = None
     #: Arrival pattern; absent uses the trace's own times, else the start.
     arrival: ArrivalSpec | None = None
     #: Order of a trace: as in the file, or random; absent shuffles only with ``arrive_pct``.

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from stretto.api.codec import decode_as, set_fields
+from stretto.api.types.pod import Pod
+from stretto.api.validation import validate
 from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.inputs.neutral.fleet import Fleet, FleetPod
 from stretto.inputs.objects.objects import object_name, pod_body, pod_group_body
@@ -21,7 +24,7 @@ from stretto.inputs.scenario.arrivals import (
     times_of,
 )
 from stretto.inputs.scenario.format_keys import BUNDLED, trace_of
-from stretto.inputs.scenario.schema import WorkloadSpec
+from stretto.inputs.scenario.schema import TraceFields, WorkloadSpec
 from stretto.inputs.traces.openb.protocol import ArrivalOrder, protocol_input
 
 T = TypeVar("T")
@@ -33,6 +36,10 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectA
     prefix, namespace = spec.name and f"{spec.name}-", context.scenario.namespace
     units = numbered_units([pod.group for pod in pods])
     times = times_of(spec.arrival, sum(first for first, _ in units), context.rng)
+    fields = _fields(spec.fields)
+    if fields and pods:
+        first_pod = set_fields(pod_body(pods[0], namespace), fields)
+        validate(decode_as(Pod, first_pod, f"{context.scenario.where}: fields"))
     sizes: dict[str, int] = {}
     for pod in pods:
         sizes[pod.group] = sizes.get(pod.group, 0) + 1
@@ -48,8 +55,18 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectA
             group_name = object_name(named.group)
             body = pod_group_body(group_name, sizes[pod.group], namespace)
             yield ObjectArrival(start, POD_GROUP, namespace, group_name, body)
-        body = pod_body(named, namespace)
+        body = set_fields(pod_body(named, namespace), fields)
         yield ObjectArrival(start, POD, namespace, object_name(named.name), body, end, duration)
+
+
+def _fields(given: TraceFields | None) -> dict[tuple[str | int, ...], Any]:
+    """The fields that every pod of a trace gets, by path."""
+    if given is None:
+        return {}
+    found: dict[tuple[str | int, ...], Any] = {}
+    for part, values in (("labels", given.labels), ("annotations", given.annotations)):
+        found |= {("metadata", part, key): value for key, value in values.items()}
+    return found | {("spec", key): value for key, value in given.spec.items()}
 
 
 def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:

@@ -9,6 +9,7 @@ from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.objects.relations import InputObject
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, WorkloadArrivals, times_of
+from stretto.inputs.scenario.demand import replica_demands
 from stretto.inputs.scenario.equal_pods import check_models, equal_pods
 from stretto.inputs.scenario.schema import SyntheticPods, WorkloadSpec
 from stretto.inputs.scenario.trace_source import trace_arrivals
@@ -26,6 +27,9 @@ def make_work(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrivals:
     if spec.pods is not None:
         check_models(spec.pods, context)
         return WorkloadArrivals((), list(equal_pods(spec, spec.pods, context)))
+    if spec.demand is not None:
+        demands = list(replica_demands(spec.demand, context.scenario))
+        return WorkloadArrivals((), (), demands=demands)
     return WorkloadArrivals((), list(trace_arrivals(spec, context)))
 
 

@@ -3,16 +3,14 @@
 from functools import partial
 from math import inf
 
-from stretto.api.types.capacity.tides import TideNodePool
 from stretto.api.wire.kinds import TIDE_NODE_POOL
-from stretto.base.errors import InputError
 from stretto.capacity.tides.controller import TideController
-from stretto.capacity.tides.pool import TidePool
-from stretto.capacity.tides.rounds import OFFLINE_HOLD_S, PERIOD_S, TRIED_AGAIN_S
 from stretto.plane.placements import PlacementTrial, scheduling_records
 from stretto.reconcile.loop import ReconcileLoop
 from stretto.sim.elasticity.clocks import RunTime
-from stretto.sim.elasticity.scaling import ReplicaMove, ReplicaMoves, scaling_controllers
+from stretto.sim.elasticity.quiet import quiet_after
+from stretto.sim.elasticity.scaling import ReplicaMove, ReplicaMoves
+from stretto.sim.elasticity.workloads import scaling_controllers
 from stretto.sim.fitting.tides import SwitchReport, switch_report
 from stretto.sim.setup import LiveSite
 
@@ -68,14 +66,4 @@ class RunControllers:
 
         A group that is tried again every five minutes does not keep a run going.
         """
-        return self._clock.monotonic() - self._moved_at > self._wait_s()
-
-    def _wait_s(self) -> float:
-        """Seconds after which the last node of a pool has switched that has a reason to."""
-        holds = [OFFLINE_HOLD_S, TRIED_AGAIN_S]
-        for each in self._pools:
-            try:
-                holds.append(TidePool(each.read(TideNodePool)).settings.hold_s)
-            except InputError:  # an event of the pool reports it
-                continue
-        return max(holds) + 3 * PERIOD_S
+        return self._clock.monotonic() - self._moved_at > quiet_after(self._pools)

@@ -1,20 +1,15 @@
-"""The controllers of scaling groups in a run, and how they move replicas."""
+"""How scaling groups move replicas in a run."""
 
 from collections.abc import Hashable, Iterable
 
 import msgspec
 
 from stretto.api.types.capacity.scaling import ScalingPolicy
-from stretto.api.wire.kinds import REPLICA_SET, SCALING_POLICY
+from stretto.api.wire.kinds import SCALING_POLICY
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
-from stretto.capacity.scaling.controller import ScalingController
 from stretto.capacity.scaling.targets import TARGETS
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
-from stretto.reconcile.reconciler import Reconciler
-from stretto.workloads.cluster import LocalCluster
-from stretto.workloads.deployments import DeploymentController
-from stretto.workloads.replicas import ReplicaController
 
 
 class ReplicaMove(msgspec.Struct, frozen=True):
@@ -75,16 +70,6 @@ class ReplicaMoves:
                 for group in groups
                 if (group.target_ref.kind, group.target_ref.name) == (kind, name)
             ]
-
-
-def scaling_controllers(cache: StoreCache, clock: Clock) -> list[Reconciler]:
-    """What divides the replicas of policies, and starts and ends the pods of their workloads."""
-    cluster = LocalCluster(cache, clock)
-    return [
-        DeploymentController(cluster),
-        ReplicaController(cluster, REPLICA_SET),
-        ScalingController(cache, clock),
-    ]
 
 
 def _replicas(workload: StoredObject) -> int:

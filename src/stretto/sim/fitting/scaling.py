@@ -18,7 +18,7 @@ from stretto.stores.store import Patch
 
 SCHEMA: Final = "stretto.scale/v1"
 """Version of the answers as JSON."""
-LONGEST_S: Final = 120.0
+LONGEST_S: Final = 240.0
 """Virtual seconds of a trial: enough for several groups that cannot place all their replicas."""
 
 

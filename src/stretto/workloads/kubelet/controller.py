@@ -1,7 +1,7 @@
 """A simulated kubelet: bound pods start, become ready, restart and end."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 from stretto.api.types.quality import quality_of_service
@@ -21,18 +21,25 @@ _TICK: Final = 1e-6
 class KubeletController:
     """Moves bound pods through their phases."""
 
-    def __init__(self, cluster: LocalCluster, course: CourseOf = default_course) -> None:
-        """For the pods of a cluster."""
+    def __init__(
+        self,
+        cluster: LocalCluster,
+        course: CourseOf = default_course,
+        runs: Callable[[StoredObject], bool] = lambda _: True,
+    ) -> None:
+        """For the pods of a cluster, or for those that ``runs`` selects."""
         #: Name in logs and messages.
         self.name = f"{cluster.name}/kubelet"
         self._cluster = cluster
         self._course = course
+        self._runs = runs
         self._status = PodStatusWriter(cluster)
         cluster.objects(POD).add_index(_PORTS, node_with_ports)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The pod."""
-        if change.source == self._cluster.name and change.kind == POD and change.new is not None:
+        is_ours = change.source == self._cluster.name and change.kind == POD
+        if is_ours and change.new is not None and self._runs(change.new):
             yield change.object.name
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
