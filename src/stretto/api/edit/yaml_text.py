@@ -9,6 +9,7 @@ kubectl gives them: ``yes`` is true, ``0777`` is octal, and a date is a string.
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -353,12 +354,27 @@ class _Dumper(_SafeDumper):
 
     def text(self, data: str) -> yaml.ScalarNode:
         """Multi-line strings as a block, others as short as possible."""
-        style = "|" if "\n" in data else None
-        safe = style or (isinstance(plain(data), str) and not _NO_NUMBER.fullmatch(data))
-        return self.represent_scalar(f"{_TAG}str", data, style=style if safe else "'")
+        return self.represent_scalar(f"{_TAG}str", data, style=_style(data, "'"))
+
+
+class _SortedDumper(_Dumper):
+    """Writes YAML with the quotes of Kubernetes."""
+
+    def quoted_text(self, data: str) -> yaml.ScalarNode:
+        """A string in double quotes if it looks like another value."""
+        return self.represent_scalar(f"{_TAG}str", data, style=_style(data, '"'))
+
+
+def _style(text: str, quotes: str) -> str | None:
+    """Multi-line strings as a block, those that look like another value in quotes."""
+    if "\n" in text:
+        return "|"
+    is_plain = isinstance(plain(text), str) and not _NO_NUMBER.fullmatch(text)
+    return None if is_plain else quotes
 
 
 _Dumper.add_representer(str, _Dumper.text)
+_SortedDumper.add_representer(str, _SortedDumper.quoted_text)
 
 
 def dump_document(value: Any) -> str:
@@ -370,4 +386,16 @@ def dump_document(value: Any) -> str:
         sort_keys=False,
         allow_unicode=True,
         width=100,
+    )
+
+
+def dump_sorted(value: Any) -> str:
+    """JSON values as an API server writes YAML: keys in order, long lines kept."""
+    return yaml.dump(
+        value,
+        Dumper=_SortedDumper,
+        default_flow_style=False,
+        sort_keys=True,
+        allow_unicode=True,
+        width=sys.maxsize >> 32,
     )

@@ -1,5 +1,6 @@
 """One request on its way through the server."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -61,8 +62,15 @@ def agent_name(agent: str) -> str:
     return name.encode()[:_MAX_MANAGER].decode(errors="ignore") or "unknown"
 
 
-def write_options(request: ApiRequest, verb: str, body_options: dict[str, object]) -> WriteOptions:
-    """The options in the query (and, for deletions, in the body).
+def write_options(
+    request: ApiRequest, verb: str, dry_run: Sequence[str] | None = None
+) -> WriteOptions:
+    """The options in the query.
+
+    Args:
+        request: the request.
+        verb: its verb.
+        dry_run: ``dryRun`` of the body of a deletion, which precedes the query; ``None`` without.
 
     Raises:
         ApiError: an option has an unknown value.
@@ -70,7 +78,7 @@ def write_options(request: ApiRequest, verb: str, body_options: dict[str, object
     words = {"create": "CreateOptions", "patch": "PatchOptions", "update": "UpdateOptions"}
     kind = Kind("meta.k8s.io", "v1", words.get(verb, "DeleteOptions"), "")
     causes = []
-    dry = request.query.get("dryRun") or list(body_options.get("dryRun") or ())  # type: ignore[call-overload]
+    dry = request.query.get("dryRun") or () if dry_run is None else dry_run
     if dry and set(dry) != {"All"}:
         shown = ", ".join(f'"{each}"' for each in ("All",))
         listed = "[" + ", ".join(f'"{each}"' for each in dry) + "]"
@@ -115,7 +123,8 @@ def integer_parameter(request: ApiRequest, name: str) -> int | None:
     text = request.parameter(name)
     number = integer(text)
     if text and number is None:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        why = "value out of range" if text.lstrip("+-").isdigit() else "invalid syntax"
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": {why}')
     return number
 
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.edit.yaml_text import dump_document
+from stretto.api.edit.yaml_text import dump_sorted
 from stretto.api.schema.kubernetes import kind_versions, struct
 from stretto.api.schema.protobuf import encode_event, encode_list, encode_message, envelope
 from stretto.api.schema.types import StructType
@@ -22,7 +22,7 @@ _STATUS: Final = "meta/v1.Status"
 def dumped(value: Any, media: str) -> bytes:
     """A document in a media type."""
     if media == YAML:
-        return dump_document(value).encode()
+        return dump_sorted(value).encode()
     if media == PROTOBUF and isinstance(value, dict):
         return protobuf(value)
     return msgspec.json.encode(value) + b"\n"

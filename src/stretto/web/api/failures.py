@@ -183,6 +183,13 @@ def invalid(kind: Kind, name: str, causes: Sequence[tuple[str, str, str]]) -> Ap
     return ApiError(422, "Invalid", f'{word} "{name}" is invalid: {joined}', details)
 
 
+def unregistered(kind: str, version: str, prefix: str = "") -> ApiError:
+    """400 about an object of a kind that is not known."""
+    scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+    text = f'no kind "{kind}" is registered for version "{version}" {scheme}'
+    return bad_request(prefix + text)
+
+
 def expired(message: str) -> ApiError:
     """410."""
     return ApiError(410, "Expired", message)

@@ -32,6 +32,8 @@ class Route:
 
 def parse_route(path: str) -> Route | None:
     """The route of a path; ``None`` for a path outside the API of resources."""
+    if "//" in path:
+        return None
     parts = [each for each in path.split("/") if each]
     if len(parts) >= 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]

@@ -2,13 +2,15 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.authn.users import User
 from stretto.web.api.authz.nodes import user_access
 from stretto.web.api.authz.rules import AccessRequest
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.failures import bad_request
 from stretto.web.api.state import ApiState
 
 Json = dict[str, Any]
@@ -21,12 +23,16 @@ _OTHER_NAMESPACE: Final = (
 
 def own_access(state: ApiState, call: Call, item: Json) -> Json:
     """What the user of the request may do."""
-    return _access(state, call.user, item.get("spec") or {})
+    spec = item.get("spec") or {}
+    _refuse(_spec_causes(spec) + _metadata_causes(item["metadata"]))
+    return _access(state, call.user, spec)
 
 
 def access_of_other(state: ApiState, _call: Call, item: Json) -> Json:
     """What another user may do."""
-    return _access(state, _other(item), item.get("spec") or {})
+    spec = item.get("spec") or {}
+    _refuse(_spec_causes(spec) + _user_causes(spec) + _metadata_causes(item["metadata"]))
+    return _access(state, _other(item), spec)
 
 
 def local_access(state: ApiState, call: Call, item: Json) -> Json:
@@ -38,38 +44,78 @@ def local_access(state: ApiState, call: Call, item: Json) -> Json:
     if item["metadata"].get("namespace", call.route.namespace) != call.route.namespace:
         raise bad_request(_OTHER_NAMESPACE)
     spec = item.get("spec") or {}
-    namespace = (spec.get("resourceAttributes") or {}).get("namespace", "")
-    if namespace != call.route.namespace:
-        text = f'Invalid value: "{namespace}": must match metadata.namespace'
-        raise _invalid(text, "spec.resourceAttributes.namespace")
+    causes = _spec_causes(spec) + _user_causes(spec)
+    attributes = spec.get("resourceAttributes")
+    if attributes is not None and attributes.get("namespace", "") != call.route.namespace:
+        text = f'Invalid value: "{attributes.get("namespace", "")}": must match metadata.namespace'
+        causes.append((_INVALID, text, "spec.resourceAttributes.namespace"))
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
+        text = f"Invalid value: {_shown_path(path)}: disallowed on this kind of request"
+        causes.append((_INVALID, text, "spec.nonResourceAttributes"))
+    _refuse(causes)
     item["metadata"].setdefault("namespace", call.route.namespace)
     return _access(state, _other(item), spec)
 
 
 def _other(item: Json) -> User:
     spec = item.get("spec") or {}
-    if not spec.get("user") and not spec.get("groups"):
-        text = 'Invalid value: "": at least one of user or group must be specified'
-        raise _invalid(text, "spec.user")
     return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
 
 
-def _invalid(text: str, field: str) -> ApiError:
-    return failures.invalid(_NAMELESS, "", [("FieldValueInvalid", text, field)])
+_INVALID: Final = "FieldValueInvalid"
+_Causes = list[tuple[str, str, str]]
+"""Refused fields: reason, text and path."""
 
 
-def _access(state: ApiState, user: User, spec: Json) -> Json:
+def _refuse(causes: _Causes) -> None:
+    """Refuse a review with refused fields.
+
+    Raises:
+        ApiError: there are some.
+    """
+    if causes:
+        raise failures.invalid(_NAMELESS, "", causes)
+
+
+def _spec_causes(spec: Json) -> _Causes:
     attributes, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if attributes and path:
-        shown = f'{{"Path":"{path.get("path", "")}","Verb":"{path.get("verb", "")}"}}'
-        text = f"Invalid value: {shown}: cannot be specified in combination with resourceAttributes"
-        raise _invalid(text, "spec.nonResourceAttributes")
-    if not attributes and not path:
+    if attributes is not None and path is not None:
+        text = "cannot be specified in combination with resourceAttributes"
+        shown = f"Invalid value: {_shown_path(path)}: {text}"
+        return [(_INVALID, shown, "spec.nonResourceAttributes")]
+    if attributes is None and path is None:
         text = (
             "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must "
             "be specified"
         )
-        raise _invalid(text, "spec.resourceAttributes")
+        return [(_INVALID, text, "spec.resourceAttributes")]
+    return []
+
+
+def _user_causes(spec: Json) -> _Causes:
+    if spec.get("user") or spec.get("groups"):
+        return []
+    text = 'Invalid value: "": at least one of user or group must be specified'
+    return [(_INVALID, text, "spec.user")]
+
+
+def _metadata_causes(metadata: Json) -> _Causes:
+    """Metadata that a review states besides what the server has set."""
+    stated = [name for name in metadata if name not in ("managedFields", "creationTimestamp")]
+    if not stated:
+        return []
+    shown = msgspec.json.encode(metadata).decode()
+    return [(_INVALID, f"Invalid value: {shown}: must be empty", "metadata")]
+
+
+def _shown_path(path: Json) -> str:
+    """The attributes of a path, as in messages."""
+    return f'{{"Path":"{path.get("path", "")}","Verb":"{path.get("verb", "")}"}}'
+
+
+def _access(state: ApiState, user: User, spec: Json) -> Json:
+    attributes, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     fields = _selected(attributes or {})
     found = user_access(state.storage, user, _wanted(attributes, path or {}), fields)
     answered: Json = {"allowed": found.allowed}

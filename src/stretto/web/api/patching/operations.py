@@ -1,4 +1,4 @@
-"""JSON patches of admission: operations on reviewed objects, and why one does not apply.
+"""JSON patches of requests and of admission, and why an operation does not apply.
 
 The rules and the words are those of kube-apiserver's library. It differs from RFC 6902: a missing
 member of an object can be replaced, tested for null and copied as null.
@@ -8,8 +8,10 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from stretto.api.checks.fields.errors import quoted
-from stretto.api.edit.patch import MAX_OPERATIONS
+from stretto.api.edit.patch import MAX_GROWTH, MAX_OPERATIONS
 from stretto.api.wire.selectors import integer
 
 Json = dict[str, Any]
@@ -33,7 +35,7 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
     """
     if len(operations) > MAX_OPERATIONS:
         raise OperationError(f"{len(operations)} operations, more than {MAX_OPERATIONS}")
-    changed = copy.deepcopy(document)
+    changed, copied = copy.deepcopy(document), 0
     for each in operations:
         if not isinstance(each, dict):
             raise OperationError("an operation is no object")
@@ -41,7 +43,17 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
         if verb not in _VERBS:
             raise OperationError(f"Unexpected kind: {verb}")
         _VERBS[verb](changed, each)
+        if verb == "copy":
+            copied += _size(changed, str(each.get("from", "")))
+        if copied > MAX_GROWTH:
+            raise OperationError(f"copies of {copied} bytes, more than {MAX_GROWTH}")
     return changed
+
+
+def _size(document: Json, path: str) -> int:
+    """Bytes of the value at a pointer, as JSON."""
+    owner, key = _owner(document, path)
+    return 0 if owner is None else len(msgspec.json.encode(_value(owner, key)))
 
 
 def _add(document: Json, operation: Json) -> None:
@@ -65,6 +77,9 @@ def _remove(document: Json, operation: Json) -> None:
 def _replace(document: Json, operation: Json) -> None:
     path = str(operation.get("path", ""))
     head = "replace operation does not apply: doc is missing"
+    if not path:
+        _become(document, operation.get("value"))
+        return
     owner, key = _owner(document, path)
     if owner is None:
         raise OperationError(f"{head} path: {path}: {_MISSING}")
@@ -75,6 +90,15 @@ def _replace(document: Json, operation: Json) -> None:
             raise OperationError(f"{head} key: {path}: {_MISSING}") from error
     else:
         owner[key] = operation.get("value")
+
+
+def _become(document: Json, value: Any) -> None:
+    """Replace the whole document."""
+    if not isinstance(value, dict):
+        raise OperationError("replace operation hit array or scalar root")
+    whole = dict(value)
+    document.clear()
+    document.update(whole)
 
 
 def _move(document: Json, operation: Json) -> None:
@@ -112,6 +136,10 @@ def _placed(document: Json, operation: Json, value: Any, verb: str) -> None:
 
 def _test(document: Json, operation: Json) -> None:
     path = str(operation.get("path", ""))
+    if not path:
+        if document != operation.get("value"):
+            raise FailedTestError(f"testing value {path} failed: test failed")
+        return
     owner, key = _owner(document, path)
     if owner is None:
         raise FailedTestError(f"test operation does not apply: is missing path: {path}: {_MISSING}")

@@ -7,16 +7,16 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.checks.fields.errors import quoted
-from stretto.api.edit.patch import MAX_OPERATIONS, json_patch, merge_patch
+from stretto.api.edit.patch import MAX_OPERATIONS, merge_patch
 from stretto.api.schema.golang import go_value, json_type
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
-from stretto.base.errors import ConflictError, InputError
 from stretto.web.api import failures
 from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
 from stretto.web.api.patching.media import JSON_PATCH, STRATEGIC_PATCH
+from stretto.web.api.patching.operations import OperationError, operated
 from stretto.web.api.patching.strategic import strategic_patch, unmerged
 
 Json = dict[str, Any]
@@ -94,11 +94,9 @@ def _operated(item: Json, operations: Any, problems: list[str]) -> PatchResult:
         )
         raise ApiError(413, "RequestEntityTooLarge", text)
     try:
-        result = json_patch(item, operations, "object")
-    except (InputError, ConflictError) as error:
+        result = operated(item, operations)
+    except OperationError as error:
         raise _inapplicable() from error
-    if not isinstance(result, dict):
-        raise _inapplicable()
     return PatchResult(result, [f"json patch {each}" for each in problems])
 
 

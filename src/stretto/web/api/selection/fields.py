@@ -68,6 +68,8 @@ def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:
         term = _term(part)
         if term is None:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        if not term.field and not term.value:
+            continue
         _check(term.field, resource)
         terms.append(term)
     return tuple(terms)
@@ -93,9 +95,25 @@ def _term(part: str) -> FieldTerm | None:
     for index in range(len(part)):
         for sign in ("!=", "==", "="):
             if part.startswith(sign, index):
-                value = part[index + len(sign) :].replace("\\", "")
+                value = _unescaped(part[index + len(sign) :])
                 return FieldTerm(part[:index], sign == "!=", value)
     return None
+
+
+def _unescaped(value: str) -> str:
+    """A value whose backslashes escape a comma, an equals sign or a backslash.
+
+    Raises:
+        ApiError: another character follows a backslash, or none does.
+    """
+    found, rest = "", iter(value)
+    for each in rest:
+        if each == "\\":
+            each = next(rest, "")
+            if not each or each not in "\\,=":
+                raise bad_request(f"invalid field selector: invalid escape sequence: \\{each}")
+        found += each
+    return found
 
 
 def _check(field: str, resource: ServedResource) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from stretto.api.checks.fields.texts import label_value, qualified_name
+from stretto.api.checks.fields.texts import label_key, label_value
 from stretto.api.wire.selectors import integer
 from stretto.web.api.failures import ApiError, bad_request
 
@@ -161,7 +161,7 @@ def matches_labels(labels: Mapping[str, str] | None, terms: tuple[LabelTerm, ...
 
 
 def _check_key(key: str) -> None:
-    problems = qualified_name(key)
+    problems = label_key(key)
     if problems:
         raise _unparsed(f'<nil>: Invalid value: "{key}": {"; ".join(problems)}')
 

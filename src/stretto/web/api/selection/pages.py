@@ -76,4 +76,6 @@ def decode_token(token: str) -> PageToken:
     if found.v != _TOKEN_VERSION or not found.rv:
         text = f"incorrect encoded start resourceVersion (version {found.v})"
         raise bad_request(prefix + text)
+    if ".." in found.start.split("/"):
+        raise bad_request(prefix + found.start)
     return found

@@ -43,7 +43,7 @@ def subresource(state: ApiState, call: Call) -> Answer:
     """
     name = call.route.subresource
     if call.verb in WRITES:
-        call.options = write_options(call.request, call.verb, {})
+        call.options = write_options(call.request, call.verb)
     if call.resource.key == ("", "Binding") and not name:
         return binding(state, call)
     handler = SUBRESOURCES.get(name)

@@ -7,7 +7,7 @@ from stretto.api.schema.kubernetes import kind_versions
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.call import Call
-from stretto.web.api.failures import ApiError, bad_request
+from stretto.web.api.failures import bad_request, unregistered
 from stretto.web.api.objects.reading import parse_body, strict_warnings
 
 Json = dict[str, Any]
@@ -29,9 +29,9 @@ def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
         if (group, last, stated) in kind_versions():
             word = f"({last}.{stated}) to ({_internal(kind)}.{kind.kind})"
             raise bad_request(f"{prefix}converting {word}: unknown conversion")
-        raise _unregistered(prefix, stated, version)
+        raise unregistered(stated, version, prefix)
     if version.rpartition("/")[0] != kind.group:
-        raise _unregistered(prefix, stated, version)
+        raise unregistered(stated, version, prefix)
     found = Decoding()
     try:
         item = decode(value, struct, found)
@@ -43,11 +43,6 @@ def read_typed(call: Call, kind: Kind, struct: StructType) -> Json:
     if call.options.validation == "Warn":
         call.warnings += strict_warnings(problems)
     return item
-
-
-def _unregistered(prefix: str, stated: str, version: str) -> ApiError:
-    scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-    return bad_request(f'{prefix}no kind "{stated}" is registered for version "{version}" {scheme}')
 
 
 def _internal(kind: Kind) -> str:

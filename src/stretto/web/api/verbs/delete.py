@@ -4,6 +4,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.schema.decoding import DecodeError, Decoding, decode
+from stretto.api.schema.kubernetes import struct
 from stretto.api.wire.kinds import Kind
 from stretto.web.api import failures
 from stretto.web.api.call import Call, integer_parameter, write_options
@@ -39,16 +41,28 @@ def read_options(call: Call) -> DeleteOptions:
         try:
             options = msgspec.convert(value, DeleteOptions)
         except msgspec.ValidationError as error:
-            raise failures.bad_request(str(error)) from error
+            raise failures.bad_request(_unread(value) or str(error)) from error
+        if options.kind not in ("", "DeleteOptions"):
+            raise failures.unregistered(options.kind, options.api_version)
     else:
         seconds = integer_parameter(request, "gracePeriodSeconds")
         if seconds is not None:
             options.grace_period_seconds = seconds
         options.propagation_policy = request.parameter("propagationPolicy") or None
         options.orphan_dependents = request.flag("orphanDependents")
-    call.options = write_options(request, "delete", {"dryRun": options.dry_run or []})
+    stated = options.dry_run or [] if request.body else None
+    call.options = write_options(request, "delete", stated)
     _check(options)
     return options
+
+
+def _unread(value: Any) -> str:
+    """Why options cannot be read, in the words of Go's decoder; empty if they can."""
+    try:
+        decode(value, struct("meta/v1.DeleteOptions"), Decoding())
+    except DecodeError as error:
+        return str(error)
+    return ""
 
 
 def _check(options: DeleteOptions) -> None:

@@ -56,7 +56,7 @@ def dispatch(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
     if handler is None or (verb in ("update", "patch") and not route.name):
         raise failures.no_method()
     if not verb.startswith("delete"):
-        call.options = write_options(call.request, verb, {})
+        call.options = write_options(call.request, verb)
     return handler(state, call)
 
 

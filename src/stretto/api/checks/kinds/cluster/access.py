@@ -103,6 +103,6 @@ def _subject(subject: Json, path: str, *, namespaced: bool) -> Errors:
         if group != _GROUP:
             found.append(unsupported(f"{path}.apiGroup", group, (_GROUP,)))
     else:
-        allowed = ("Group", "ServiceAccount", "User")
+        allowed = ("ServiceAccount", "User", "Group")
         found.append(unsupported(f"{path}.kind", kind, allowed))
     return found

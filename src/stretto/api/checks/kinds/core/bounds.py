@@ -1,6 +1,7 @@
 """Rules of LimitRanges and ResourceQuotas."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from stretto.api.checks.fields.errors import (
@@ -35,6 +36,9 @@ _COMPUTE: Final = frozenset(
 )  # fmt: skip
 _HUGE: Final = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
 _STANDARD: Final = _COMPUTE | _COUNTED | {"storage", "requests.storage"}
+_LIMITED: Final = ("Pod", "Container", "PersistentVolumeClaim")
+_MOST_PROBLEMS: Final = 16
+"""Most errors that show all scopes of a quota."""
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
 
@@ -44,7 +48,11 @@ def check_limit_range(item: Json, _old: Json | None) -> Errors:
     kinds: set[str] = set()
     for index, limit in enumerate((item.get("spec") or {}).get("limits") or ()):
         where, kind = f"spec.limits[{index}]", limit.get("type", "")
-        found += [invalid(f"{where}.type", kind, each) for each in qualified_name(kind)]
+        problems = qualified_name(kind)
+        found += [invalid(f"{where}.type", kind, each) for each in problems]
+        if not problems and "/" not in kind and kind not in _LIMITED:
+            detail = "must be a standard limit type or fully qualified"
+            found.append(invalid(f"{where}.type", kind, detail))
         if kind in kinds:
             found.append(duplicate(f"{where}.type", kind))
         kinds.add(kind)
@@ -157,19 +165,21 @@ def _amounts(amounts: Json, path: str) -> Errors:
 
 
 def _scopes(scopes: list[str], hard: Json) -> Errors:
-    """Errors show all scopes: there is one of each sort, whatever the number of scopes."""
-    problems = list(dict.fromkeys(_scope_problems(frozenset(scopes), hard)))
+    """Errors show all scopes: one per scope and resource, up to a limit."""
+    problems = islice(_scope_problems(scopes, hard), _MOST_PROBLEMS)
     return [invalid("spec.scopes", scopes, each) for each in problems]
 
 
-def _scope_problems(scopes: frozenset[str], hard: Json) -> Iterator[str]:
-    if not scopes <= frozenset(_SCOPES):
-        yield "unsupported scope"
-    for scope in scopes.intersection(_SCOPES[:5]):
-        allowed = frozenset({"pods"}) if scope == "BestEffort" else _COMPUTE
-        if any(name not in allowed and not name.startswith("count/") for name in hard):
-            yield "unsupported scope applied to resource"
-    if any(scopes >= frozenset(pair) for pair in _OPPOSITES):
+def _scope_problems(scopes: list[str], hard: Json) -> Iterator[str]:
+    for scope in scopes:
+        if scope not in _SCOPES:
+            yield "unsupported scope"
+        elif scope in _SCOPES[:5]:
+            allowed = frozenset({"pods"}) if scope == "BestEffort" else _COMPUTE
+            for name in hard:
+                if name not in allowed and not name.startswith("count/"):
+                    yield "unsupported scope applied to resource"
+    if any(frozenset(scopes) >= frozenset(pair) for pair in _OPPOSITES):
         yield "conflicting scopes"
 
 
