@@ -2,12 +2,15 @@
 
 from typing import Final
 
+from stretto.api.wire.selectors import integer
 from stretto.web.api.call import Call
-from stretto.web.api.message import Answer
+from stretto.web.api.failures import internal, too_new
+from stretto.web.api.message import Answer, ApiResponse
+from stretto.web.api.objects.changes import shape
 from stretto.web.api.selection.pages import Snapshots
 from stretto.web.api.state import ApiState
+from stretto.web.api.verbs.answers import answer, refuse_list_form
 from stretto.web.api.verbs.computed import computed
-from stretto.web.api.verbs.get import get
 from stretto.web.api.verbs.lists import lists
 from stretto.web.api.verbs.watch import watch
 
@@ -25,4 +28,19 @@ def read(state: ApiState, call: Call, snapshots: Snapshots) -> Answer:
         return computed(state, call, call.resource.computed)
     if call.verb == "watch":
         return watch(state, call)
-    return lists(state, call, snapshots) if call.verb == "list" else get(state, call)
+    return lists(state, call, snapshots) if call.verb == "list" else _get(state, call)
+
+
+def _get(state: ApiState, call: Call) -> ApiResponse:
+    """Read an object; a resource version is the least one that the client accepts."""
+    version = call.request.parameter("resourceVersion")
+    number = integer(version) if version.isdecimal() else None
+    if version and number is None:
+        parsed = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+        text = f'resourceVersion: Invalid value: "{version}": {parsed}'
+        raise internal(text)
+    if number is not None and number > state.storage.version:
+        raise too_new(version, state.storage.version)
+    refuse_list_form(call)
+    found = state.storage.get(call.resource, call.route.namespace, call.route.name)
+    return answer(state, call, shape(call, found.item))

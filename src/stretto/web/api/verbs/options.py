@@ -1,0 +1,66 @@
+"""The options of a deletion: in the body of the request or in its query."""
+
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.schema.decoding import DecodeError, Decoding, decode
+from stretto.api.schema.kubernetes import struct
+from stretto.api.wire.kinds import Kind
+from stretto.web.api import failures
+from stretto.web.api.call import Call, integer_parameter, write_options
+from stretto.web.api.objects.reading import parse_body
+from stretto.web.api.verbs.removal import DeleteOptions
+
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
+
+
+def read_options(call: Call) -> DeleteOptions:
+    """The options in the body or in the query.
+
+    Raises:
+        ApiError: they are malformed.
+    """
+    request = call.request
+    options = DeleteOptions()
+    if request.body:
+        value, _ = parse_body(request.body, request.header("content-type"), "")
+        try:
+            options = msgspec.convert(value, DeleteOptions)
+        except msgspec.ValidationError as error:
+            raise failures.bad_request(_unread(value) or str(error)) from error
+        if options.kind not in ("", "DeleteOptions"):
+            raise failures.unregistered(options.kind, options.api_version)
+    else:
+        seconds = integer_parameter(request, "gracePeriodSeconds")
+        if seconds is not None:
+            options.grace_period_seconds = seconds
+        options.propagation_policy = request.parameter("propagationPolicy") or None
+        options.orphan_dependents = request.flag("orphanDependents")
+    stated = options.dry_run or [] if request.body else None
+    call.options = write_options(request, "delete", stated)
+    _check(options)
+    return options
+
+
+def _unread(value: Any) -> str:
+    """Why options cannot be read, in the words of Go's decoder; empty if they can."""
+    try:
+        decode(value, struct("meta/v1.DeleteOptions"), Decoding())
+    except DecodeError as error:
+        return str(error)
+    return ""
+
+
+def _check(options: DeleteOptions) -> None:
+    kind = Kind("meta.k8s.io", "v1", "DeleteOptions", "")
+    policy = options.propagation_policy
+    if policy is not None and options.orphan_dependents is not None:
+        text = 'Invalid value: "%s": orphanDependents and deletionPropagation cannot be both set'
+        raise failures.invalid(
+            kind, "", [("FieldValueInvalid", text % policy, "propagationPolicy")]
+        )
+    if policy is not None and policy not in _POLICIES:
+        shown = ", ".join(f'"{each}"' for each in ("Foreground", "Background", "Orphan", "nil"))
+        text = f'Unsupported value: "{policy}": supported values: {shown}'
+        raise failures.invalid(kind, "", [("FieldValueNotSupported", text, "propagationPolicy")])
