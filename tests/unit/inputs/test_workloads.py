@@ -1,6 +1,7 @@
 """Generated machines and arrival times."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -74,6 +75,17 @@ def test_a_low_rate_above_the_high_one_is_refused() -> None:
         diurnal_times(1, Diurnal(5.0, 2.0), Rng(1))
 
 
-def test_more_arrivals_than_memory_holds_are_refused() -> None:
+@pytest.mark.parametrize(
+    "times",
+    [
+        lambda count: poisson_times(count, 1.0, Rng(1)),
+        lambda count: regular_times(count, 1.0),
+        lambda count: diurnal_times(count, Diurnal(0.0, 1.0), Rng(1)),
+    ],
+)
+@pytest.mark.parametrize("count", [-1, 10**9])
+def test_more_arrivals_than_memory_holds_are_refused(
+    times: Callable[[int], object], count: int
+) -> None:
     with pytest.raises(InputError, match=r"expected an integer 0\.\.10000000"):
-        poisson_times(10**9, 1.0, Rng(1))
+        times(count)
