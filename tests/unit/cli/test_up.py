@@ -108,4 +108,4 @@ def test_nodes_that_do_not_exist_are_refused(words: list[str], problem: str) -> 
 def test_a_limit_of_the_audit_log_needs_the_log() -> None:
     result = CliRunner().invoke(cli, ["up", "--audit-log-maxsize", "5"])
     assert result.exit_code == 2
-    assert "--audit-log-maxsize: got 5, expected --audit-log beside it" in result.output
+    assert "--audit-log-maxsize: got 5, expected --audit-log in addition" in result.output

@@ -111,7 +111,7 @@ def requirements(requested: ResourceRequirements, where: str) -> None:
             expected = f"at most the limit, {requested.limits[name]}"
             raise InputError(path, requested.requests[name], expected, "raise the limit")
         if limit is None and not overcommittable(name):
-            expected = f"a limit of {requested.requests[name]} beside the request"
+            expected = f"a limit of {requested.requests[name]}, like the request"
             hint = f"{name} cannot be overcommitted: set its limit to the request"
             raise InputError(f"{where}.limits.{name}", None, expected, hint)
         if limit is not None and request != limit and not overcommittable(name):

@@ -341,9 +341,9 @@ def _audit(opts: UpOptions) -> "AuditOptions | None":
 
     if opts.audit_log is None:
         if opts.audit_policy is not None:
-            raise InputError("--audit-policy", str(opts.audit_policy), "--audit-log beside it")
+            raise InputError("--audit-policy", str(opts.audit_policy), "--audit-log in addition")
         for name, value in _audit_limits(opts).items():
-            raise InputError(name, value, "--audit-log beside it")
+            raise InputError(name, value, "--audit-log in addition")
         return None
     policy = METADATA_ONLY if opts.audit_policy is None else read_policy(opts.audit_policy)
     files = AuditFiles(

@@ -99,7 +99,7 @@ def _without_replicas(name: str, result: FederatedPlacement, rules: Steering) ->
     placed = sum(count or 0 for count in result.replicas.values())
     if placed and rules.avoid_disruption:
         return "other clusters run its share, and running replicas do not move", _MOVE
-    return "no replica fits beside what runs and what is promised", "add nodes"
+    return "no replica fits next to the running pods and the promised replicas", "add nodes"
 
 
 _MOVE: Final = "set replicaRescheduling.avoidDisruption to false, or scale up"

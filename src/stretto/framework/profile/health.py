@@ -58,7 +58,7 @@ class RuleHealth(msgspec.Struct):
         found = []
         if self.faults:
             times = "once" if self.faults == 1 else f"{self.faults:,} times"
-            found.append(f"rule {self.name} went wrong {times}, the last time it {self.last_fault}")
+            found.append(f"rule {self.name} failed {times}, the last time it {self.last_fault}")
         if self.slow:
             times = "once" if self.slow == 1 else f"{self.slow:,} times"
             found.append(f"rule {self.name} was too slow {times}, at worst it {self.slowest}")

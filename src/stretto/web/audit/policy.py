@@ -191,7 +191,7 @@ def _check(rule: AuditRule, where: str) -> None:
         InputError: it names resources and paths.
     """
     if rule.non_resource_urls and (rule.resources or rule.namespaces):
-        expected = "no resources and no namespaces beside them"
+        expected = "neither resources nor namespaces in the same rule"
         raise InputError(f"{where}.nonResourceURLs", list(rule.non_resource_urls), expected)
     for index, url in enumerate(rule.non_resource_urls):
         if url != "*" and (not url.startswith("/") or "*" in url[:-1]):

@@ -149,12 +149,12 @@ _SCENARIOS: Final = (
     ),
     _Scenario(
         {"offer_timeout": 60.0},
-        "tasks of 240 started beside a silent framework, 300 s",
+        "tasks of 240 started next to a silent framework, 300 s",
         _beside_a_silent_one,
     ),
     _Scenario(
         {"allocate_on_recover": True},
-        "seconds until 240 tasks have started beside a decliner",
+        "seconds until 240 tasks have started next to a decliner",
         _after_a_decline,
     ),
     _Scenario(
@@ -164,7 +164,7 @@ _SCENARIOS: Final = (
     ),
     _Scenario(
         {"decliners_yield": True},
-        f"seconds until 240 tasks have started beside {DECLINERS} decliners",
+        f"seconds until 240 tasks have started next to {DECLINERS} decliners",
         _beside_decliners,
     ),
     _Scenario(

@@ -24,7 +24,7 @@ MOST_IN_FLIGHT: Final = 256
 _REPEATED: Final = "it is repeated once the cluster answers"
 _CAUSES: Final = {
     StatusReason.TOO_MANY_REQUESTS: (
-        "it is repeated; if this goes on, give the federation a priority level of its own there"
+        "it is repeated; if this persists, give the federation a priority level of its own there"
     ),
     StatusReason.UNAVAILABLE: _REPEATED,
     StatusReason.INTERNAL: "it is repeated; see the log of the API server there",

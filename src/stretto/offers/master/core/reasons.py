@@ -55,7 +55,7 @@ def _turn(master: MasterState, role: str) -> str:
     shares = {each: role_share(master, each) for each in roles}
     ahead = sum(each < shares[role] for each in shares.values())
     return (
-        f"nothing stands in the way; the share of role {role} is {shares[role]:.1%}, position"
+        f"no obstacle; the share of role {role} is {shares[role]:.1%}, position"
         f" {ahead + 1} of {len(shares)} roles"
     )
 

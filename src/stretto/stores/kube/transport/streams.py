@@ -69,7 +69,7 @@ async def changes_of(
             if len(rest) > most_line:
                 raise LostError(f"a line of more than {most_line} bytes")
     except TimeoutError as error:
-        raise SilentError(str(error) or "nothing came for too long") from error
+        raise SilentError(str(error) or "no data for too long") from error
     except (aiohttp.ClientError, OSError) as error:
         raise LostError(str(error) or type(error).__name__) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
