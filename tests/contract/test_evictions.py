@@ -70,6 +70,13 @@ def test_a_used_up_budget_answers_too_many_requests(counted: Desk) -> None:
     assert counted.now(pod) is not None
 
 
+def test_an_eviction_beyond_the_budget_is_done(counted: Desk) -> None:
+    pod = counted.running("a")
+    counted.budget(minAvailable=1)
+    beyond = Eviction(SPACE, pod.name, pod.uid, beyond_budget=True)
+    written(counted.store.evict([beyond])[0])
+
+
 def test_a_batch_counts_its_own_evictions(counted: Desk) -> None:
     pods = [counted.running(name) for name in "abc"]
     counted.budget(minAvailable=2)

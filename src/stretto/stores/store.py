@@ -196,7 +196,10 @@ class Bind(msgspec.Struct, frozen=True, gc=False):
 
 
 class Eviction(msgspec.Struct, frozen=True, gc=False):
-    """Evict a pod; refused with TOO_MANY_REQUESTS if a disruption budget forbids it."""
+    """Evict a pod; refused with TOO_MANY_REQUESTS if a disruption budget forbids it.
+
+    An API server gives the pod the condition ``DisruptionTarget``, which policies of Jobs read.
+    """
 
     #: Namespace of the pod.
     namespace: str
@@ -206,6 +209,11 @@ class Eviction(msgspec.Struct, frozen=True, gc=False):
     uid: str
     #: Reason, for the event and the history.
     reason: str = ""
+    #: Whether the node is not known to run the pod. An API server evicts such a pod without a
+    #: condition, so that the client writes it.
+    starting: bool = False
+    #: Whether to evict it although a budget forbids it: kube-scheduler's last resort.
+    beyond_budget: bool = False
 
 
 class WriteVerb(Enum):

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from stretto.api.wire.kinds import POD
 from stretto.base.errors import UnreachableError
 from stretto.control.eviction import requests
 from stretto.control.eviction.nominated_names import RETRY_AFTER
@@ -206,3 +207,15 @@ def test_promises_that_end_in_an_error_are_not_taken_for_kept() -> None:
     desk.reported[0][1].set_exception(UnreachableError("the server", "gone"))
     with pytest.raises(UnreachableError):
         desk.settle()
+
+
+@pytest.mark.parametrize(("phase", "starting"), [("Pending", True), ("Running", False)])
+def test_an_eviction_states_whether_its_pod_may_still_start(phase: str, starting: bool) -> None:
+    desk = Late()
+    desk.submit(make_pod("one", cpu="100m", priority=9))
+    desk.settle(1)
+    desk.store.patch_status(POD, [Patch("default", "one", {"status": {"phase": phase}})])
+    desk.settle(1)
+    desk.order("one")
+    desk.settle()
+    assert desk.way[-1][0][0].starting is starting

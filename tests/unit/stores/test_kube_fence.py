@@ -229,6 +229,53 @@ def test_an_eviction_whose_answer_is_late_is_waited_for_while_its_pod_is_there(
     )
 
 
+def victims_of(server: Server, phase: str) -> None:
+    """Let the server hold a pod in this phase, and accept all writes of it."""
+    there = {**pod("web", 5), "status": {"phase": phase}}
+    server.rules = [
+        *server.rules,
+        at("GET", "pods/web", lambda: web.json_response(there)),
+        at("PATCH", "pods/web/status", lambda: web.json_response(there)),
+        at("DELETE", "pods/web", lambda: web.json_response(there)),
+        at("POST", "eviction", lambda: web.json_response(BOUND, status=201)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("phase", "sent"),
+    [("Pending", ["GET", "PATCH", "POST"]), ("Running", ["GET", "POST"])],
+)
+def test_a_pod_that_has_not_started_gets_the_condition_of_a_victim(
+    server: Server, phase: str, sent: list[str]
+) -> None:
+    victims_of(server, phase)
+    (reply,) = server.store().evict([Eviction("default", "web", "uid-web", starting=True)])
+    assert reply.outcome is WriteOutcome.OK
+    assert [each.split()[0] for each in server.requests] == sent
+
+
+def test_a_victim_that_changes_meanwhile_is_read_again(server: Server) -> None:
+    changed = iter([status(409, "Conflict")])
+    server.rules = [at("PATCH", "pods/web/status", lambda: next(changed, None))]
+    victims_of(server, "Pending")
+    server.store().evict([Eviction("default", "web", "uid-web", starting=True)])
+    verbs = [each.split()[0] for each in server.requests]
+    assert verbs == ["GET", "PATCH", "GET", "PATCH", "POST"]
+
+
+def test_a_victim_beyond_its_budget_has_the_condition_and_is_deleted(server: Server) -> None:
+    victims_of(server, "Running")
+    server.store().evict([Eviction("default", "web", "uid-web", beyond_budget=True)])
+    assert [each.split()[0] for each in server.requests] == ["GET", "PATCH", "DELETE"]
+
+
+def test_a_namesake_of_a_victim_is_left_as_it_is(server: Server) -> None:
+    victims_of(server, "Pending")
+    (reply,) = server.store().evict([Eviction("default", "web", "uid-before", starting=True)])
+    assert reply.code is StatusReason.CONFLICT
+    assert len(server.requests) == 1
+
+
 async def never() -> web.Response:
     await asyncio.sleep(60)
     return status(500)

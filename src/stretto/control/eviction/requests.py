@@ -16,7 +16,6 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.evictions import PendingEviction
 from stretto.stores.lane import Lane, LaneLimits
 from stretto.stores.store import (
-    Deletion,
     Eviction,
     Reply,
     StatusReason,
@@ -121,19 +120,22 @@ class EvictionRequests:
 
     def _send(self, requests: Iterable[EvictionRequest]) -> None:
         pods, lane = self._cluster.pods, self._lane
-        within, beyond = list[EvictionRequest](), list[EvictionRequest]()
-        for request in requests:
+        sent = list(requests)
+        for request in sent:
             lane.withdraw(request.row)
-            (beyond if request.why.beyond else within).append(request)
-        if within:
-            evictions = [
-                Eviction(pods.namespace[row], pods.name[row], pods.uid[row], why.reason)
-                for row, why in within
-            ]
-            lane.send(Write(WriteVerb.EVICT, POD, evictions), within)
-        if beyond:
-            deletions = [Deletion(pods.namespace[r], pods.name[r], pods.uid[r]) for r, _ in beyond]
-            lane.send(Write(WriteVerb.DELETE, POD, deletions), beyond)
+        evictions = [
+            Eviction(
+                pods.namespace[row],
+                pods.name[row],
+                pods.uid[row],
+                why.reason,
+                starting=not pods.running[row],
+                beyond_budget=why.beyond,
+            )
+            for row, why in sent
+        ]
+        if sent:
+            lane.send(Write(WriteVerb.EVICT, POD, evictions), sent)
 
     def _collect(self, now: float) -> bool:
         """Process the answers that have arrived; whether there were any."""

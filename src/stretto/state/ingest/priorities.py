@@ -102,15 +102,19 @@ def checked_priority(value: int, where: str) -> int:
     return value
 
 
+_RUNNING: Final = "Running"
+"""Phase of a pod that runs."""
 START_TIME: Final = b'"startTime"'
 """Mark in the JSON of pods that their node has started."""
 
 
 def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
-    """Record the start time and eviction state of a pod on a node."""
+    """Record the start time, the phase and the eviction state of a pod on a node."""
     pods = cluster.pods
-    if head is not None and head.status.start_time:
-        pods.started[row] = _clock_time(cluster, head.status.start_time)
+    if head is not None:
+        pods.running[row] = head.status.phase == _RUNNING
+        if head.status.start_time:
+            pods.started[row] = _clock_time(cluster, head.status.start_time)
     if record.deleting and pods.eviction_state[row] == EvictionState.NONE:
         eviction = PendingEviction(
             int(pods.serial[row]), int(pods.slot[row]), None, "", acknowledged=True

@@ -35,6 +35,7 @@ _ZEROED: Final = (
     "preemption_attributes",
     "eviction_state",
     "tag",
+    "running",
 )
 """Columns whose new rows start with 0."""
 
@@ -165,6 +166,8 @@ class Pods:
         #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
         #: before that.
         self.started: npt.NDArray[np.float64] = np.full(FIRST_ROWS, np.inf)
+        #: uint8[row]: 1 once its node reports that it runs.
+        self.running: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
         #: Lowest priority of any pod so far.
         self.lowest: int = 1 << 31
         #: Rows whose slot, class, preemption attributes or eviction state changed.
@@ -226,6 +229,7 @@ class Pods:
         self.eviction_state[index] = 0
         self.volumes[index] = 0
         self.started[index] = np.inf
+        self.running[index] = 0
         self.serial[index] = np.arange(self._next_serial, self._next_serial + count)
         self._next_serial += count
         own_uid, own_space, own_name = self.uid, self.namespace, self.name

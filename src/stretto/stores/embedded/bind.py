@@ -108,7 +108,7 @@ def draft_units(
 def draft_evictions(
     draft: TableDraft, evictions: Sequence[Eviction], budgets: DisruptionBudgets, now: str
 ) -> Replies:
-    """Evict pods as far as their disruption budgets allow."""
+    """Evict pods as far as their disruption budgets allow, or beyond where an eviction says so."""
     replies: Replies = []
     for eviction in evictions:
         old = draft.find(eviction.namespace, eviction.name)
@@ -118,11 +118,12 @@ def draft_evictions(
         if old.uid != eviction.uid:
             replies.append(_namesake(old))
             continue
-        refusal = budgets.refusal(old)
-        if refusal is not None:
-            replies.append(refusal)
-            continue
-        budgets.spend(old)
+        if not eviction.beyond_budget:
+            refusal = budgets.refusal(old)
+            if refusal is not None:
+                replies.append(refusal)
+                continue
+            budgets.spend(old)
         replies.append(Reply(WriteOutcome.OK, record=leave(draft, old, now)))
     return replies
 

@@ -30,6 +30,8 @@ from stretto.stores.store import (
 
 DEFAULT_NAMESPACE: Final = "default"
 """Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
+DISRUPTED: Final = "DisruptionTarget"
+"""Condition of a pod that ends because of a decision about the cluster."""
 _ENCODE: Final = msgspec.json.encode
 
 
@@ -73,6 +75,35 @@ def eviction_body(eviction: Eviction) -> bytes:
     options = _delete_options(eviction.uid, None)
     named = {"apiVersion": "policy/v1", "kind": "Eviction"}
     return _ENCODE({**named, "metadata": meta, "deleteOptions": options})
+
+
+def disruption_patch(eviction: Eviction, pod: Record) -> Patch | None:
+    """The condition that an evicted pod gets where the API server does not write it.
+
+    The server's eviction gives it to running pods only. kube-scheduler gives it to every victim,
+    and the failure policies of Jobs read it. ``None`` where the server writes it, or the pod has it
+    or is being deleted.
+    """
+    status = msgspec.json.decode(pod.body).get("status") or {}
+    waits = status.get("phase", "Pending") == "Pending"
+    if pod.deleting or not (waits or eviction.beyond_budget):
+        return None
+    if any(each.get("type") == DISRUPTED for each in status.get("conditions") or ()):
+        return None
+    condition = {
+        "type": DISRUPTED,
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": eviction.reason or "evicted by the scheduler",
+    }
+    return Patch(
+        eviction.namespace,
+        eviction.name,
+        {"status": {"conditions": [condition]}},
+        version=pod.version,
+        uid=eviction.uid,
+        type=PatchType.STRATEGIC,
+    )
 
 
 def update_body(update: Update, version: int | None) -> bytes:

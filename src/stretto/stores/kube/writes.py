@@ -14,6 +14,7 @@ from stretto.stores.kube.bodies import (
     create_body,
     delete_body,
     deleted_record,
+    disruption_patch,
     eviction_body,
     item_key,
     not_found_reply,
@@ -42,7 +43,7 @@ from stretto.stores.store import (
 )
 
 _UPDATE_TRIES: Final = 3
-"""Attempts to replace an object of any version while other writers change it."""
+"""Attempts to change an object while other writers change it."""
 _LATE: Final = 1.0
 """Seconds after which an unanswered eviction is checked."""
 _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
@@ -135,18 +136,10 @@ class WriteCalls:
 
     async def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
         """Delete objects."""
-        purpose = purpose_of(kind, RequestPurpose.EVICT if kind == POD else RequestPurpose.WRITE)
+        purpose = _deletion_purpose(kind)
 
         async def send(deletion: Deletion, batch: WriteBatch) -> Reply:
-            path = self._timed(object_path(kind, deletion.namespace, deletion.name))
-            request = HttpRequest("DELETE", path, delete_body(deletion))
-            write = WriteInFlight(purpose, request, f"delete {kind.resource}")
-            answer = await self._sender.write(write, batch)
-            if isinstance(answer, Reply):
-                return answer
-            if answer.status not in (200, 202):
-                return refused_reply(answer, write.what)
-            return Reply(WriteOutcome.OK, record=deleted_record(kind, deletion, answer))
+            return await self._delete(kind, deletion, batch)
 
         return await self._sender.all(deletions, purpose, item_key, send)
 
@@ -181,6 +174,13 @@ class WriteCalls:
         what = "create pods/eviction"
 
         async def send(eviction: Eviction, batch: WriteBatch) -> Reply:
+            if eviction.starting or eviction.beyond_budget:
+                refused = await self._mark_disrupted(eviction, batch)
+                if refused is not None:
+                    return refused
+            if eviction.beyond_budget:
+                deletion = Deletion(eviction.namespace, eviction.name, eviction.uid)
+                return await self._delete(POD, deletion, batch)
             path = self._timed(object_path(POD, eviction.namespace, eviction.name, "eviction"))
             write = WriteInFlight(
                 RequestPurpose.EVICT, HttpRequest("POST", path, eviction_body(eviction)), what
@@ -209,6 +209,46 @@ class WriteCalls:
 
     def _timed(self, path: str) -> str:
         return path + self._limit
+
+    async def _delete(self, kind: Kind, deletion: Deletion, batch: WriteBatch) -> Reply:
+        path = self._timed(object_path(kind, deletion.namespace, deletion.name))
+        request = HttpRequest("DELETE", path, delete_body(deletion))
+        write = WriteInFlight(_deletion_purpose(kind), request, f"delete {kind.resource}")
+        answer = await self._sender.write(write, batch)
+        if isinstance(answer, Reply):
+            return answer
+        if answer.status not in (200, 202):
+            return refused_reply(answer, write.what)
+        return Reply(WriteOutcome.OK, record=deleted_record(kind, deletion, answer))
+
+    async def _mark_disrupted(self, eviction: Eviction, batch: WriteBatch) -> Reply | None:
+        """Write the condition of an evicted pod where the server does not.
+
+        A pod that changes meanwhile is read again, because it may run now. Returns ``None`` to go
+        on, otherwise the answer to the eviction.
+        """
+        path = self._timed(status_path(POD, eviction.namespace, eviction.name))
+        for _ in range(_UPDATE_TRIES):
+            try:
+                pod = await self._reads.get(POD, eviction.namespace, eviction.name)
+            except StrettoError as error:
+                return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
+            if pod is None:
+                return not_found_reply(POD, eviction.namespace, eviction.name)
+            if pod.uid != eviction.uid:
+                return changed_reply(pod)
+            patch = disruption_patch(eviction, pod)
+            if patch is None:
+                return None
+            body = patch_body(POD, patch, status=True)
+            request = HttpRequest("PATCH", path, body, patch.type.value)
+            write = WriteInFlight(RequestPurpose.EVICT, request, "patch pods/status")
+            reply = await self._written(POD, write, batch)
+            if reply.outcome is WriteOutcome.OK:
+                return None
+            if reply.outcome is not WriteOutcome.CONFLICT:
+                return reply
+        return None
 
     async def _gone(self, eviction: Eviction) -> Reply | None:
         """The answer to an eviction whose pod no longer exists; ``None`` if it does."""
@@ -296,3 +336,8 @@ class WriteCalls:
         if found.node == bind.node:
             return Reply(WriteOutcome.OK, record=found)
         return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, status_of(answer).message, found)
+
+
+def _deletion_purpose(kind: Kind) -> RequestPurpose:
+    """Deletions of pods have the budget of evictions."""
+    return purpose_of(kind, RequestPurpose.EVICT if kind == POD else RequestPurpose.WRITE)
