@@ -39,6 +39,19 @@ class EventText(msgspec.Struct, frozen=True):
     message: str
 
 
+class EventOrigin(msgspec.Struct, frozen=True):
+    """Where an event comes from and which part of its object it is about."""
+
+    #: Node of the reporter; empty without one.
+    host: str = ""
+    #: Path of the part, such as ``spec.containers{app}``; empty for the whole object.
+    field_path: str = ""
+
+
+NO_ORIGIN: Final = EventOrigin()
+"""A reporter without a node, about a whole object."""
+
+
 class EventRecorder:
     """Writes events of one component; a repetition is counted in the event that exists."""
 
@@ -54,19 +67,36 @@ class EventRecorder:
         self._clock = clock
         self._component = component
 
-    def record(self, item: StoredObject, text: EventText) -> None:
-        """Write an event about an object. It is lost if the store refuses it."""
+    def record(
+        self, item: StoredObject, *texts: EventText, origin: EventOrigin = NO_ORIGIN
+    ) -> None:
+        """Write events about an object. Those that the store refuses are lost."""
         record, at = item.record, timestamp(int(self._clock.now()))
-        name = event_name(record, text.reason + text.message)
         namespace = record.namespace or EVERYWHERE
-        before = self._store.get(EVENT, namespace, name)
-        if before is None:
-            body = event_fields(record, name, text, self._component, at)
-            self._store.create(EVENT, [msgspec.json.encode(body)])
-            return
-        count = int(StoredObject(before).fields.get("count") or 1) + 1
-        change = {"count": count, "lastTimestamp": at}
-        self._store.patch(EVENT, [Patch(namespace, name, change)])
+        fresh, counted = [], []
+        for text in texts:
+            name = event_name(record, text.reason + text.message + origin.field_path)
+            before = self._store.get(EVENT, namespace, name)
+            if before is None:
+                body = event_fields(record, name, text, self._component, at)
+                fresh.append(msgspec.json.encode(_from(body, origin)))
+            else:
+                count = int(StoredObject(before).fields.get("count") or 1) + 1
+                counted.append(Patch(namespace, name, {"count": count, "lastTimestamp": at}))
+        if fresh:
+            self._store.create(EVENT, fresh)
+        if counted:
+            self._store.patch(EVENT, counted)
+
+
+def _from(fields: dict[str, Any], origin: EventOrigin) -> dict[str, Any]:
+    """An event with its origin."""
+    if origin.host:
+        fields["source"] = {**fields["source"], "host": origin.host}
+        fields["reportingInstance"] = origin.host
+    if origin.field_path:
+        fields["involvedObject"] = {**fields["involvedObject"], "fieldPath": origin.field_path}
+    return fields
 
 
 def event_name(record: Record, words: str) -> str:

@@ -20,7 +20,7 @@ from stretto.api.wire.kinds import (
 from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, Name, ObjectCache, StoreCache, StoredObject
-from stretto.reconcile.events import EventRecorder, EventText
+from stretto.reconcile.events import NO_ORIGIN, EventOrigin, EventRecorder, EventText
 from stretto.reconcile.reconciler import accepted
 from stretto.stores.store import Deletion, Store
 
@@ -32,6 +32,8 @@ DAEMON_SETS: Final = "daemonset-controller"
 """Reporter of events about DaemonSets."""
 CRON_JOBS: Final = "cronjob-controller"
 """Reporter of events about CronJobs."""
+KUBELET: Final = "kubelet"
+"""Reporter of events about containers."""
 REPORTERS: Final = {
     REPLICA_SET: "replicaset-controller",
     REPLICATION_CONTROLLER: "replication-controller",
@@ -56,9 +58,12 @@ WORKLOADS: Final = (
 """Pods, the kinds that own them or their owners, and their revisions."""
 
 
-def event_recorders(store: Store, clock: Clock) -> Mapping[str, EventRecorder]:
-    """Writers of the events of all controllers that write some."""
-    return {name: EventRecorder(store, clock, name) for name in _ALL}
+def event_recorders(
+    store: Store, clock: Clock, *, kubelets: bool = False
+) -> Mapping[str, EventRecorder]:
+    """Writers of the events of all controllers that write some, and of kubelets if wanted."""
+    names = (*_ALL, KUBELET) if kubelets else _ALL
+    return {name: EventRecorder(store, clock, name) for name in names}
 
 
 def owner_of(item: StoredObject) -> Fields | None:
@@ -158,11 +163,17 @@ class LocalCluster:
         if changed:
             writes.patch_status(self._cache.store, item, changed)
 
-    def note(self, controller: str, item: StoredObject, text: EventText) -> None:
-        """Write an event of a controller about an object."""
+    def note(
+        self,
+        controller: str,
+        item: StoredObject,
+        *texts: EventText,
+        origin: EventOrigin = NO_ORIGIN,
+    ) -> None:
+        """Write events of a controller about an object."""
         recorder = self._recorders.get(controller)
         if recorder is not None:
-            recorder.record(item, text)
+            recorder.record(item, *texts, origin=origin)
 
     def delete(self, items: Iterable[StoredObject]) -> None:
         """Delete objects; those that are gone already count as deleted."""

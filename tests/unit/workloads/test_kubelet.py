@@ -177,3 +177,66 @@ def test_a_stateful_pod_is_recreated_until_its_port_is_free() -> None:
     cluster.send("DELETE", f"{PODS}/holder?gracePeriodSeconds=0")
     cluster.settle(6.0)
     assert cluster.send("GET", f"{PODS}/db-0")["status"]["phase"] == "Running"
+
+
+def events(cluster: Cluster, name: str) -> list[tuple[Any, ...]]:
+    """Reason, type, count and message of the events of kubelets about a pod."""
+    found = cluster.send("GET", "/api/v1/namespaces/shop/events")["items"]
+    return [
+        (each["reason"], each["type"], each["count"], each["message"])
+        for each in sorted(found, key=lambda each: int(each["metadata"]["resourceVersion"]))
+        if each["source"]["component"] == "kubelet" and each["involvedObject"]["name"] == name
+    ]
+
+
+def test_a_started_container_has_the_events_of_a_kubelet(cluster: Cluster) -> None:
+    cluster.send("POST", PODS, pod("web", "n0"))
+    cluster.settle(3.0)
+    assert events(cluster, "web") == [
+        ("Pulled", "Normal", 1, 'Container image "i" already present on machine'),
+        ("Created", "Normal", 1, "Created container: c"),
+        ("Started", "Normal", 1, "Started container c"),
+    ]
+
+
+def test_an_event_names_the_container_and_the_node(cluster: Cluster) -> None:
+    cluster.send("POST", PODS, pod("web", "n0"))
+    cluster.settle(3.0)
+    found = cluster.send("GET", "/api/v1/namespaces/shop/events")["items"]
+    kubelet = next(each for each in found if each["source"]["component"] == "kubelet")
+    assert kubelet["involvedObject"]["fieldPath"] == "spec.containers{c}"
+    assert (kubelet["source"]["host"], kubelet["reportingInstance"]) == ("n0", "n0")
+
+
+def test_restarts_are_counted_in_the_events_of_a_container(cluster: Cluster) -> None:
+    failing = pod("web", "n0")
+    failing["spec"]["containers"][0]["command"] = ["false"]
+    cluster.send("POST", PODS, failing)
+    cluster.settle(20.0)
+    counts = {reason: count for reason, _, count, _ in events(cluster, "web")}
+    assert (counts["Started"], counts["Created"], counts["BackOff"]) == (3, 3, 2)
+
+
+def test_an_image_that_cannot_be_pulled_has_its_events(cluster: Cluster) -> None:
+    absent = pod("web", "n0")
+    absent["spec"]["containers"][0]["image"] = "web:404"
+    cluster.send("POST", PODS, absent)
+    cluster.settle(3.0)
+    reasons = [reason for reason, _, _, _ in events(cluster, "web")]
+    assert reasons == ["Pulling", "Failed", "Failed", "BackOff", "Failed"]
+
+
+def test_a_deleted_pod_is_reported_as_stopped(cluster: Cluster) -> None:
+    cluster.send("POST", PODS, pod("web", "n0"))
+    cluster.settle(3.0)
+    cluster.send("DELETE", f"{PODS}/web")
+    cluster.settle(3.0)
+    assert events(cluster, "web")[-1] == ("Killing", "Normal", 1, "Stopping container c")
+
+
+def test_a_probe_that_fails_is_an_event(cluster: Cluster) -> None:
+    unready = pod("web", "n0")
+    unready["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": ["false"]}}
+    cluster.send("POST", PODS, unready)
+    cluster.settle(3.0)
+    assert ("Unhealthy", "Warning", 1, "Readiness probe failed: ") in events(cluster, "web")

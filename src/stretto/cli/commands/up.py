@@ -39,6 +39,10 @@ AUDIT_MAX_BACKUP: Final = 100
 """Older audit logs where no number is given."""
 AUDIT_MAX_AGE: Final = 366
 """Days of older audit logs where no number is given."""
+AUTO, ON, OFF = "auto", "on", "off"
+"""When simulated kubelets write events."""
+EVENT_NODES: Final = 1_000
+"""Most nodes whose kubelets write events by default; the pods of more have very many."""
 NAMES: Final = ("default-scheduler", "stretto-scheduler")
 """Scheduler names that the included scheduler answers to."""
 
@@ -67,6 +71,8 @@ class UpOptions:
     controllers: str
     #: ``included`` or ``external``.
     scheduler: str
+    #: Whether simulated kubelets write events: ``on``, ``off``, or ``auto`` for few nodes.
+    kubelet_events: str
     #: Cluster seconds per second.
     speed: float
     #: Scheduling profile.
@@ -155,6 +161,12 @@ class UpOptions:
     help="Scheduler: here, or another process [included].",
 )
 @click.option(
+    "--kubelet-events",
+    default=AUTO,
+    type=click.Choice([AUTO, ON, OFF]),
+    help=f"Events of kubelets about containers; {AUTO}: up to {EVENT_NODES:,} nodes [{AUTO}].",
+)
+@click.option(
     "--speed",
     default=1.0,
     type=options.FiniteRange(0.001, 1e6),
@@ -233,6 +245,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
         controllers=opts.controllers == INCLUDED,
         plane=scheduler,
         heartbeat_s=_heartbeat(opts, len(nodes)),
+        kubelet_events=_writes_events(opts, len(nodes)),
     )
     with DeferredInterrupt() as held, _keys_folder(opts) as folder:
         store = _store(opts.store, clock, rng)
@@ -265,6 +278,7 @@ def _local_words(opts: UpOptions) -> list[str]:
         "--keys": opts.keys is not None,
         "--controllers": opts.controllers != INCLUDED,
         "--scheduler": opts.scheduler != INCLUDED,
+        "--kubelet-events": opts.kubelet_events != AUTO,
         "--speed": opts.speed != 1.0,
         "--audit-log": opts.audit_log is not None,
         "--audit-policy": opts.audit_policy is not None,
@@ -301,6 +315,11 @@ def _announce(common: CommandContext, opts: UpOptions, count: int, address: str,
     if page:
         common.console.note(f"dashboard: {page}")
     common.console.data(f"export KUBECONFIG={opts.kubeconfig.absolute()}")
+
+
+def _writes_events(opts: UpOptions, nodes: int) -> bool:
+    """Whether simulated kubelets write events: three objects for the start of a container."""
+    return opts.kubelet_events == ON or (opts.kubelet_events == AUTO and nodes <= EVENT_NODES)
 
 
 def _heartbeat(opts: UpOptions, nodes: int) -> float:

@@ -53,6 +53,8 @@ class LocalParts:
     plane: PlaneConfig | None = None
     #: Seconds between two heartbeats of a simulated node.
     heartbeat_s: float = 10.0
+    #: Whether kubelets write events about containers: some per start of a pod.
+    kubelet_events: bool = True
     #: PEM certificate of the server's authority, for pods; empty for plain HTTP.
     authority: bytes = b""
     #: Calls the webhooks that admit what controllers write; ``None`` calls none.
@@ -82,7 +84,8 @@ class LocalClusterProcess:
     def _add_controllers(self, store: Store, client: ApiClient, parts: LocalParts) -> None:
         cache = self._loop.add_store(_NAME, store)
         cache.follow(NAMESPACE)
-        cluster = LocalCluster(cache, self._clock, event_recorders(store, self._clock))
+        recorders = event_recorders(store, self._clock, kubelets=parts.kubelet_events)
+        cluster = LocalCluster(cache, self._clock, recorders)
         state = self._server.state
         nodes = SimulatedNodes(_names(parts.nodes), parts.heartbeat_s, parts.controllers)
         self._loop.add_controllers(node_controllers(cluster, state, client, nodes))

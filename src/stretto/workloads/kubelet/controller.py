@@ -90,6 +90,7 @@ class KubeletController:
             return attempt.next_at - age
         after = course.ready_after
         ready_at = math.inf if after is None else attempt.started_at + after
-        self._status.run(pod, attempt, course.exit_code, is_ready=age >= ready_at)
+        is_ready = None if after is None else age >= ready_at
+        self._status.run(pod, attempt, course.exit_code, is_ready=is_ready)
         waits = [at - age for at in (ready_at, attempt.ends_at) if age < at < math.inf]
         return min(waits, default=None)

@@ -7,6 +7,7 @@ from stretto.reconcile.cache import Fields, StoredObject
 from stretto.reconcile.conditions import condition_of
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.kubelet.course import PodAttempt
+from stretto.workloads.kubelet.events import PodEvents
 
 
 class PodStatusWriter:
@@ -15,18 +16,34 @@ class PodStatusWriter:
     def __init__(self, cluster: LocalCluster) -> None:
         """For the pods of a cluster."""
         self._cluster = cluster
+        self._events = PodEvents(cluster)
 
-    def run(self, pod: StoredObject, attempt: PodAttempt, code: int, *, is_ready: bool) -> None:
-        """Report running containers; images of running containers stay as they are."""
+    def run(
+        self, pod: StoredObject, attempt: PodAttempt, code: int, *, is_ready: bool | None
+    ) -> None:
+        """Report running containers; images of running containers stay as they are.
+
+        Args:
+            pod: the pod.
+            attempt: the attempt that runs.
+            code: exit code of the attempts before it.
+            is_ready: whether it is ready; ``None`` if its probes always fail.
+        """
         text = "True" if is_ready else "False"
         if pod.status.get("phase") == "Running" and _shows(pod, text, attempt.restarts):
             return
+        if not _runs(pod, attempt.restarts):
+            self._events.started(pod)
+            if is_ready is None:
+                self._events.unhealthy(pod)
         started = self._moment(pod, attempt.started_at)
-        containers = _containers(pod, {"running": {"startedAt": started}}, is_ready=is_ready)
+        containers = _containers(pod, {"running": {"startedAt": started}}, is_ready=bool(is_ready))
         self._write(pod, "Running", text, self._restarted(containers, pod, attempt, code))
 
     def wait_for_restart(self, pod: StoredObject, attempt: PodAttempt, code: int) -> None:
         """Report containers that have ended and wait for their restart."""
+        if not _waits(pod, "CrashLoopBackOff"):
+            self._events.backed_off(pod)
         wait = f"back-off {attempt.next_at - attempt.ends_at:.0f}s restarting failed container"
         waiting = {"reason": "CrashLoopBackOff", "message": wait}
         containers = _containers(pod, {"waiting": waiting}, is_ready=False)
@@ -38,6 +55,8 @@ class PodStatusWriter:
 
     def wait_for_image(self, pod: StoredObject, image: str) -> None:
         """Report a container whose image cannot be pulled."""
+        if not _waits(pod, "ImagePullBackOff"):
+            self._events.not_pulled(pod, image)
         message = f'Back-off pulling image "{image}"'
         waiting = {"reason": "ImagePullBackOff", "message": message}
         containers = _containers(pod, {"waiting": waiting}, is_ready=False)
@@ -112,12 +131,24 @@ def _reason(code: int) -> str:
 def _shows(pod: StoredObject, ready: str, restarts: int) -> bool:
     """Whether the status already says whether a pod is ready, in this attempt."""
     condition = condition_of(pod.status.get("conditions") or (), "Ready")
+    return condition is not None and condition["status"] == ready and _runs(pod, restarts)
+
+
+def _runs(pod: StoredObject, restarts: int) -> bool:
+    """Whether the status already says that the containers run in this attempt."""
     statuses = pod.status.get("containerStatuses") or ()
-    same = all(
+    return bool(statuses) and all(
         each.get("restartCount", 0) == restarts and "running" in (each.get("state") or {})
         for each in statuses
     )
-    return condition is not None and condition["status"] == ready and same
+
+
+def _waits(pod: StoredObject, reason: str) -> bool:
+    """Whether the status already says that a container waits for a reason."""
+    return any(
+        ((each.get("state") or {}).get("waiting") or {}).get("reason") == reason
+        for each in pod.status.get("containerStatuses") or ()
+    )
 
 
 def _containers(pod: StoredObject, state: Fields, *, is_ready: bool) -> list[Fields]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stretto.base.clock import ManualClock
+from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.web.api.message import ApiRequest, ApiResponse
@@ -128,3 +128,17 @@ def test_the_default_storage_class_is_marked_in_tables(server: ApiServer) -> Non
     table = server.handle(ApiRequest("GET", target, accepted))
     assert isinstance(table, ApiResponse)
     assert json.loads(table.body)["rows"][0]["cells"][0] == "fast (default)"
+
+
+def test_an_event_ends_an_hour_after_its_last_change() -> None:
+    clock = ManualClock(1_790_000_000.0)
+    server = ApiServer(MemoryStore(clock, Rng(1)), ApiSettings(clock, Rng(2)))
+    events = "/api/v1/namespaces/default/events"
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    for name, last in (("old", 1_790_000_000.0), ("repeated", 1_790_003_000.0)):
+        item = {"metadata": {"name": name}, "involvedObject": about}
+        send(server, "POST", events, {**item, "lastTimestamp": timestamp(int(last))})
+    clock.advance(3700.0)
+    server.tick()
+    names = [each["metadata"]["name"] for each in send(server, "GET", events)[1]["items"]]
+    assert names == ["repeated"]

@@ -8,6 +8,7 @@ from stretto.reconcile.cache import Change
 from stretto.web.api.failures import ApiError
 from stretto.web.api.internal import AT_ONCE, ApiClient
 from stretto.workloads.cluster import LocalCluster
+from stretto.workloads.kubelet.events import PodEvents
 
 _SOON: Final = 0.5
 """Seconds until the next attempt of a deletion that waits for webhooks."""
@@ -22,6 +23,7 @@ class PodEndController:
         self.name = f"{cluster.name}/pod-end"
         self._cluster = cluster
         self._client = client
+        self._events = PodEvents(cluster)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
         """The pod."""
@@ -34,6 +36,7 @@ class PodEndController:
         namespace, name = key
         pod = self._cluster.objects(POD).get(namespace, name)
         if pod is not None and pod.is_terminating and not pod.metadata.get("finalizers"):
+            self._events.stopped(pod)
             try:
                 self._client.delete(POD, namespace, name, AT_ONCE)
             except ApiError as error:
