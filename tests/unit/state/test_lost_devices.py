@@ -1,22 +1,30 @@
 """A node reports fewer devices than before: what its pods request still counts."""
 
-from stretto.api.wire.kinds import NODE, POD
+from typing import Any
+
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD
+from stretto.state.classes.annotations import MICRO_TOPOLOGY
 from stretto.state.queries.invariants import devices_equal_rows
 from stretto.stores.store import Deletion, Patch
-from stretto.testing import Harness, make_node, make_pod
+from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 
 GPU = "nvidia.com/gpu"
 RESERVED = {
     "godel.bytedance.com/reservation": "true",
     "godel.bytedance.com/reservation-ttl": "1000",
 }
+ON_DEVICE_4 = numa_notes() | {
+    "stretto.dev/gpu-devices": "4",
+    MICRO_TOPOLOGY: "1:cpu=4,memory=128Mi",
+}
 
 
 class GpuNode:
     """One node with GPUs; pods are placed in turn."""
 
-    def __init__(self, gpus: int) -> None:
-        self.harness = Harness([make_node("n", gpus=gpus)], config={"tier": "numpy"})
+    def __init__(self, gpus: int, *reports: bytes) -> None:
+        self.harness = Harness([make_node("n", cpu="16", gpus=gpus)], config={"tier": "numpy"})
+        self.harness.create(CUSTOM_NODE_RESOURCE, *reports)
         self.harness.settle()
 
     def reports(self, gpus: int) -> None:
@@ -25,9 +33,9 @@ class GpuNode:
         self.harness.store.patch_status(NODE, [Patch("", "n", patch)])
         self.harness.settle()
 
-    def takes(self, name: str, gpus: int) -> bool:
+    def takes(self, name: str, gpus: int, **more: Any) -> bool:
         """Whether a new pod is placed."""
-        self.harness.submit(make_pod(name, cpu="0", gpus=gpus))
+        self.harness.submit(make_pod(name, gpus=gpus, **{"cpu": "0", **more}))
         self.harness.settle()
         return self.harness.placements()[name] == "n"
 
@@ -49,6 +57,27 @@ def test_what_pods_request_is_not_free_whichever_device_is_lost() -> None:
     node.ends("a")
     node.reports(3)
     assert [node.takes("c", 2), node.takes("d", 1)] == [False, True]
+
+
+def test_what_pods_with_numa_nodes_request_is_not_free() -> None:
+    zone = {"cpu": "8", "memory": "16Gi"}
+    node = GpuNode(4, make_report("n", [zone, zone], gpus=[(0, 1), (2, 3)]))
+    bound = {"cpu": "4", "annotations": numa_notes()}
+    assert [node.takes("a", 2, **bound), node.takes("b", 2, **bound)] == [True, True]
+    node.ends("a")
+    node.reports(3)
+    assert devices_equal_rows(node.harness.plane.cluster) == []
+    assert [node.takes("c", 2), node.takes("d", 1)] == [False, True]
+
+
+def test_a_pod_keeps_a_device_of_its_numa_node_if_one_is_free() -> None:
+    zone = {"cpu": "16", "memory": "16Gi"}
+    node = GpuNode(5, make_report("n", [zone, zone], gpus=[(0, 1), (2, 3, 4)]))
+    assert node.takes("a", 1, cpu="10", annotations=numa_notes())
+    node.harness.submit(make_pod("b", node="n", cpu="4", gpus=1, annotations=ON_DEVICE_4))
+    node.harness.settle()
+    node.reports(4)
+    assert node.harness.plane.cluster.ledger.devices.free[0, :4].tolist() == [0, 1000, 0, 1000]
 
 
 def test_nothing_is_free_while_pods_request_all_that_is_left() -> None:

@@ -4,11 +4,11 @@ A node that reports fewer devices does not say which of them are gone. The reque
 still count, so what remains free is what the node reports less what its pods request.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from stretto.api.types.core import Node
 from stretto.state.cluster.tables import PodTables
-from stretto.state.numa.ledger import DEVICE_BITS
+from stretto.state.numa.ledger import DEVICE_BITS, NumaTopology, numa_nodes_of
 from stretto.state.rows.devices import MAX_DEVICES, DeviceColumns, DeviceRequest
 
 
@@ -36,17 +36,20 @@ def take_reported(
     return found
 
 
-def charge_again(table: DeviceColumns, slot: int, rows: Sequence[int], of_pods: PodTables) -> None:
+def charge_again(
+    table: DeviceColumns, slot: int, rows: Sequence[int], of_pods: PodTables, topology: NumaTopology
+) -> None:
     """Charge the pods of a slot whose devices were replaced by whole ones.
 
-    Pods whose devices are still there keep them; the others are charged for what is left.
+    Pods whose devices are still there keep them; the others are charged for what is left, on their
+    NUMA nodes if these have any.
     """
     pods, classes = of_pods.pods, of_pods.classes
     charged = [(row, classes[int(pods.class_id[row])], int(pods.devices[row])) for row in rows]
     short = {row for row, pod, mask in charged if _lacks(table, slot, mask, pod.devices)}
     for row, pod, mask in sorted(charged, key=lambda each: each[0] in short):
-        if row in short and pod.annotations.numa is None:
-            mask = replaced(table, slot, mask, pod.devices)
+        if row in short:
+            mask = replaced(table, slot, mask, pod.devices, _near(topology, slot, mask))
             pods.devices[row] = mask
             pods.log.add(row)
         for request in pod.devices:
@@ -58,19 +61,36 @@ def _lacks(table: DeviceColumns, slot: int, mask: int, requests: Sequence[Device
     return any(len(_selected(table, slot, mask, each.kind)) < each.count for each in requests)
 
 
-def replaced(table: DeviceColumns, slot: int, mask: int, requests: Sequence[DeviceRequest]) -> int:
+def _near(topology: NumaTopology, slot: int, mask: int) -> frozenset[int]:
+    """The devices on the NUMA nodes of a mask."""
+    if slot >= len(topology.device_numa_node):
+        return frozenset()
+    places, wanted = topology.device_numa_node[slot].tolist(), numa_nodes_of(mask)
+    return frozenset(d for d, place in enumerate(places) if place >= 0 and wanted >> place & 1)
+
+
+def replaced(
+    table: DeviceColumns,
+    slot: int,
+    mask: int,
+    requests: Sequence[DeviceRequest],
+    near: Set[int] = frozenset(),
+) -> int:
     """A mask with the freest other devices in place of those that a slot has no longer.
 
-    A device may be selected that another pod holds. Its free amount is negative afterwards, so
-    nothing more fits there. If the slot has too few, the pod keeps the numbers of its devices: they
-    may return, as after a restart of a device plugin.
+    Of devices with enough free, those of ``near`` come first. A device may be selected that another
+    pod holds. Its free amount is negative afterwards, so nothing more fits there. If the slot has
+    too few, the pod keeps the numbers of its devices: they may return, as after a restart of a
+    device plugin.
     """
     found = mask & ~DEVICE_BITS
     gone = [d for d in range(MAX_DEVICES) if mask >> d & 1 and not table.kind[slot, d]]
     for request in requests:
         kept, kind = _selected(table, slot, mask, request.kind), table.kind_number(request.kind)
+        free = table.free[slot].tolist()
         others = [d for d in range(MAX_DEVICES) if table.kind[slot, d] == kind and d not in kept]
-        others.sort(key=lambda d: (-int(table.free[slot, d]), d))
+        usable = {d for d in near if free[d] >= request.milli}
+        others.sort(key=lambda d: (d not in usable, -free[d], d))
         present = [*kept, *others][: request.count]
         missing = request.count - len(present)
         found |= sum(1 << device for device in (*present, *gone[:missing]))

@@ -172,7 +172,7 @@ class NodeUpdates:
         table.clear(slot)
         for kind, (count, model) in devices.items():
             table.install(slot, kind, count, model)
-        charge_again(table, slot, rows.tolist(), self._of_pods)
+        charge_again(table, slot, rows.tolist(), self._of_pods, self._topology)
         self._charges.reservations.take_devices_again(slot)
         self._charges.offers.take_again(slot)
         return True

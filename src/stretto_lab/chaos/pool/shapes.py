@@ -27,8 +27,11 @@ def drawn_node(rng: Rng, name: str) -> bytes:
 
 def drawn_allocatable(rng: Rng) -> Body:
     """Another amount of one resource of a node."""
-    if rng.random() < 0.2:
+    draw = rng.random()
+    if draw < 0.2:
         return {DISK: rng.choice(("1Gi", "4Gi"))}
+    if draw < 0.4:
+        return {GPU: rng.choice(("0", "1", "2", "4"))}
     return {"cpu": rng.choice(("1", "2", "4", "8"))}
 
 
