@@ -42,6 +42,8 @@ IN_POLICY = 8
 """Clusters of one policy."""
 BATCH = 1000
 """Objects of one write to the store."""
+ROUNDS = 5
+"""Rounds of changes, of which the fastest counts: other work on the machine only slows them."""
 
 
 class FleetHost:
@@ -159,7 +161,7 @@ def measure(clusters: int, workloads: int, shards: int) -> dict[str, float]:
         host.step()
         seconds += process_time() - begin
     wall = wall_clock() - started
-    changes = _rescaled(host, min(5000, workloads))
+    changes = max(_rescaled(host, min(5000, workloads)) for _ in range(ROUNDS))
     reported = _reported(host)
     stored = (msgspec.json.decode(x.body) for x in host.store.list(FEDERATED_OBJECT.kind).records)
     notes = (each["metadata"]["annotations"] for each in stored)
