@@ -9,8 +9,9 @@ from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedItem
 from stretto.federation.fleet import ClusterFleet
-from stretto.federation.objects import overriding, pending, placements
+from stretto.federation.objects import pending, placements
 from stretto.federation.objects.members.wanted import check, desired
+from stretto.federation.objects.overriding import operations
 from stretto.federation.problems import OVERRIDDEN, ObjectCondition, ObjectProblemError
 from stretto.reconcile.cache import Fields, StoredObject
 
@@ -46,7 +47,7 @@ class DifferenceFinder:
         placed = sorted(placements.placement(federated.spec))
         try:
             patches = {
-                name: overriding.operations(rules, template, cluster)
+                name: operations.operations(rules, template, cluster)
                 for name in placed
                 if (cluster := self._fleet.cluster(name)) is not None
             }
@@ -57,7 +58,7 @@ class DifferenceFinder:
         condition = _condition(item, spec, [name for name in placed if patches.get(name)])
         if not condition.reason:
             known = {each.record.name for each in self._fleet.clusters}
-            idle = "; ".join(overriding.without_effect(rules, template, known))
+            idle = "; ".join(operations.without_effect(rules, template, known))
             condition = ObjectCondition(OVERRIDDEN, "WithoutEffect" if idle else "", idle)
         return spec, condition
 

@@ -4,11 +4,11 @@ import copy
 from collections.abc import Mapping
 
 from stretto.api.admission.schema import check_fields
-from stretto.api.edit.patch import json_patch
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.objects.members.retention import retain
+from stretto.federation.objects.overriding.patches import patched
 from stretto.federation.objects.placements import Patches
 from stretto.reconcile.cache import Fields, StoredObject
 
@@ -22,10 +22,10 @@ def desired(template: Fields, patches: Patches) -> Fields:
     Raises:
         InputError: a difference does not apply.
     """
-    made: Fields = copy.deepcopy(template)
-    name = made["metadata"]["name"]
-    operations = [_operation(each, name) for each in patches]
-    made = json_patch(made, operations, name)
+    name = template["metadata"]["name"]
+    for each in patches:
+        _refuse_forbidden(each, name)
+    made: Fields = patched(template, patches, name) if patches else copy.deepcopy(template)
     metadata = made["metadata"]
     generation = metadata.pop("generation", None)
     labels = {**(metadata.get("labels") or {}), names.MANAGED: "true"}
@@ -103,16 +103,11 @@ def applied(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Field
     return {**fields, "metadata": metadata}
 
 
-def _operation(patch: Fields, name: str) -> Fields:
-    """An operation of a JSON patch.
-
-    Raises:
-        InputError: it would change what identifies the object.
-    """
+def _refuse_forbidden(patch: Fields, name: str) -> None:
+    """Refuse an operation that would change what identifies the object."""
     path = patch.get("path", "")
     if path in FORBIDDEN:
         raise InputError(f"override of {name}", path, "a field that does not identify the object")
-    return {"op": "replace", **patch}
 
 
 def _listed(annotations: Mapping[str, str], key: str) -> set[str]:

@@ -2,23 +2,18 @@
 
 Each overrider reads the object as the operations before it have left it. Those of labels,
 annotations, commands, arguments and environments become one operation that replaces the whole map
-or list. A container that is absent is skipped.
+or list; an empty list is null. A container that is absent is skipped.
 """
 
-import copy
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import jsonpointer
 import msgspec
 
-from stretto.api.edit.patch import json_patch
 from stretto.api.types.federation.policies import (
     EntrypointOverrider,
     EnvOverrider,
-    ImageComponent,
-    ImageOperation,
     ImageOverrider,
     JSONPatchOverrider,
     OverriderOperator,
@@ -27,6 +22,8 @@ from stretto.api.types.federation.policies import (
     TargetClusters,
 )
 from stretto.base.errors import InputError
+from stretto.federation.objects.overriding.images import changed_image
+from stretto.federation.objects.overriding.patches import patched
 from stretto.federation.objects.placements import Patches
 from stretto.federation.scheduling.filters import matches
 from stretto.federation.scheduling.fleet import MemberCluster
@@ -36,16 +33,8 @@ from stretto.reconcile.cache import Fields, StoredObject
 _PODS: Final = ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec")
 """Places of the pod spec in a workload or a pod."""
 _LISTS: Final = ("containers", "initContainers")
-_IMAGE: Final = re.compile(
-    r"(?:(?P<registry>[^/]*[.:][^/]*|localhost)/)?(?P<repository>[^:@]+)"
-    r"(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?"
-)
-_PARTS: Final = {
-    ImageComponent.REGISTRY: "registry",
-    ImageComponent.REPOSITORY: "repository",
-    ImageComponent.TAG: "tag",
-    ImageComponent.DIGEST: "digest",
-}
+_FINALIZERS: Final = "/metadata/finalizers"
+"""Operations below it depend on the member's object: they apply there, or fail there."""
 
 
 def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredObject) -> Patches:
@@ -58,7 +47,6 @@ def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredO
     for rule in rules:
         if _applies(rule.target_clusters, cluster):
             made += _of_rule(rule, template, made)
-    json_patch(template, [{"op": "replace", **each} for each in made], "override")
     return made
 
 
@@ -102,8 +90,13 @@ def _applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
 
 
 def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
-    """The operations of one rule, after those of the earlier rules."""
-    found, made = rule.overriders, Patches()
+    """The operations of one rule, after those of the earlier rules.
+
+    Raises:
+        InputError: an operation does not apply.
+    """
+    found = rule.overriders
+    current = _current(template, before)
     steps: tuple[tuple[Iterable[Any], Callable[[Any, Fields], Patches]], ...] = (
         (found.image, _image),
         (found.command, _entrypoint("command")),
@@ -112,22 +105,26 @@ def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
         (found.annotations, _string_map("annotations")),
         (found.labels, _string_map("labels")),
     )
+    made = Patches()
     for overriders, apply in steps:
+        last: dict[str, Fields] = {}  # each operation contains those before it
         for each in overriders:
-            made += apply(each, _current(template, [*before, *made]))
-    last = {each["path"]: each for each in made}  # each operation contains those before it
-    return [*last.values(), *[_json_patch(each) for each in found.jsonpatch]]
+            last |= {x["path"]: x for x in apply(each, _current(current, [*last.values()]))}
+        made += (last[path] for path in sorted(last))
+        current = _current(current, [*last.values()])
+    own = [_json_patch(each) for each in found.jsonpatch]
+    _current(current, own)
+    return [*made, *own]
 
 
-def _current(template: Fields, patches: Patches) -> Fields:
-    """The template with the operations so far; those that do not apply are found later."""
-    made = copy.deepcopy(template)
-    for each in patches:
-        try:
-            made = json_patch(made, [{"op": "replace", **each}], "template")
-        except InputError:
-            continue
-    return made
+def _current(fields: Fields, patches: Patches) -> Fields:
+    """An object after some operations.
+
+    Raises:
+        InputError: an operation does not apply.
+    """
+    checked = [each for each in patches if not each["path"].startswith(_FINALIZERS)]
+    return patched(fields, checked, "override") if checked else fields
 
 
 def _replace(path: str, value: Any) -> Fields:
@@ -135,18 +132,15 @@ def _replace(path: str, value: Any) -> Fields:
 
 
 def _json_patch(overrider: JSONPatchOverrider) -> Fields:
-    made: Fields = {"path": overrider.path}
-    if overrider.operator:
-        made = {"op": overrider.operator, **made}
-    if isinstance(overrider.value, msgspec.Raw):
-        made["value"] = msgspec.json.decode(overrider.value)
-    return made
+    value, verb = overrider.value, overrider.operator
+    read = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else None
+    return {**({"op": verb} if verb else {}), "path": overrider.path, "value": read}
 
 
 # ---------------------------------------------------------------- containers
 
 
-def _containers(fields: Fields) -> Iterable[tuple[str, Fields]]:
+def _containers(fields: Fields) -> Iterator[tuple[str, Fields]]:
     """Pointer and content of each container of an object."""
     for place in _PODS:
         spec = jsonpointer.resolve_pointer(fields, place, None)
@@ -157,19 +151,30 @@ def _containers(fields: Fields) -> Iterable[tuple[str, Fields]]:
             return
 
 
+def _named(fields: Fields, *names: str) -> Iterator[tuple[str, Fields]]:
+    """The containers with some names; all of them without a name.
+
+    Raises:
+        InputError: the object has no containers at all.
+    """
+    found = list(_containers(fields))
+    if not found:
+        hint = "remove the overrider, or change other fields with jsonpatch"
+        raise InputError("override", fields.get("kind"), "a kind with containers", hint)
+    yield from ((place, each) for place, each in found if not names or each.get("name") in names)
+
+
 def _entrypoint(field: str) -> Callable[[EntrypointOverrider, Fields], Patches]:
     """Changes of a list of words of a container."""
 
     def apply(overrider: EntrypointOverrider, fields: Fields) -> Patches:
-        made: Patches = []
-        for place, each in _containers(fields):
-            if each.get("name") != overrider.container_name:
-                continue
-            words = list(each.get(field) or ())
-            changed = _words(words, overrider)
-            if changed or words:
-                made.append(_with_list(f"{place}/{field}", field in each, changed))
-        return made
+        found = {
+            f"{place}/{field}": _words(list(each.get(field) or ()), overrider)
+            for place, each in _named(fields, overrider.container_name)
+        }
+        if found and overrider.operator is OverriderOperator.APPEND and not overrider.value:
+            raise InputError(f"override of {field}", None, "words to append")
+        return [_replace(path, words or None) for path, words in found.items()]
 
     return apply
 
@@ -187,34 +192,30 @@ def _words(words: list[str], overrider: EntrypointOverrider) -> list[str]:
 def _environment(overrider: EnvOverrider, fields: Fields) -> Patches:
     """Changes of the variables of a container."""
     made: Patches = []
-    given = {each.name: msgspec.to_builtins(each) for each in overrider.value}
-    for place, each in _containers(fields):
-        if each.get("name") != overrider.container_name:
-            continue
+    given = {each.name: msgspec.json.decode(msgspec.json.encode(each)) for each in overrider.value}
+    for place, each in _named(fields, overrider.container_name):
         variables = list(each.get("env") or ())
         known = {variable["name"] for variable in variables}
         match overrider.operator:
             case OverriderOperator.ADD_IF_ABSENT:
-                _refuse_known(sorted(known & given.keys()), f"{place}/env")
+                _refuse_known(known, given, f"{place}/env")
                 changed = [*variables, *given.values()]
             case OverriderOperator.DELETE:
                 changed = [each for each in variables if each["name"] not in given]
             case _:
                 changed = [given.get(each["name"], each) for each in variables]
-        if changed or variables:
-            made.append(_with_list(f"{place}/env", "env" in each, changed))
+        made.append(_replace(f"{place}/env", changed or None))
     return made
 
 
-def _with_list(path: str, present: bool, value: list[Any]) -> Fields:
-    """The operation that sets a list."""
-    return {"op": "replace" if present else "add", "path": path, "value": value}
-
-
-def _refuse_known(known: list[str], path: str) -> None:
-    if known:
+def _refuse_known(known: Collection[str], given: Mapping[str, Any], path: str) -> None:
+    """Refuse to add what is there already, or nothing."""
+    if not given:
+        raise InputError(f"override {path}", None, "a name and a value to add")
+    twice = sorted(given.keys() & set(known))
+    if twice:
         hint = "overwrite it instead"
-        raise InputError(f"override {path}", known[0], "a name that is absent", hint)
+        raise InputError(f"override {path}", twice[0], "a name that is absent", hint)
 
 
 # ---------------------------------------------------------------- maps
@@ -228,7 +229,7 @@ def _string_map(field: str) -> Callable[[StringMapOverrider, Fields], Patches]:
         values = dict(present or {})
         match overrider.operator:
             case OverriderOperator.ADD_IF_ABSENT:
-                _refuse_known(sorted(values.keys() & overrider.value.keys()), f"/metadata/{field}")
+                _refuse_known(values, overrider.value, f"/metadata/{field}")
                 values |= overrider.value
             case OverriderOperator.DELETE:
                 values = {key: each for key, each in values.items() if key not in overrider.value}
@@ -245,39 +246,23 @@ def _string_map(field: str) -> Callable[[StringMapOverrider, Fields], Patches]:
 def _image(overrider: ImageOverrider, fields: Fields) -> Patches:
     """Changes of images of containers, or at a path."""
     if overrider.image_path:
-        found = jsonpointer.resolve_pointer(fields, overrider.image_path, None)
-        if not isinstance(found, str):
+        image = _at(fields, overrider.image_path)
+        if not isinstance(image, str):
             expected = "a path to an image of the object"
             raise InputError("imagePath", overrider.image_path, expected)
-        return _changed_image(overrider.image_path, found, overrider.operations)
-    made: Patches = []
-    for place, each in _containers(fields):
-        names = overrider.container_names
-        if (not names or each.get("name") in names) and each.get("image"):
-            made += _changed_image(f"{place}/image", each["image"], overrider.operations)
-    return made
+        places = {overrider.image_path: image}
+    else:
+        containers = _named(fields, *overrider.container_names)
+        places = {f"{place}/image": str(each.get("image") or "") for place, each in containers}
+    return [
+        _replace(path, changed_image(path, image, overrider.operations))
+        for path, image in places.items()
+    ]
 
 
-def _changed_image(path: str, image: str, changes: Iterable[ImageOperation]) -> Patches:
-    """The operation that changes parts of an image."""
-    match = _IMAGE.fullmatch(image)
-    if match is None:
-        raise InputError(path, image, "an image name")
-    parts = match.groupdict()
-    for change in changes:
-        name = _PARTS[change.image_component]
-        match change.operator:
-            case OverriderOperator.ADD_IF_ABSENT:
-                if parts[name]:
-                    expected = f"an image without {name}"
-                    raise InputError(path, image, expected, "overwrite it instead")
-                parts[name] = change.value
-            case OverriderOperator.DELETE:
-                parts[name] = None
-            case _:
-                parts[name] = change.value
-    made = f"{parts['registry']}/" if parts["registry"] else ""
-    made += parts["repository"] or ""
-    made += f":{parts['tag']}" if parts["tag"] else ""
-    made += f"@{parts['digest']}" if parts["digest"] else ""
-    return [_replace(path, made)]
+def _at(fields: Fields, path: str) -> Any:
+    """The value at a JSON pointer; ``None`` if there is none."""
+    try:
+        return jsonpointer.resolve_pointer(fields, path, None)
+    except jsonpointer.JsonPointerException:
+        return None

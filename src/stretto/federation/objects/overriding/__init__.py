@@ -1,0 +1,1 @@
+"""Differences between clusters: from override policies to operations, and from these to objects."""
