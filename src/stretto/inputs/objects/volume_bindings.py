@@ -18,6 +18,7 @@ from stretto.api.types.storage import (
     BOUND_BY,
     FILESYSTEM,
     NO_PROVISIONER,
+    SELECTED_NODE,
     STORAGE,
     WAIT,
     PersistentVolume,
@@ -88,9 +89,21 @@ def volume_binding(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
     item = msgspec.convert(pvc, PersistentVolumeClaim)
     if item.metadata.uid or BIND_COMPLETED in item.metadata.annotations:
         return None
+    return chosen_volume(pvc, view)
+
+
+def chosen_volume(pvc: JsonObject, view: ObjectView) -> VolumeBinding | None:
+    """The volume of a PVC that has none; ``None`` if it waits for a volume or for its pod.
+
+    Args:
+        pvc: the PVC; one of ``WaitForFirstConsumer`` whose node is selected waits no longer.
+        view: all volumes and classes.
+    """
+    item = msgspec.convert(pvc, PersistentVolumeClaim)
     named = view.get(STORAGE_CLASS, "", class_name(item))
     storage_class = None if named is None else msgspec.convert(named, StorageClass)
-    waits = storage_class is not None and storage_class.volume_binding_mode == WAIT
+    late = storage_class is not None and storage_class.volume_binding_mode == WAIT
+    waits = late and SELECTED_NODE not in item.metadata.annotations
     volume = _existing(item, view, waits=waits)
     if volume is None and storage_class is not None and not waits and not item.spec.volume_name:
         volume = _provisioned(pvc, storage_class)

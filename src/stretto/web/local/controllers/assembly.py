@@ -16,6 +16,7 @@ from stretto.web.local.controllers.nodes import NodeReadyController
 from stretto.web.local.controllers.protection import VolumeProtectionController
 from stretto.web.local.controllers.quotas import QuotaController
 from stretto.web.local.controllers.taints import TaintEvictionController
+from stretto.web.local.controllers.volumes import VolumeBindingController
 from stretto.workloads.assembly import owning_controllers
 from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.garbage.collector import GarbageCollector
@@ -64,6 +65,7 @@ def local_controllers(
         AccountController(cluster, client, authority),
         TaintEvictionController(cluster),
         VolumeProtectionController(cluster),
+        VolumeBindingController(cluster),
         NamespaceEndController(cache, objects, NamespaceSettlement(state).settle),
         GarbageCollector(cache, objects),
     ]

@@ -1,0 +1,107 @@
+"""PVCs of a local cluster get volumes as from a volume controller."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.web.local.clusters import PODS, Cluster, pod
+
+CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster(1)
+
+
+def claim(name: str, size: str = "1Gi", **spec: Any) -> dict[str, Any]:
+    requests = {"requests": {"storage": size}}
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": requests, **spec}
+    return {"metadata": {"name": name}, "spec": wanted}
+
+
+def volume(name: str, size: str) -> dict[str, Any]:
+    spec = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"]}
+    return {"metadata": {"name": name}, "spec": {**spec, "hostPath": {"path": "/data"}}}
+
+
+def add_class(cluster: Cluster, **fields: Any) -> None:
+    item = {"metadata": {"name": "fast"}, "provisioner": "disks.example.com", **fields}
+    cluster.send("POST", CLASSES, item)
+
+
+def test_a_claim_gets_the_smallest_volume_that_suits_it(cluster: Cluster) -> None:
+    for name, size in (("big", "8Gi"), ("small", "2Gi"), ("tiny", "1Mi")):
+        cluster.send("POST", VOLUMES, volume(name, size))
+    cluster.settle(2.0)
+    cluster.send("POST", CLAIMS, claim("data", storageClassName=""))
+    cluster.settle(2.0)
+    found = cluster.send("GET", f"{CLAIMS}/data")
+    assert (found["spec"]["volumeName"], found["status"]["phase"]) == ("small", "Bound")
+    phases = [each["status"]["phase"] for each in cluster.send("GET", VOLUMES)["items"]]
+    assert phases == ["Available", "Bound", "Available"]
+
+
+def test_an_immediate_class_provisions_a_volume(cluster: Cluster) -> None:
+    add_class(cluster)
+    cluster.send("POST", CLAIMS, claim("data", storageClassName="fast"))
+    cluster.settle(2.0)
+    found = cluster.send("GET", f"{CLAIMS}/data")
+    made = cluster.send("GET", f"{VOLUMES}/pvc-{found['metadata']['uid']}")
+    assert found["status"]["capacity"] == {"storage": "1Gi"}
+    assert (made["status"]["phase"], made["spec"]["claimRef"]["name"]) == ("Bound", "data")
+
+
+def test_a_class_that_waits_provisions_once_a_node_is_selected(cluster: Cluster) -> None:
+    add_class(cluster, volumeBindingMode="WaitForFirstConsumer")
+    cluster.send("POST", CLAIMS, claim("data", storageClassName="fast"))
+    cluster.settle(2.0)
+    before = cluster.send("GET", f"{CLAIMS}/data")["status"]["phase"]
+    node = {"annotations": {"volume.kubernetes.io/selected-node": "n0"}}
+    cluster.send("PATCH", f"{CLAIMS}/data", {"metadata": node})
+    cluster.settle(2.0)
+    assert (before, cluster.send("GET", f"{CLAIMS}/data")["status"]["phase"]) == (
+        "Pending",
+        "Bound",
+    )
+
+
+def test_a_claim_without_class_and_volume_waits_for_a_volume(cluster: Cluster) -> None:
+    cluster.send("POST", CLAIMS, claim("data", storageClassName=""))
+    cluster.settle(2.0)
+    before = cluster.send("GET", f"{CLAIMS}/data")["status"]["phase"]
+    cluster.send("POST", VOLUMES, volume("late", "2Gi"))
+    cluster.settle(2.0)
+    assert (before, cluster.send("GET", f"{CLAIMS}/data")["spec"]["volumeName"]) == (
+        "Pending",
+        "late",
+    )
+
+
+@pytest.mark.parametrize(("policy", "left"), [("Delete", []), ("Retain", ["Released"])])
+def test_the_policy_decides_what_becomes_of_the_volume(
+    cluster: Cluster, policy: str, left: list[str]
+) -> None:
+    add_class(cluster, reclaimPolicy=policy)
+    cluster.send("POST", CLAIMS, claim("data", storageClassName="fast"))
+    cluster.settle(2.0)
+    cluster.send("DELETE", f"{CLAIMS}/data")
+    cluster.settle(3.0)
+    assert [each["status"]["phase"] for each in cluster.send("GET", VOLUMES)["items"]] == left
+
+
+def test_a_mounted_claim_keeps_its_volume_until_the_pod_is_gone(cluster: Cluster) -> None:
+    add_class(cluster)
+    cluster.send("POST", CLAIMS, claim("data", storageClassName="fast"))
+    mounted = pod("web", "n0")
+    mounted["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    cluster.send("POST", PODS, mounted)
+    cluster.settle(2.0)
+    cluster.send("DELETE", f"{CLAIMS}/data")
+    cluster.settle(2.0)
+    assert len(cluster.send("GET", VOLUMES)["items"]) == 1
+    cluster.send("DELETE", f"{PODS}/web")
+    cluster.settle(3.0)
+    assert cluster.send("GET", VOLUMES)["items"] == []
