@@ -34,8 +34,8 @@ IMPORTS = 12
 COMPOSITION_ROOTS = {
     "stretto.agent.tasks.parts",
     "stretto.cli.commands.master",
-    "stretto.cli.commands.offering",
-    "stretto.cli.commands.prepared",
+    "stretto.cli.parts.masters.cluster",
+    "stretto.cli.parts.runs.prepared",
     "stretto.cli.commands.up",
     "stretto.control.dispatcher.dispatcher",
     "stretto.daemons.controllers.daemon",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from stretto.cli.commands.monitor import Monitor
 from stretto.cli.main import cli
+from stretto.cli.parts.runs.monitor import Monitor
 from stretto.testing import Harness, make_node, make_pod
 
 SMALL = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.cli.commands.addressing import MasterAccess, address, authorization, trust
+from stretto.cli.parts.masters.address import MasterAccess, address, authorization, trust
 
 
 def access(

@@ -9,7 +9,7 @@ import yaml
 
 from stretto.base.errors import InputError
 from stretto.cli.commands.master import master
-from stretto.cli.commands.offering import advertised
+from stretto.cli.parts.masters.cluster import advertised
 from stretto.daemons.master import ClusterMasterConfig
 from stretto.framework.profile.profile import load_profile
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import click
 
 from stretto.cli import options
-from stretto.cli.commands.addressing import master_options
-from stretto.cli.commands.executing import TaskOptions, run_tasks, task_options
-from stretto.cli.commands.measuring import MeasureOptions, measure, measure_options
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.agents.measurement import MeasureOptions, measure, measure_options
+from stretto.cli.parts.agents.tasks import TaskOptions, run_tasks, task_options
+from stretto.cli.parts.masters.address import master_options
 
 
 @dataclass(frozen=True, kw_only=True)

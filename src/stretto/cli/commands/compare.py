@@ -9,16 +9,16 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
-from stretto.cli.commands.replaying import (
+from stretto.cli.kernels.tier import tier_of
+from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
+from stretto.cli.parts.traces.comparison import compare_sides, has_times, opened, require_plots
+from stretto.cli.parts.traces.replay import (
     VARYING,
     WhatIfOptions,
     compare_recording,
     refuse_options,
     what_if_options,
 )
-from stretto.cli.commands.trace_sides import compare_sides, has_times, opened, require_plots
-from stretto.cli.kernels.tier import tier_of
-from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
 from stretto.cli.views.study import plot_study
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import click
 
 from stretto.base.errors import MissingExtraError
 from stretto.cli import options
-from stretto.cli.commands.pooling import PoolOptions, pool_options, with_pools
 from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.dashboards.surroundings import PoolOptions, pool_options, with_pools
 from stretto.cli.sources.states import StateOptions, state_options
 
 PORT: Final = 8421

@@ -8,8 +8,8 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
-from stretto.cli.commands.addressing import MasterAccess, master_options
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.masters.address import MasterAccess, master_options
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
@@ -78,7 +78,7 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
     fit. podgroup/NAME, queue/NAME and node/NAME explain other objects, --pending all pending pods.
     --framework lists, for each agent of the master, what stands between the framework and an offer.
     """
-    from stretto.cli.commands.frameworks import check_agent, explain_framework
+    from stretto.cli.parts.masters.answers import check_agent, explain_framework
     from stretto.cli.sources.scenes import opened_scene
 
     if opts.runs:
@@ -102,13 +102,13 @@ def _explained(
     common: CommandContext, opts: ExplainOptions, opened: "OpenedScene"
 ) -> tuple[str, dict[str, Any]]:
     """Answer the question; returns the schema and the JSON form of the answer."""
-    from stretto.cli.commands.pod_answers import (
+    from stretto.cli.parts.explanations.pod import (
         expected_start,
         pod_answer,
         refuse_deleted,
         report_fit,
     )
-    from stretto.cli.commands.subjects import overview, pending_overview
+    from stretto.cli.parts.explanations.subjects import overview, pending_overview
     from stretto.explain.inventory.subjects import ExplainedKind, subject_named
     from stretto.explain.why.answers import SCHEMA
 

@@ -8,8 +8,8 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
-from stretto.cli.commands.offering import ClusterOptions, cluster_options, serve_cluster
 from stretto.cli.options import INPUT_FILE, CommandContext
+from stretto.cli.parts.masters.cluster import ClusterOptions, cluster_options, serve_cluster
 
 REFUSE: Final = 5.0
 """Seconds for which an offer that was not answered in time is not repeated, as after a decline."""

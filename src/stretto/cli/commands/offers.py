@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import click
 
 from stretto.cli import options
-from stretto.cli.commands.addressing import MasterAccess, master_options
-from stretto.cli.commands.frameworks import (
+from stretto.cli.options import CommandContext
+from stretto.cli.parts.masters.address import MasterAccess, master_options
+from stretto.cli.parts.masters.answers import (
     check_agent,
     explain_framework,
     show_offers,
     task_story,
 )
-from stretto.cli.options import CommandContext
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,13 @@ import click
 
 from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options, sinks
-from stretto.cli.commands import plugins
-from stretto.cli.commands.monitor import Monitor
-from stretto.cli.commands.prepared import (
+from stretto.cli.console import Console
+from stretto.cli.interrupts import DeferredInterrupt
+from stretto.cli.kernels.tier import tier_of
+from stretto.cli.options import CommandContext
+from stretto.cli.parts import plugins
+from stretto.cli.parts.runs.monitor import Monitor
+from stretto.cli.parts.runs.prepared import (
     SCENARIO,
     FinishedRun,
     RunOptions,
@@ -19,10 +23,6 @@ from stretto.cli.commands.prepared import (
     prepared_run,
     ran_as_fleet,
 )
-from stretto.cli.console import Console
-from stretto.cli.interrupts import DeferredInterrupt
-from stretto.cli.kernels.tier import tier_of
-from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.sim.counters import StepCounters

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import click
 
 from stretto.cli import options
-from stretto.cli.commands.leading import ControllerProcess
 from stretto.cli.daemon_options import ProcessOptions, process_options
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.leading import ControllerProcess
 
 _PARTS = ("scaling", "tides", "overcommit")
 

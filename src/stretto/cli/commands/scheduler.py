@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
-from stretto.cli.commands.leading import candidate, process_identity
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import DeferredInterrupt, on_hangup
 from stretto.cli.kernels.tier import kernels_are_ready, tier_of
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.leading import candidate, process_identity
 from stretto.cli.sources.stores import scheduler_store
 
 if TYPE_CHECKING:

@@ -7,23 +7,23 @@ import click
 
 from stretto.base.errors import DoesNotFitError
 from stretto.cli import options, sinks
-from stretto.cli.commands.replaying import (
+from stretto.cli.console import cell
+from stretto.cli.kernels.tier import tier_of
+from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
+from stretto.cli.parts.traces.replay import (
     VARYING,
     WhatIfOptions,
     refuse_options,
     simulate_recording,
     what_if_options,
 )
-from stretto.cli.commands.traces import (
+from stretto.cli.parts.traces.simulation import (
     OF_FORMATS,
     SimulateOptions,
     checked_format,
     opened_trace,
     simulate_trace,
 )
-from stretto.cli.console import cell
-from stretto.cli.kernels.tier import tier_of
-from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.durations import short_duration
 

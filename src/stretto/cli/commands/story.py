@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
-from stretto.cli.commands.addressing import MasterAccess, master_options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.masters.address import MasterAccess, master_options
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
@@ -64,7 +64,7 @@ def story(common: CommandContext, opts: StoryOptions) -> None:
     """
     import msgspec
 
-    from stretto.cli.commands.frameworks import task_story
+    from stretto.cli.parts.masters.answers import task_story
     from stretto.explain.story import SCHEMA
 
     if opts.task is not None:

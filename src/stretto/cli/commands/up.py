@@ -220,7 +220,7 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     nothing.
     """
     if opts.join is not None:
-        from stretto.cli.commands.joining import check_alone, serve_joined
+        from stretto.cli.parts.dashboards.cluster import check_alone, serve_joined
 
         check_alone(opts.join, _local_words(opts))
         profile = "" if opts.profile == PROFILE else opts.profile

@@ -11,7 +11,7 @@ from stretto.cli.console import Console
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.cli.commands.prepared import FinishedRun, ScenarioRun
+    from stretto.cli.parts.runs.prepared import FinishedRun, ScenarioRun
     from stretto.sim.real_time import RunSample
     from stretto.sim.report import RunReport
 

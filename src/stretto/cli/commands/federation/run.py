@@ -8,9 +8,9 @@ from stretto.cli.commands.federation.controllers import (
     ControllerOptions,
     controller_options,
 )
-from stretto.cli.commands.leading import ControllerProcess
 from stretto.cli.daemon_options import process_options
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.leading import ControllerProcess
 
 
 @options.command(

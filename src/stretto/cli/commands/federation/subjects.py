@@ -8,7 +8,7 @@ from stretto.base.errors import InputError
 from stretto.cli.commands.federation.source import FleetOptions, fleet_path
 
 if TYPE_CHECKING:
-    from stretto.cli.commands.traces import SimulateOptions
+    from stretto.cli.parts.traces.simulation import SimulateOptions
     from stretto.inputs.neutral.fleet import FleetNode, FleetPod
     from stretto.inputs.traces.formats import TraceFormat
     from stretto.sim.fleet.comparison.changes import WhatIf
@@ -127,7 +127,7 @@ def _refuse_without_trace(opts: FleetSimulateOptions) -> None:
 
 def _trace(opts: FleetSimulateOptions, shares: dict[str, int]) -> Any:
     """The trace of the options over clusters; over those of a fleet file without shares."""
-    from stretto.cli.commands.traces import (
+    from stretto.cli.parts.traces.simulation import (
         SimulateOptions,
         checked_format,
         opened_trace,
@@ -164,7 +164,7 @@ def _work(
     Raises:
         InputError: the trace cannot be read, or nothing describes its nodes.
     """
-    from stretto.cli.commands.traces import trace_nodes
+    from stretto.cli.parts.traces.simulation import trace_nodes
     from stretto.inputs.neutral.bounds import TraceBounds
 
     bounds, keys = TraceBounds(jobs=jobs), trace.keys_for(opts.trace)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from stretto.cli import options
-from stretto.cli.commands.addressing import MasterAccess, address, authorization, trust
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.masters.address import MasterAccess, address, authorization, trust
 
 if TYPE_CHECKING:
     from stretto.agent.tasks.containers.cgroups import Cgroups

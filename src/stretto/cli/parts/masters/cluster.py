@@ -11,10 +11,10 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
-from stretto.cli.commands.leading import candidate, process_identity
 from stretto.cli.daemon_options import SHORTEST_LEASE
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.leading import candidate, process_identity
 from stretto.cli.sources.stores import scheduler_store
 
 if TYPE_CHECKING:

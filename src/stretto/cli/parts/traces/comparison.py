@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from stretto.cli import sinks
-from stretto.cli.commands.traces import (
+from stretto.cli.console import cell
+from stretto.cli.options import CommandContext
+from stretto.cli.parts.traces.simulation import (
     SimulateOptions,
     checked_format,
     opened_trace,
     simulate_trace,
 )
-from stretto.cli.console import cell
-from stretto.cli.options import CommandContext
 from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:

@@ -204,7 +204,7 @@ class _ReplaySide(NamedTuple):
 
 def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "ReplayResult":
     """Replay one side."""
-    from stretto.cli.commands.plugins import report_health, warn_unused
+    from stretto.cli.parts.plugins import report_health, warn_unused
     from stretto.plane.copy import PlaneSettings, SchedulingRules
     from stretto.sim.history.replay import Replay
     from stretto.sim.options import chosen_source

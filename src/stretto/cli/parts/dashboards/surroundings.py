@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stretto.cli.commands.addressing import (
+from stretto.cli.parts.masters.address import (
     MasterAccess,
     address,
     document,

@@ -6,8 +6,8 @@ from typing import Any, Final
 import click
 
 from stretto.base.errors import NotFoundError
-from stretto.cli.commands.addressing import MasterAccess, document
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.masters.address import MasterAccess, document
 
 SCHEMA: Final = "stretto.offers/v1"
 

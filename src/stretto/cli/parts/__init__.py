@@ -1,0 +1,1 @@
+"""Parts of commands: options and drivers that several commands share, or one form of a command."""

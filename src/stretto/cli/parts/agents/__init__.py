@@ -1,0 +1,1 @@
+"""The two forms of ``stretto agent``: tasks of frameworks, and measurement of a machine."""

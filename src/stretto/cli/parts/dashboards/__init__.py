@@ -1,0 +1,1 @@
+"""What a dashboard follows: a cluster, a master, a fleet."""

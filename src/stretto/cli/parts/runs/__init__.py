@@ -1,0 +1,1 @@
+"""A run of a scenario: its input and its metrics."""

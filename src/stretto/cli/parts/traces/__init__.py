@@ -1,0 +1,1 @@
+"""Forms of ``simulate`` and ``compare``: traces with times, and recordings."""
