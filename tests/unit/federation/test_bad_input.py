@@ -51,6 +51,14 @@ def test_a_policy_that_cannot_be_used_says_which_field(field: str, value: Any, s
     assert said in "; ".join(contradictions(spec))
 
 
+def test_kubeadmiral_divides_by_minimums_above_maximums() -> None:
+    crossed = [{"cluster": "a", "preferences": {"minReplicas": 4, "maxReplicas": 2}}]
+    given = {"schedulingMode": "Divide", "placement": crossed}
+    spec = msgspec.convert(given, PropagationPolicySpec)
+    assert "minReplicas 4 is above maxReplicas 2" in "; ".join(contradictions(spec))
+    assert list(contradictions(spec, orders_bounds=False)) == []
+
+
 def test_an_object_with_two_policies_says_which_one_applies(world: FederationWorld) -> None:
     world.deployment(3)
     labels = {"metadata": {"labels": {names.CLUSTER_POLICY: "other"}}}

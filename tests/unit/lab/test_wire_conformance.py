@@ -280,6 +280,18 @@ def test_a_replay_goes_on_while_the_controllers_are_stopped() -> None:
     assert replay.fleet.host.get(CONFIG_MAP, "team", "conf") is not None
 
 
+def test_a_request_that_was_refused_is_not_repeated() -> None:
+    path = "/api/v1/namespaces/team/configmaps"
+    steps = (
+        UserStep(1.0, "host", "POST", path, 422, {"metadata": {"name": "conf"}, "data": {}}),
+        RecordedOutcome(2.0, "calm", {}, {}, {}),
+    )
+    common: dict[str, object] = {"typeConfigs": [], "memberKinds": [], "clusters": {}, "nodes": {}}
+    replay = WireReplay(WireScenario("one", "restart", (), steps), common)
+    assert len(list(replay.outcomes())) == 1
+    assert replay.fleet.host.get(CONFIG_MAP, "team", "conf") is None
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

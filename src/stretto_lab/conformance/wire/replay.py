@@ -62,6 +62,8 @@ class WireReplay:
         """Each recorded outcome with what the replay has written by then."""
         for step in self._scenario.steps:
             self.fleet.run_until(EPOCH + step.t)
+            if isinstance(step, UserStep) and step.was_refused:
+                continue
             if isinstance(step, UserStep):
                 step = msgspec.structs.replace(step, body=self.filled(step.body))
                 at_host = step.server == "host"

@@ -44,6 +44,11 @@ class UserStep(msgspec.Struct, frozen=True):
     #: Media type of a patch.
     content_type: str = ""
 
+    @property
+    def was_refused(self) -> bool:
+        """Whether the recorded server refused it, by a schema that other servers may not have."""
+        return self.code >= 400
+
 
 class RecordedNote(msgspec.Struct, frozen=True):
     """Something that the user did outside the API."""

@@ -183,7 +183,8 @@ class PolicyFinder:
         known = self._contents.get(key)
         if known is None or known.object is not policy:
             read = policy.read(PropagationPolicy)
-            problems = "; ".join(checks.contradictions(read.spec))
+            orders = self._fleet.settings.plans_by_default
+            problems = "; ".join(checks.contradictions(read.spec, orders_bounds=orders))
             known = _PolicyContent(
                 policy, read, of_policy(read.spec), problems, content_of(read.spec)
             )

@@ -24,12 +24,19 @@ MOST: Final = (1 << 31) - 1
 """Largest replicas and weights of a cluster; sums and products of them fit 64 bits."""
 
 
-def contradictions(spec: PropagationPolicySpec) -> Iterator[str]:
-    """Why a policy cannot be used, each with what to do."""
+def contradictions(spec: PropagationPolicySpec, *, orders_bounds: bool = True) -> Iterator[str]:
+    """Why a policy cannot be used, each with what to do.
+
+    Args:
+        spec: the policy.
+        orders_bounds: whether minimums above maximums are refused; KubeAdmiral divides by them.
+    """
     if spec.max_clusters is not None and spec.max_clusters < 0:
         yield f"maxClusters is {spec.max_clusters}: set it to 0 or more"
     for each in spec.placement:
-        yield from of_cluster(each)
+        yield from _of_numbers(each)
+        if orders_bounds:
+            yield from _of_bounds(each)
     yield from _of_terms("clusterAffinity", spec.cluster_affinity or ())
     for at, group in enumerate(spec.cluster_affinities):
         yield from _of_terms(f"clusterAffinities[{at}].terms", group.terms)
@@ -71,6 +78,12 @@ def _said(read: Callable[[], object]) -> Iterator[str]:
 
 def of_cluster(placement: DesiredPlacement) -> Iterator[str]:
     """The contradictions of one cluster of a placement."""
+    yield from _of_numbers(placement)
+    yield from _of_bounds(placement)
+
+
+def _of_numbers(placement: DesiredPlacement) -> Iterator[str]:
+    """Numbers that are negative or too large."""
     where, found = f"placement of {placement.cluster}", placement.preferences
     values = {
         "weight": found.weight,
@@ -80,6 +93,11 @@ def of_cluster(placement: DesiredPlacement) -> Iterator[str]:
     for name, value in values.items():
         if value is not None and not 0 <= value <= MOST:
             yield f"{where}: {name} is {value}: set it from 0 to {MOST}"
+
+
+def _of_bounds(placement: DesiredPlacement) -> Iterator[str]:
+    """A minimum above its maximum."""
+    where, found = f"placement of {placement.cluster}", placement.preferences
     if found.max_replicas is not None and found.min_replicas > found.max_replicas:
         yield (
             f"{where}: minReplicas {found.min_replicas} is above maxReplicas"

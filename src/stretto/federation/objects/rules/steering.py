@@ -185,7 +185,7 @@ def _tolerations(base: Steering, text: str) -> Steering:
 
 
 def _max_clusters(base: Steering, text: str) -> Steering:
-    number = text.strip().removeprefix("+")
+    number = text.removeprefix("+")
     if not (number.isascii() and number.isdecimal()):
         raise InputError(names.MAX_CLUSTERS, text, "a whole number of 0 or more")
     return replace(base, max_clusters=int(number))

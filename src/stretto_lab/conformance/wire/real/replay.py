@@ -63,7 +63,7 @@ class RealReplay:
         for step in self._scenario.steps:
             while clock.monotonic() < start + step.t:
                 yield None
-            if isinstance(step, UserStep):
+            if isinstance(step, UserStep) and not step.was_refused:
                 self._request(step)
             elif isinstance(step, RecordedOutcome):
                 due = clock.monotonic()
