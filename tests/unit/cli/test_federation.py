@@ -13,7 +13,7 @@ from stretto.cli.commands.federation.source import FleetOptions, OpenedFleet, op
 from stretto.cli.main import cli
 from stretto.cli.sources.members import searched_pods
 from stretto.cli.sources.webhooks import LimitedWebhooks, limited_webhooks
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.kube.webhooks import HttpWebhookClient
 from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 
@@ -261,10 +261,10 @@ def test_a_name_of_no_object_and_no_pod_is_refused(name: str) -> None:
 
 def test_members_that_cannot_be_read_are_named(opened: OpenedFleet) -> None:
     assert opened.members is not None
-    opened.members["west"].served.set_mood(MemberMood.SILENT)
+    opened.members["west"].served.set_availability(ServerAvailability.SILENT)
     with searched_pods(opened, "moon", "") as search:
         assert search.unread.keys() == {"west"}
-    opened.members["west"].served.set_mood(MemberMood.ANSWERS)
+    opened.members["west"].served.set_availability(ServerAvailability.ANSWERS)
 
 
 def test_a_pod_of_one_cluster_is_not_found_in_another(opened: OpenedFleet) -> None:

@@ -21,7 +21,7 @@ from stretto.federation.settings import FederationSettings
 from stretto.sim.fleet.building import built
 from stretto.sim.fleet.description import ClusterShape, FleetDescription
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.moods import MemberMood, MoodyStore
+from stretto.sim.fleet.server.availability import ServerAvailability, UnreliableStore
 from stretto.stores.store import Deletion, Patch
 from tests.unit.deploy.test_federation_manifests import rules
 
@@ -75,7 +75,7 @@ _STATUS: Final[dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def used() -> set[Right]:
     """What the controllers do with a host that has an object of every kind."""
-    found: defaultdict[MoodyStore, set[Right]] = defaultdict(set)
+    found: defaultdict[UnreliableStore, set[Right]] = defaultdict(set)
     with pytest.MonkeyPatch.context() as patch:
         record(patch, found)
         fleet = built(FleetDescription((ClusterShape("east"), ClusterShape("west"))))
@@ -89,32 +89,35 @@ def used() -> set[Right]:
         for each in default_types():
             kind = kind_of(each)
             fleet.host.delete(kind, [Deletion("default" if kind.namespaced else "", "one")])
-        fleet.members["west"].served.set_mood(MemberMood.SILENT)
+        fleet.members["west"].served.set_availability(ServerAvailability.SILENT)
         fleet.host.delete(FEDERATED_CLUSTER.kind, [Deletion("", "west")])
         run(fleet, 60.0)
     return found[fleet.served] | found[fresh]
 
 
-def record(patch: pytest.MonkeyPatch, found: defaultdict[MoodyStore, set[Right]]) -> None:
+def record(patch: pytest.MonkeyPatch, found: defaultdict[UnreliableStore, set[Right]]) -> None:
     """Note each call of every API server."""
-    write, calls = MoodyStore._write, {x: getattr(MoodyStore, x) for x in ("list", "watch", "get")}
+    write, calls = (
+        UnreliableStore._write,
+        {x: getattr(UnreliableStore, x) for x in ("list", "watch", "get")},
+    )
 
-    def noted(self: MoodyStore, change: Any) -> Any:
+    def noted(self: UnreliableStore, change: Any) -> Any:
         verb, _, sub = change.verb.value.partition(" ")
         resource = f"{change.kind.plural}/{sub}" if sub else change.kind.plural
         found[self].add((change.kind.group, resource, verb))
         return write(self, change)
 
     def reader(name: str) -> Any:
-        def read(self: MoodyStore, kind: Kind, *more: Any) -> Any:
+        def read(self: UnreliableStore, kind: Kind, *more: Any) -> Any:
             found[self].add((kind.group, kind.plural, name))
             return calls[name](self, kind, *more)
 
         return read
 
-    patch.setattr(MoodyStore, "_write", noted)
+    patch.setattr(UnreliableStore, "_write", noted)
     for name in calls:
-        patch.setattr(MoodyStore, name, reader(name))
+        patch.setattr(UnreliableStore, name, reader(name))
 
 
 def populate(fleet: EmbeddedFleet) -> None:

@@ -19,7 +19,7 @@ from stretto.federation.objects.demand import stated_replicas
 from stretto.federation.objects.rules.checks import contradictions
 from stretto.federation.types import FederatedType
 from stretto.sim.fleet.manifests import checked
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
 
@@ -174,18 +174,18 @@ def test_a_cluster_of_the_placement_without_the_kind_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mood", "said"),
+    ("availability", "said"),
     [
-        (MemberMood.BUSY, "give the federation a priority level of its own there"),
-        (MemberMood.REFUSES, "renew the credentials in the secret of the cluster"),
-        (MemberMood.SILENT, "it is repeated once the cluster answers"),
+        (ServerAvailability.BUSY, "give the federation a priority level of its own there"),
+        (ServerAvailability.REFUSES, "renew the credentials in the secret of the cluster"),
+        (ServerAvailability.SILENT, "it is repeated once the cluster answers"),
     ],
 )
 def test_a_write_that_fails_says_what_its_cause_needs(
-    mood: MemberMood, said: str, world: FederationWorld
+    availability: ServerAvailability, said: str, world: FederationWorld
 ) -> None:
     world.run(1.0)
-    world.fleet.members["beta"].served.set_mood(mood)
+    world.fleet.members["beta"].served.set_availability(availability)
     world.deployment(3)
     world.run(3.0)
     condition = world.condition("Propagated")

@@ -19,7 +19,7 @@ from stretto.federation.scaling.pods import FleetPods
 from stretto.federation.scaling.sources import SourceScales
 from stretto.reconcile.reconciler import RetryError
 from stretto.reconcile.scales import NoScaleError
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.render import render
 from stretto.stores.store import Patch
 from stretto.workloads.use.annotations import USE
@@ -94,7 +94,7 @@ def test_a_distributed_autoscaler_scales_nothing_on_the_host(world: FederationWo
 
 def test_a_workload_does_not_shrink_for_want_of_a_members_metrics(world: FederationWorld) -> None:
     deployment(world, 6, use="100m")
-    world.fleet.members["gamma"].served.set_mood(MemberMood.SILENT)
+    world.fleet.members["gamma"].served.set_availability(ServerAvailability.SILENT)
     autoscaler(world)
     world.run(400.0)
     assert source(world) == 6

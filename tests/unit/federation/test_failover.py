@@ -18,7 +18,7 @@ from stretto.federation.settings import FailoverRule
 from stretto.sim.fleet.building import built, settings_of
 from stretto.sim.fleet.description import FleetScenario, read_fleet
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Deletion, Patch
 
 RULE = FailoverRule(after=20, back_after=20, most_lost=0.5)
@@ -54,17 +54,17 @@ def shown(fleet: EmbeddedFleet, name: str = "default/web") -> PlacedObject:
 def test_objects_leave_a_lost_cluster_and_return_to_it(repo_root: Path) -> None:
     fleet = fleet_of(RULE, repo_root)
     assert placed(fleet) == {"east": 6, "west": 3}
-    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    fleet.members["east"].served.set_availability(ServerAvailability.SILENT)
     run(fleet, 90)
     assert placed(fleet) == {"west": 9}
-    fleet.members["east"].served.set_mood(MemberMood.ANSWERS)
+    fleet.members["east"].served.set_availability(ServerAvailability.ANSWERS)
     run(fleet, 120)
     assert placed(fleet) == {"east": 6, "west": 3}
 
 
 def test_nothing_moves_without_a_rule(repo_root: Path) -> None:
     fleet = fleet_of(None, repo_root)
-    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    fleet.members["east"].served.set_availability(ServerAvailability.SILENT)
     run(fleet, 90)
     assert placed(fleet) == {"east": 6, "west": 3}
 
@@ -72,7 +72,7 @@ def test_nothing_moves_without_a_rule(repo_root: Path) -> None:
 def test_replicas_of_a_silent_cluster_are_last_known(repo_root: Path) -> None:
     fleet = fleet_of(None, repo_root)
     assert shown(fleet).unknown == ()
-    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    fleet.members["east"].served.set_availability(ServerAvailability.SILENT)
     run(fleet, 90)
     assert shown(fleet).unknown == ("east",)
     assert placement(shown(fleet)) == "east=6? west=3"
@@ -81,7 +81,7 @@ def test_replicas_of_a_silent_cluster_are_last_known(repo_root: Path) -> None:
 def test_nothing_moves_if_most_clusters_are_lost(repo_root: Path) -> None:
     fleet = fleet_of(RULE, repo_root)
     for name in ("east", "lab"):
-        fleet.members[name].served.set_mood(MemberMood.SILENT)
+        fleet.members[name].served.set_availability(ServerAvailability.SILENT)
     run(fleet, 90)
     assert placed(fleet) == {"east": 6, "west": 3}
 
@@ -89,7 +89,7 @@ def test_nothing_moves_if_most_clusters_are_lost(repo_root: Path) -> None:
 @pytest.mark.parametrize(("seconds", "moved"), [(65, 1), (160, 2)])
 def test_objects_move_at_the_rate_of_the_rule(seconds: float, moved: int, repo_root: Path) -> None:
     fleet = fleet_of(replace(RULE, objects_per_minute=1.0), repo_root)
-    fleet.members["east"].served.set_mood(MemberMood.SILENT)
+    fleet.members["east"].served.set_availability(ServerAvailability.SILENT)
     run(fleet, seconds)
     names = ("default/web", "default/search")
     assert sum("east" not in placed(fleet, name) for name in names) == moved

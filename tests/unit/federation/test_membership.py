@@ -22,7 +22,7 @@ from stretto.federation.objects.membership.rights import ROLE
 from stretto.federation.settings import FederationSettings
 from stretto.reconcile.cache import StoredObject
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Store
@@ -213,7 +213,7 @@ def test_joining_is_given_up_after_its_timeout(clusters: Clusters) -> None:
 
 def test_a_short_silence_of_a_member_changes_nothing(clusters: Clusters) -> None:
     clusters.join()
-    clusters.member.served.set_mood(MemberMood.SILENT)
+    clusters.member.served.set_availability(ServerAvailability.SILENT)
     clusters.after(35.0)
     assert clusters.condition("Ready")[0] == "True"
 
@@ -222,18 +222,18 @@ def test_a_long_silence_makes_a_cluster_offline_until_it_answers_for_long(
     clusters: Clusters,
 ) -> None:
     clusters.join()
-    clusters.member.served.set_mood(MemberMood.SILENT)
+    clusters.member.served.set_availability(ServerAvailability.SILENT)
     clusters.after(45.0)
     assert clusters.condition("Offline")[:2] == ("True", "ClusterNotReachable")
     assert clusters.condition("Ready")[0] == "Unknown"
-    clusters.member.served.set_mood(MemberMood.ANSWERS)
+    clusters.member.served.set_availability(ServerAvailability.ANSWERS)
     clusters.after(45.0)
     assert clusters.condition("Ready")[0] == "True"
 
 
 def test_a_member_that_answers_429_is_not_ready_but_not_offline(clusters: Clusters) -> None:
     clusters.join()
-    clusters.member.served.set_mood(MemberMood.BUSY)
+    clusters.member.served.set_availability(ServerAvailability.BUSY)
     clusters.after(45.0)
     assert clusters.condition("Ready")[:2] == ("False", "HealthzNotOk")
     assert clusters.condition("Offline")[0] == "False"
@@ -241,7 +241,7 @@ def test_a_member_that_answers_429_is_not_ready_but_not_offline(clusters: Cluste
 
 def test_expired_credentials_are_named_with_what_to_do(clusters: Clusters) -> None:
     clusters.join()
-    clusters.member.served.set_mood(MemberMood.REFUSES)
+    clusters.member.served.set_availability(ServerAvailability.REFUSES)
     clusters.after(45.0)
     status, reason, message = clusters.condition("Ready")
     assert (status, reason) == ("False", "CredentialsRefused")
@@ -260,7 +260,7 @@ def test_a_silent_member_does_not_delay_the_others(clusters: Clusters) -> None:
     west = clusters.fleet.add_member("west", [make_node("west-0", cpu=8)])
     clusters.create(FEDERATED_CLUSTER.kind, "west", spec={"apiEndpoint": "https://west"})
     clusters.fleet.settle()
-    clusters.member.served.set_mood(MemberMood.SILENT)
+    clusters.member.served.set_availability(ServerAvailability.SILENT)
     clusters.after(15.0)
     clusters.deploy()
     assert west.store.get(DEPLOYMENT, "team", "web") is not None
@@ -348,7 +348,7 @@ def test_a_cluster_that_leaves_with_cascading_deletion_loses_its_objects(
 
 def test_a_silent_member_blocks_leaving_until_the_timeout(clusters: Clusters) -> None:
     clusters.join()
-    clusters.member.served.set_mood(MemberMood.SILENT)
+    clusters.member.served.set_availability(ServerAvailability.SILENT)
     clusters.leave()
     assert clusters.condition("Joined")[1] == "ClusterLeaving"
     assert "60" in clusters.condition("Joined")[2]
@@ -362,7 +362,7 @@ def test_a_cascading_deletion_that_fails_is_one_event_that_counts(clusters: Clus
     change = {"metadata": {"annotations": {names.CASCADE: "true"}}}
     clusters.host.patch(FEDERATED_CLUSTER.kind, [Patch("", "east", change)])
     clusters.fleet.settle()
-    clusters.member.served.set_mood(MemberMood.SILENT)
+    clusters.member.served.set_availability(ServerAvailability.SILENT)
     clusters.leave()
     clusters.after(40.0)
     (event,) = [StoredObject(each).fields for each in clusters.host.list(EVENT).records]

@@ -8,7 +8,7 @@ from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_OBJECT
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation import names
 from stretto.sim.fleet.parts import FleetParts
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Deletion, Patch
 from tests.support.federation_world import FederationWorld
 
@@ -33,16 +33,16 @@ def weigh(world: FederationWorld, **weights: int) -> None:
     world.policy_patch(placement=placement, reschedulePolicy=rules)
 
 
-def restarted(world: FederationWorld, mood: MemberMood) -> None:
+def restarted(world: FederationWorld, availability: ServerAvailability) -> None:
     """The controllers start again while one member does not answer."""
-    world.fleet.members["gamma"].served.set_mood(mood)
+    world.fleet.members["gamma"].served.set_availability(availability)
     world.fleet.start()
 
 
 def test_other_members_are_served_if_one_does_not_answer_at_the_start(
     world: FederationWorld,
 ) -> None:
-    restarted(world, MemberMood.SILENT)
+    restarted(world, ServerAvailability.SILENT)
     world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 12}})])
     world.run(5)
     assert world.placed() == {"alpha": 4, "beta": 4, "gamma": 2}
@@ -51,7 +51,7 @@ def test_other_members_are_served_if_one_does_not_answer_at_the_start(
 def test_an_object_is_no_invalid_one_because_a_member_does_not_answer(
     world: FederationWorld,
 ) -> None:
-    restarted(world, MemberMood.SILENT)
+    restarted(world, ServerAvailability.SILENT)
     world.run(5)
     assert world.condition("Accepted") is None
 
@@ -64,7 +64,7 @@ def test_nothing_is_started_elsewhere_for_what_an_unknown_member_still_runs(
     body = {"metadata": {"annotations": {names.ROLLOUT_STATUS: text}}}
     world.fleet.stop()
     world.host.patch(FEDERATED_OBJECT.kind, [Patch("default", "web-deployments.apps", body)])
-    restarted(world, MemberMood.SILENT)
+    restarted(world, ServerAvailability.SILENT)
     world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 9}})])
     world.run(5)
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
@@ -78,23 +78,23 @@ def test_what_an_unknown_member_runs_counts_although_less_is_wanted_there_now(
     assert world.placed() == {"gamma": 6}
     world.fleet.stop()
     weigh(world, alpha=2, gamma=1)
-    restarted(world, MemberMood.SILENT)
+    restarted(world, ServerAvailability.SILENT)
     world.run(5)
     assert world.placed() == {"alpha": 2, "gamma": 6}
 
 
 def test_a_deletion_waits_for_a_member_that_is_unknown(world: FederationWorld) -> None:
-    restarted(world, MemberMood.SILENT)
+    restarted(world, ServerAvailability.SILENT)
     world.host.delete(DEPLOYMENT, [Deletion("default", "web")])
     world.run()
-    world.fleet.members["gamma"].served.set_mood(MemberMood.ANSWERS)
+    world.fleet.members["gamma"].served.set_availability(ServerAvailability.ANSWERS)
     world.run(60)
     assert world.placed() == {}
 
 
 def test_a_decision_reads_the_last_write_before_its_event_comes(world: FederationWorld) -> None:
     member = world.fleet.members["alpha"]
-    member.served.set_mood(MemberMood.STALLED)
+    member.served.set_availability(ServerAvailability.STALLED)
     world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 12}})])
     world.run(5)
     cache = world.fleet.federation.fleet.member("alpha")
@@ -107,7 +107,7 @@ def test_a_decision_reads_the_last_write_before_its_event_comes(world: Federatio
 
 
 def test_a_write_whose_answer_is_lost_takes_its_part_of_the_surge(world: FederationWorld) -> None:
-    world.fleet.members["gamma"].served.set_mood(MemberMood.SLOW)
+    world.fleet.members["gamma"].served.set_availability(ServerAvailability.SLOW)
     weigh(world, gamma=1)
     world.run(0.5)
     assert world.placed()["gamma"] == 4

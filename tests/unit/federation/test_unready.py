@@ -6,7 +6,7 @@ import pytest
 
 from stretto.api.kinds.federation import FEDERATED_CLUSTER
 from stretto.api.wire.kinds import DEPLOYMENT
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
 
@@ -28,7 +28,7 @@ def ready(world: FederationWorld, name: str, status: str) -> None:
 
 
 def lost(world: FederationWorld, name: str) -> None:
-    world.fleet.members[name].served.set_mood(MemberMood.SILENT)
+    world.fleet.members[name].served.set_availability(ServerAvailability.SILENT)
     ready(world, name, "Unknown")
 
 
@@ -58,7 +58,7 @@ def test_it_moves_once_the_wanted_member_is_ready(world: FederationWorld) -> Non
     lost(world, "gamma")
     world.policy_patch(placement=[{"cluster": "gamma", "preferences": {"weight": 1}}])
     world.run(30.0)
-    world.fleet.members["gamma"].served.set_mood(MemberMood.ANSWERS)
+    world.fleet.members["gamma"].served.set_availability(ServerAvailability.ANSWERS)
     world.run(200.0)
     assert world.placed() == {"gamma": 6}
 

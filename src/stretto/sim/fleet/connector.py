@@ -10,16 +10,16 @@ from stretto.federation.connection.identity import check_identity
 from stretto.federation.connection.probing import api_resource
 from stretto.federation.connection.protocol import ClusterCredentials, MemberAnswer, MemberProbe
 from stretto.sim.fleet.member import EmbeddedMember
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.sim.fleet.use import simulated_use
 from stretto.stores.store import Store
 
 _ANSWERS = {
-    MemberMood.ANSWERS: MemberAnswer.HEALTHY,
-    MemberMood.SILENT: MemberAnswer.UNREACHABLE,
-    MemberMood.BUSY: MemberAnswer.UNHEALTHY,
-    MemberMood.REFUSES: MemberAnswer.REFUSED,
-    MemberMood.SLOW: MemberAnswer.UNREACHABLE,
+    ServerAvailability.ANSWERS: MemberAnswer.HEALTHY,
+    ServerAvailability.SILENT: MemberAnswer.UNREACHABLE,
+    ServerAvailability.BUSY: MemberAnswer.UNHEALTHY,
+    ServerAvailability.REFUSES: MemberAnswer.REFUSED,
+    ServerAvailability.SLOW: MemberAnswer.UNREACHABLE,
 }
 
 
@@ -38,12 +38,12 @@ class EmbeddedConnection:
     def probe(self) -> Future[MemberProbe]:
         """Ask for its health and its kinds; the answer is there at once."""
         made: Future[MemberProbe] = Future()
-        mood = self._member.served.mood
+        now = self._member.served.availability
         if self._member.served.is_readable:
             kinds = sorted(map(api_resource, self._member.kinds()), key=lambda x: (x.kind, x.group))
             made.set_result(MemberProbe(MemberAnswer.HEALTHY, "", tuple(kinds)))
         else:
-            made.set_result(MemberProbe(_ANSWERS[mood], f"the member is {mood.value}"))
+            made.set_result(MemberProbe(_ANSWERS[now], f"the member is {now.value}"))
         return made
 
     def usage(self, namespace: str) -> Future[Sequence[PodMetrics]]:
@@ -53,8 +53,8 @@ class EmbeddedConnection:
             use = simulated_use(self._member.cache, self._member.clock)
             made.set_result(use.pods(namespace))
         else:
-            mood = self._member.served.mood.value
-            made.set_exception(UnreachableError("metrics of pods", f"the member is {mood}"))
+            availability = self._member.served.availability.value
+            made.set_exception(UnreachableError("metrics of pods", f"the member is {availability}"))
         return made
 
     def close(self) -> None:

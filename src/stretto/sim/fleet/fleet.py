@@ -13,7 +13,7 @@ from stretto.sim.fleet.connector import EmbeddedConnector
 from stretto.sim.fleet.controllers import MemberControllers
 from stretto.sim.fleet.member import EmbeddedMember
 from stretto.sim.fleet.parts import DEFAULT_PARTS, FleetParts
-from stretto.sim.fleet.server.moods import MoodyStore
+from stretto.sim.fleet.server.availability import UnreliableStore
 from stretto.stores.embedded.memory import MemoryStore
 
 
@@ -38,7 +38,7 @@ class EmbeddedFleet:
         #: The store of the host.
         self.host = MemoryStore(clock, Rng(0).child("host"))
         #: The host as the controllers reach it.
-        self.served = MoodyStore(self.host, parts.failpoint)
+        self.served = UnreliableStore(self.host, parts.failpoint)
         #: The members by name.
         self.members: dict[str, EmbeddedMember] = {}
         #: Opens connections to the members; another one may wrap it.

@@ -11,8 +11,8 @@ from stretto.reconcile.loop import ReconcileLoop
 from stretto.sim.fleet.controllers import MemberControllers
 from stretto.sim.fleet.plane import member_plane
 from stretto.sim.fleet.server.applying import ApplyingStore
+from stretto.sim.fleet.server.availability import ServerAvailability, UnreliableStore
 from stretto.sim.fleet.server.kinds import served_kinds, serves
-from stretto.sim.fleet.server.moods import MemberMood, MoodyStore
 from stretto.sim.fleet.server.store import MemberStore
 from stretto.stores.embedded.memory import MemoryStore
 
@@ -45,7 +45,7 @@ class EmbeddedMember:
         #: Its objects as clients reach them.
         objects = ApplyingStore(self.store) if controllers.applies else self.store
         kinds = MemberStore(objects, partial(serves, self.store, controllers.kinds))
-        self.served = MoodyStore(kinds, controllers.failpoint)
+        self.served = UnreliableStore(kinds, controllers.failpoint)
         #: Its scheduler.
         self.plane = member_plane(self.store, clock, rng.child("plane"))
         self._loop = ReconcileLoop(clock)
@@ -72,7 +72,7 @@ class EmbeddedMember:
     def stop(self) -> None:
         """Stop the control plane: nothing answers, and nothing is scheduled; pods run on."""
         self._runs = False
-        self.served.set_mood(MemberMood.SILENT)
+        self.served.set_availability(ServerAvailability.SILENT)
 
     def start(self) -> None:
         """Start the control plane again."""

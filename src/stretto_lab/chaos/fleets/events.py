@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from stretto.api.wire.kinds import DEPLOYMENT, POD
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Deletion, Patch
 from stretto_lab.chaos.fleets.draws import FleetEvent
 from stretto_lab.chaos.fleets.workloads import DrawnWorkload
@@ -49,11 +49,11 @@ def _migrate(world: FleetWorld, work: DrawnWorkload) -> None:
     world.migrate(work)
 
 
-def _mood(mood: MemberMood) -> OfCluster:
+def _availability(availability: ServerAvailability) -> OfCluster:
     """A member answers otherwise."""
 
     def change(world: FleetWorld, cluster: str) -> bool:
-        world.fleet.members[cluster].served.set_mood(mood)
+        world.fleet.members[cluster].served.set_availability(availability)
         return True
 
     return change
@@ -87,7 +87,7 @@ def _lose(world: FleetWorld, cluster: str) -> bool:
 
 
 def _crash_host(world: FleetWorld) -> None:
-    world.fleet.served.set_mood(MemberMood.SILENT)
+    world.fleet.served.set_availability(ServerAvailability.SILENT)
 
 
 def _start_host(world: FleetWorld) -> None:
@@ -142,10 +142,10 @@ _OF_WORKLOADS: Final[dict[FleetEvent, OfWorkload]] = {
     FleetEvent.MIGRATE: _migrate,
 }
 _OF_CLUSTERS: Final[dict[FleetEvent, OfCluster]] = {
-    FleetEvent.SILENCE: _mood(MemberMood.SILENT),
-    FleetEvent.BUSY: _mood(MemberMood.BUSY),
-    FleetEvent.SLOW: _mood(MemberMood.SLOW),
-    FleetEvent.STALL: _mood(MemberMood.STALLED),
+    FleetEvent.SILENCE: _availability(ServerAvailability.SILENT),
+    FleetEvent.BUSY: _availability(ServerAvailability.BUSY),
+    FleetEvent.SLOW: _availability(ServerAvailability.SLOW),
+    FleetEvent.STALL: _availability(ServerAvailability.STALLED),
     FleetEvent.CRASH_MEMBER: _crash_member,
     FleetEvent.RETURN: _return,
     FleetEvent.FILL: _fill,

@@ -12,7 +12,7 @@ from stretto.api.wire.kinds import DEPLOYMENT, POD, Kind
 from stretto.federation import names
 from stretto.federation.fleet import is_ready
 from stretto.reconcile.cache import StoredObject
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Store
 from stretto_lab.chaos.fleets.workloads import OWN, DrawnWorkload
 from stretto_lab.chaos.fleets.world import FleetWorld
@@ -76,7 +76,7 @@ class FleetTruth:
 
     def shows(self, cluster: str) -> bool:
         """Whether the watches of a member go on."""
-        return self._world.fleet.members[cluster].served.mood is MemberMood.ANSWERS
+        return self._world.fleet.members[cluster].served.availability is ServerAvailability.ANSWERS
 
     def is_untouched(self, cluster: str) -> bool:
         """Whether the Deployment of another owner is as it was created."""

@@ -7,7 +7,7 @@ import msgspec
 
 from stretto.base.clock import ManualClock
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto_lab.conformance.wire import requests
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.placeholders import filled
@@ -93,9 +93,9 @@ class WireReplay:
         elif text.startswith(_STOPPED):
             self.fleet.stop()
         elif what.startswith(_SILENT):
-            self.fleet.members[server].served.set_mood(MemberMood.SILENT)
+            self.fleet.members[server].served.set_availability(ServerAvailability.SILENT)
         elif what.startswith(_BACK):
-            self.fleet.members[server].served.set_mood(MemberMood.ANSWERS)
+            self.fleet.members[server].served.set_availability(ServerAvailability.ANSWERS)
 
     def _start(self) -> None:
         self.fleet.start(RefusingConnector(self.fleet.connector, self._scenario.faults))

@@ -70,18 +70,18 @@ def furnished(*items: Any, **more: Any) -> Parity:
     return plane
 
 
-class Moody(MemoryStore):
+class RefusingStore(MemoryStore):
     """A store that answers the first patches of a resource as configured."""
 
     def __init__(self) -> None:
         super().__init__(ManualClock(), Rng(0))
-        self.moods: dict[Kind, list[Reply]] = {}
+        self.refusals: dict[Kind, list[Reply]] = {}
         self.order: list[str] = []
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         self.order.append(kind.kind)
-        moods = self.moods.get(kind)
-        return [moods.pop(0)] if moods else super().patch(kind, patches)
+        refusals = self.refusals.get(kind)
+        return [refusals.pop(0)] if refusals else super().patch(kind, patches)
 
     def bind(self, binds: Any) -> Replies:
         self.order.append("Binding")
@@ -165,7 +165,7 @@ def test_two_shards_never_give_one_claim_to_two_pods() -> None:
 
 
 def test_a_waiting_claim_keeps_its_volume_before_the_pod_is_bound() -> None:
-    store = Moody()
+    store = RefusingStore()
     plane = furnished(claim("data", "kept"), disk("disk", "b"), store=store)
     plane.submit_pod(pod(**with_claim("data")))
     plane.settle()
@@ -179,7 +179,7 @@ def test_a_waiting_claim_keeps_its_volume_before_the_pod_is_bound() -> None:
 
 
 def test_a_claim_with_a_provisioned_volume_gets_the_node_first() -> None:
-    store = Moody()
+    store = RefusingStore()
     plane = furnished(claim("data", "made"), store=store)
     plane.submit_pod(pod(**with_claim("data")))
     plane.settle()
@@ -194,9 +194,9 @@ def test_a_claim_with_a_provisioned_volume_gets_the_node_first() -> None:
 def test_a_volume_that_is_lost_sends_the_pod_back_and_it_is_tried_again(
     outcome: WriteOutcome,
 ) -> None:
-    store = Moody()
+    store = RefusingStore()
     plane = furnished(claim("data", "kept"), disk("disk", "b"), store=store)
-    store.moods[PERSISTENT_VOLUME] = [Reply(outcome, StatusReason.CONFLICT)]
+    store.refusals[PERSISTENT_VOLUME] = [Reply(outcome, StatusReason.CONFLICT)]
     plane.submit_pod(pod(**with_claim("data")))
     plane.plane.step()
     assert (plane.node_of("p"), "Binding" in store.order) == ("", False)
@@ -205,10 +205,10 @@ def test_a_volume_that_is_lost_sends_the_pod_back_and_it_is_tried_again(
 
 
 def test_a_gang_that_loses_a_volume_goes_back_whole() -> None:
-    store = Moody()
+    store = RefusingStore()
     plane = furnished(claim("data", "made"), store=store)
     plane.group("g", 2)
-    store.moods[PERSISTENT_VOLUME_CLAIM] = [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)]
+    store.refusals[PERSISTENT_VOLUME_CLAIM] = [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)]
     plane.submit(make_pod("g0", group="g"), make_pod("g1", group="g", spec=with_claim("data")))
     plane.plane.step()
     assert set(plane.placements().values()) == {""}
@@ -307,7 +307,7 @@ def test_two_preemptors_of_one_cycle_take_two_nodes() -> None:
 # ---------------------------------------------------------------- claims that others complete
 
 
-class Attended(Moody):
+class Attended(RefusingStore):
     """A store with a volume controller, which the test plays."""
 
     capabilities = Capabilities(completes_claims=True)
@@ -373,7 +373,7 @@ def test_a_new_binder_waits_for_the_claims_that_the_old_one_waited_for() -> None
 
 
 def test_a_preemptor_gets_its_volume_when_its_victim_has_gone() -> None:
-    store = Moody()
+    store = RefusingStore()
     plane = furnished(claim("data", "kept"), disk("disk", "b"), store=store)
     plane.submit(full("low", "b1"))
     plane.settle()

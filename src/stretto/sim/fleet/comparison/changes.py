@@ -8,7 +8,7 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.sim.fleet.building import add_cluster
 from stretto.sim.fleet.description import ClusterShape
 from stretto.sim.fleet.fleet import EmbeddedFleet
-from stretto.sim.fleet.server.moods import MemberMood
+from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Patch
 
 
@@ -49,7 +49,7 @@ class WhatIf:
     def happen(self, fleet: EmbeddedFleet) -> None:
         """Let it happen now."""
         for name in self.lost:
-            fleet.members[name].served.set_mood(MemberMood.SILENT)
+            fleet.members[name].served.set_availability(ServerAvailability.SILENT)
         for name in self.drained:
             taints = [{"key": "stretto.dev/drained", "effect": "NoExecute"}]
             change = Patch("", name, {"spec": {"taints": taints}})

@@ -33,7 +33,7 @@ from stretto.stores.store import (
 from stretto.stores.wrapper import StoreWrapper
 
 
-class MemberMood(Enum):
+class ServerAvailability(Enum):
     """How an API server answers."""
 
     #: As usual.
@@ -46,29 +46,29 @@ class MemberMood(Enum):
     REFUSES = "refusing"
     #: Later than the time limit of every request: writes take effect, their answers are lost.
     SLOW = "slow"
-    #: As usual, but its watches stand still, so that caches grow old.
+    #: As usual, but its watches send nothing, so that caches become stale.
     STALLED = "stalled"
 
 
 _REPLIES: Final = {
-    MemberMood.SILENT: Reply(
+    ServerAvailability.SILENT: Reply(
         WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "the member does not answer"
     ),
-    MemberMood.BUSY: Reply(
+    ServerAvailability.BUSY: Reply(
         WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS, "the member is overloaded"
     ),
-    MemberMood.REFUSES: Reply(
+    ServerAvailability.REFUSES: Reply(
         WriteOutcome.REFUSED, StatusReason.FORBIDDEN, "the client certificate has expired"
     ),
-    MemberMood.SLOW: Reply(
+    ServerAvailability.SLOW: Reply(
         WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "the member has not answered in time"
     ),
 }
-_READABLE: Final = frozenset({MemberMood.ANSWERS, MemberMood.STALLED})
+_READABLE: Final = frozenset({ServerAvailability.ANSWERS, ServerAvailability.STALLED})
 
 
-class MoodyStore(StoreWrapper):
-    """Forwards to a store in its mood."""
+class UnreliableStore(StoreWrapper):
+    """The store of an API server that does not always answer."""
 
     def __init__(self, inner: Store, failpoint: Failpoint = no_failpoint) -> None:
         """Forward to ``inner``.
@@ -79,16 +79,16 @@ class MoodyStore(StoreWrapper):
         """
         super().__init__(inner)
         self._failpoint = failpoint
-        self._mood = MemberMood.ANSWERS
+        self._availability = ServerAvailability.ANSWERS
         self._callbacks: list[ChangeCallback] = []
         self._missed: set[Kind] = set()
         self._restarts = 0
         inner.subscribe(self._notify)
 
     @property
-    def mood(self) -> MemberMood:
+    def availability(self) -> ServerAvailability:
         """How it answers now."""
-        return self._mood
+        return self._availability
 
     @property
     def restarts(self) -> int:
@@ -98,12 +98,12 @@ class MoodyStore(StoreWrapper):
     @property
     def is_readable(self) -> bool:
         """Whether it answers requests that read."""
-        return self._mood in _READABLE
+        return self._availability in _READABLE
 
-    def set_mood(self, mood: MemberMood) -> None:
-        """Answer otherwise from now on; watches catch up."""
-        self._mood = mood
-        if mood is MemberMood.ANSWERS:
+    def set_availability(self, availability: ServerAvailability) -> None:
+        """Change how it answers; its watches catch up once it answers."""
+        self._availability = availability
+        if availability is ServerAvailability.ANSWERS:
             missed, self._missed = self._missed, set()
             for kind in missed:
                 self._notify(kind)
@@ -111,7 +111,7 @@ class MoodyStore(StoreWrapper):
     def restart(self) -> None:
         """Start the server again: it answers, and every open watch has ended."""
         self._restarts += 1
-        self.set_mood(MemberMood.ANSWERS)
+        self.set_availability(ServerAvailability.ANSWERS)
 
     # ---------------------------------------------------------------- reads
 
@@ -139,7 +139,7 @@ class MoodyStore(StoreWrapper):
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
         """Changes of the selected objects of a kind; none unless the server answers."""
-        return _MoodyWatch(self._inner.watch(kind, since, selection), self, since)
+        return _UnreliableWatch(self._inner.watch(kind, since, selection), self, since)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
         """Call ``callback`` whenever a watch may have something to poll."""
@@ -183,33 +183,33 @@ class MoodyStore(StoreWrapper):
     # ---------------------------------------------------------------- inside
 
     def _write(self, write: Write) -> Replies:
-        """Perform a write in the mood of the server."""
-        if self._mood in _REPLIES and self._mood is not MemberMood.SLOW:
-            return [_REPLIES[self._mood]] * len(write.items)
+        """Perform a write, or answer it as an unavailable server does."""
+        if self._availability in _REPLIES and self._availability is not ServerAvailability.SLOW:
+            return [_REPLIES[self._availability]] * len(write.items)
         where = f"{write.verb.value} {write.kind.kind}"
         self._failpoint(f"{where} sent")
         replies = perform(self._inner, write)
         self._failpoint(f"{where} done")
-        if self._mood is MemberMood.SLOW:
-            return [_REPLIES[self._mood]] * len(write.items)
+        if self._availability is ServerAvailability.SLOW:
+            return [_REPLIES[self._availability]] * len(write.items)
         return replies
 
     def _check(self) -> None:
         if not self.is_readable:
-            raise UnreachableError("the member", _REPLIES[self._mood].message)
+            raise UnreachableError("the member", _REPLIES[self._availability].message)
 
     def _notify(self, kind: Kind) -> None:
-        if self._mood is not MemberMood.ANSWERS:
+        if self._availability is not ServerAvailability.ANSWERS:
             self._missed.add(kind)
             return
         for callback in tuple(self._callbacks):
             callback(kind)
 
 
-class _MoodyWatch:
+class _UnreliableWatch:
     """A watch that yields nothing while the server does not answer, and ends with the server."""
 
-    def __init__(self, inner: Watch, store: MoodyStore, since: int) -> None:
+    def __init__(self, inner: Watch, store: UnreliableStore, since: int) -> None:
         self._inner = inner
         self._store = store
         self._since = since
@@ -221,7 +221,7 @@ class _MoodyWatch:
         Raises:
             TooOldError: the server was started again; the reader must list.
         """
-        if self._store.mood is not MemberMood.ANSWERS:
+        if self._store.availability is not ServerAvailability.ANSWERS:
             return []
         if self._restarts != self._store.restarts:
             raise TooOldError(f"{self._since} of an ended watch", "the next list")
