@@ -83,13 +83,16 @@ def test_an_object_of_another_owner_is_left_alone(world: FederationWorld) -> Non
     assert world.placed()["beta"] == 1
 
 
-def test_an_object_is_adopted_where_its_owner_allows_it(world: FederationWorld) -> None:
+@pytest.mark.parametrize("chosen", [{"clusters": ["beta"]}, {"regexp": "^be"}])
+def test_an_object_is_adopted_where_its_owner_allows_it(
+    chosen: dict[str, object], world: FederationWorld
+) -> None:
     template = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
     body = {"metadata": {"name": "web"}, "spec": {"replicas": 1, "template": template}}
     world.fleet.members["beta"].store.create(DEPLOYMENT, [json.dumps(body).encode()])
     world.policy()
-    chosen = json.dumps({"clusters": ["beta"]})
-    world.deployment(6, **{"conflict-resolution": "adopt", "clusters-to-adopt": chosen})
+    adopts = {"conflict-resolution": "adopt", "clusters-to-adopt": json.dumps(chosen)}
+    world.deployment(6, **adopts)
     world.run()
     assert world.placed()["beta"] == 2
 

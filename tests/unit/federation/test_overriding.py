@@ -8,6 +8,7 @@ import pytest
 from stretto.api.kinds.federation import FEDERATED_CLUSTER
 from stretto.api.types.federation.policies import OverrideRule
 from stretto.base.errors import InputError
+from stretto.federation.objects.members.wanted import desired
 from stretto.federation.objects.overriding.operations import operations
 from stretto.federation.objects.overriding.patches import patched
 from stretto.reconcile.cache import StoredObject
@@ -73,6 +74,7 @@ def test_operations_on_finalizers_apply_in_members_only(cluster: StoredObject) -
         cluster, template(), jsonpatch=[{"operator": "add", "path": path, "value": "lab/x"}]
     )
     assert found == [{"op": "add", "path": path, "value": "lab/x"}]
+    assert desired(template(), found)["metadata"]["finalizers"] == ["lab/x"]
 
 
 def image(component: str, operator: str, value: str = "") -> dict[str, Any]:

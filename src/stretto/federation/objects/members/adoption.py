@@ -64,7 +64,7 @@ def _may_adopt(federated: StoredObject, cluster: str) -> bool:
     try:
         chosen = json.loads(text or "{}")
         pattern = chosen.get("regexp") or ""
-        by_pattern = bool(pattern) and re.fullmatch(pattern, cluster) is not None
+        by_pattern = bool(pattern) and re.search(pattern, cluster) is not None
         return cluster in (chosen.get("clusters") or ()) or by_pattern
     except (AttributeError, TypeError, ValueError, re.error):
         return False

@@ -25,8 +25,11 @@ def desired(template: Fields, patches: Patches) -> Fields:
     name = template["metadata"]["name"]
     for each in patches:
         _refuse_forbidden(each, name)
-    made: Fields = patched(template, patches, name) if patches else copy.deepcopy(template)
+    before = _with_finalizers(template) if patches else template
+    made: Fields = patched(before, patches, name) if patches else copy.deepcopy(template)
     metadata = made["metadata"]
+    if not metadata.get("finalizers"):
+        metadata.pop("finalizers", None)
     generation = metadata.pop("generation", None)
     labels = {**(metadata.get("labels") or {}), names.MANAGED: "true"}
     notes = dict(metadata.get("annotations") or {})
@@ -101,6 +104,11 @@ def applied(wanted: Fields, present: StoredObject, keeps_replicas: str) -> Field
         metadata = {**metadata, "annotations": {**metadata["annotations"], **mark}}
     fields = {key: value for key, value in kept.items() if key != "status"}
     return {**fields, "metadata": metadata}
+
+
+def _with_finalizers(template: Fields) -> Fields:
+    """A template with a list of finalizers, to which operations may append."""
+    return {**template, "metadata": {"finalizers": [], **template["metadata"]}}
 
 
 def _refuse_forbidden(patch: Fields, name: str) -> None:
