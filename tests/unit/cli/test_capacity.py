@@ -16,7 +16,8 @@ WEB = "examples/capacity/web.yaml"
     [
         ((WEB, "--lose", "nowhere"), 6, "node nowhere"),
         ((WEB, "--add", "node-b"), 2, "NODE=N"),
-        ((WEB, "--add", "node-b=0"), 2, "nodes like node-b"),
+        ((WEB, "--add", "node-b=0"), 2, "--add: got 'node-b=0', expected NODE=N, with a number N"),
+        ((WEB, "--add", "node-b=9999999"), 2, "N of 1..1,000,000"),
     ],
 )
 def test_bad_options_are_named(words: tuple[str, ...], code: int, said: str) -> None:

@@ -1,9 +1,9 @@
 """Errors of the JSON decoder as messages: object, path, the value found and what is expected."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -102,9 +102,19 @@ def _choices(struct: Any, at: str) -> str:
     for member, _, _ in _STEP.findall(at):
         fields = msgspec.structs.fields(struct) if hasattr(struct, "__struct_fields__") else ()
         struct = next((each.type for each in fields if each.encode_name == member), struct)
+        struct = next(iter(_inner_types(struct)), struct)
     if isinstance(struct, type) and issubclass(struct, Enum):
         return f"one of {', '.join(str(choice.value) for choice in struct)}"
     return "a known name"
+
+
+def _inner_types(kind: Any) -> Iterator[Any]:
+    """The structs and enums in an optional type or in the items of a list."""
+    for each in get_args(kind):
+        if isinstance(each, type) and issubclass(each, msgspec.Struct | Enum):
+            yield each
+        else:
+            yield from _inner_types(each)
 
 
 def _alternatives(types: str) -> Sequence[str]:

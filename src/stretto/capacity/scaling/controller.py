@@ -29,6 +29,8 @@ from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
 from stretto.reconcile.conditions import condition_of, transition_time
 
+INVALID: Final = "InvalidSpec"
+"""Reason of a policy that cannot be divided."""
 TRIED_AGAIN_S: Final = 300.0
 """Seconds for which a group keeps the limit of what was scheduled."""
 CRON_S: Final = 30.0
@@ -76,7 +78,7 @@ class ScalingController:
         try:
             return self._divided(item, item.read(ScalingPolicy))
         except (InputError, UnknownNameError) as error:
-            self._report(item, {}, ("False", "InvalidSpec", str(error)))
+            self._report(item, {}, ("False", INVALID, str(error)))
             return None
 
     def _divided(self, item: StoredObject, policy: ScalingPolicy) -> float | None:

@@ -90,7 +90,8 @@ def limits_at(group: ScalingGroupSpec, now: datetime) -> tuple[int, int]:
         InputError: limits are negative or crossed, the step is below 1, or a cron expression is
             invalid.
     """
-    chosen = next((each for each in group.bounds if _applies(each, now)), group)
+    places = ((f"group {group.name}: bounds[{n}]", each) for n, each in enumerate(group.bounds))
+    chosen = next((each for where, each in places if _applies(each, now, where)), group)
     if not 0 <= chosen.min <= chosen.max:
         found = f"{chosen.min} to {chosen.max}"
         raise InputError(f"group {group.name}: min and max", found, "0 <= min <= max")
@@ -99,8 +100,8 @@ def limits_at(group: ScalingGroupSpec, now: datetime) -> tuple[int, int]:
     return chosen.min, chosen.max
 
 
-def _applies(bound: ScalingBound, now: datetime) -> bool:
-    last = next(_ticks(bound.start, now + timedelta(seconds=1), "start"), None)
+def _applies(bound: ScalingBound, now: datetime, where: str) -> bool:
+    last = next(_ticks(bound.start, now + timedelta(seconds=1), f"{where}.start"), None)
     return last is not None and now - last < timedelta(seconds=bound.duration_seconds)
 
 
@@ -109,7 +110,8 @@ def _ticks(text: str, before: datetime, where: str) -> CronSim:
     try:
         return CronSim(text, before, reverse=True)
     except CronSimError as error:
-        raise InputError(where, text, f"a cron expression: {error}") from error
+        expected = "a cron expression: minute, hour, day of month, month, day of week"
+        raise InputError(where, text, expected, str(error).rstrip(".")) from error
 
 
 def _fewest(least: int, most: int, step: int) -> int:

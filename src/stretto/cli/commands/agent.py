@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import click
 
+from stretto.api.wire.names import dns_subdomain
+from stretto.base.errors import InputError
 from stretto.cli import options
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.agents.measurement import MeasureOptions, measure, measure_options
@@ -45,6 +47,11 @@ def agent(common: CommandContext, opts: AgentOptions) -> None:
     executors continue while the agent is stopped; an agent that starts again in the same directory
     reports what happened. SIGTERM or Ctrl-C stops it.
     """
+    if opts.tasks and opts.once:
+        expected = "no --once, which prints what is measured"
+        raise InputError("--tasks", "--once", expected, "remove one of the two")
+    if opts.node:
+        dns_subdomain(opts.node, "--node")
     if opts.tasks:
         run_tasks(common, opts)
     else:

@@ -130,6 +130,7 @@ def capacity(common: CommandContext, opts: CapacityOptions) -> None:
 
 
 def _others(question: "FitQuestion", opts: CapacityOptions) -> "Iterator[FitAnswer]":
+    from stretto.inputs.neutral.shapes import MAX_NODES
     from stretto.sim.fitting import trials
     from stretto.sim.fitting.changes import NodeChange
 
@@ -137,8 +138,8 @@ def _others(question: "FitQuestion", opts: CapacityOptions) -> "Iterator[FitAnsw
         yield trials.fit(question, NodeChange(lost=frozenset([name])), f"without {name}")
     for text in opts.add:
         name, _, count = text.rpartition("=")
-        if not name or not count.isdecimal():
-            raise InputError("--add", text, "NODE=N, with a number N above 0")
+        if not name or not count.isdecimal() or not 1 <= int(count) <= MAX_NODES:
+            raise InputError("--add", text, f"NODE=N, with a number N of 1..{MAX_NODES:,}")
         change = NodeChange(added={name: int(count)})
         yield trials.fit(question, change, f"with {count} more like {name}")
 

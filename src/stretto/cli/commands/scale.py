@@ -75,7 +75,11 @@ def scale(common: CommandContext, opts: ScaleOptions) -> None:
         _show(common.console, state.title, each)
     common.console.json(SCHEMA, msgspec.to_builtins(ScaleReport(state.title, tuple(trials))))
     if any(each.unmet for each in trials):
-        raise DoesNotFitError("the replicas", "raise max, or add nodes: `stretto capacity --buy`")
+        missing = [e.workload for each in trials for e in each.groups if e.before is None]
+        hint = "raise max, or add nodes: `stretto capacity --buy`"
+        if missing:
+            hint = f"add {', '.join(missing)} to MANIFEST or to the state"
+        raise DoesNotFitError("the replicas", hint)
 
 
 def _show(console: Console, title: str, trial: "ScalingTrial") -> None:

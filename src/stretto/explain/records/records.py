@@ -68,7 +68,11 @@ class RunRecords:
         names = self.names()
         if not names:
             hint = "create one: stretto run quickstart; or name another state with --on"
-            raise NotFoundError("a run record", f"none in {self.folder}", hint)
+            if name in ("", "latest"):
+                raise NotFoundError("a run record", f"none in {self.folder}", hint)
+            states = "a scenario, a recording, sqlite:PATH, cluster, or nodes such as 8cpu-32gib:3"
+            hint = f"name a run that exists, {states}"
+            raise NotFoundError(f"run {name!r}", f"no run record in {self.folder}", hint)
         if not name or name == "latest":
             return self.path(names[0])
         matching = [each for each in names if each == name or each.endswith(f"-{name}")]

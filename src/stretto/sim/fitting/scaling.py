@@ -8,7 +8,7 @@ import msgspec
 from stretto.api.types.capacity.scaling import ScalingGroupSpec, ScalingPolicy
 from stretto.api.wire.kinds import SCALING_POLICY
 from stretto.base.errors import InputError
-from stretto.capacity.scaling.controller import ScalingController
+from stretto.capacity.scaling.controller import INVALID, ScalingController
 from stretto.capacity.scaling.targets import active_pods, target_of
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import SchedulingRules, StoreState
@@ -78,11 +78,13 @@ def try_scaling(
         rules: rules of the scheduler.
 
     Raises:
-        InputError: no object is a policy, or the store refuses one.
+        InputError: no object is a policy, the store refuses one, or a policy cannot be divided.
     """
     names = [(each.namespace, each.name) for each in objects if each.kind == SCALING_POLICY]
     if not names:
-        raise InputError("MANIFEST", None, "an object of kind ScalingPolicy")
+        found = ", ".join(each.title for each in objects[:5]) or None
+        hint = "add one to MANIFEST"
+        raise InputError("MANIFEST", found, "an object of kind ScalingPolicy", hint)
     trial = _Trial(state, rules)
     trial.write(objects)
     if wanted is not None:
@@ -92,6 +94,7 @@ def try_scaling(
     before = {name: trial.sizes(name) for name in names}
     trial.scale()
     trial.run()
+    trial.check(names)
     return [trial.found(name, before[name]) for name in names]
 
 
@@ -116,6 +119,14 @@ class _Trial:
     def run(self) -> None:
         """Run scheduler and controllers for ``LONGEST_S`` seconds of virtual time."""
         self._copy.run(LONGEST_S)
+
+    def check(self, names: Sequence[Name]) -> None:
+        """Refuse a policy that its controller cannot divide."""
+        for name in names:
+            for each in self._policy(name).status.conditions:
+                if each.reason == INVALID:
+                    where = f"scalingpolicy {'/'.join(name)}"
+                    raise InputError(where, None, f"a valid spec: {each.message}")
 
     def sizes(self, name: Name) -> dict[str, int | None]:
         """Replicas of the workload of each group of a policy."""

@@ -116,7 +116,8 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--kubeconfig",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=options.INPUT_FILE,
+        metavar="FILE",
         default=None,
         help="Kubeconfig [service account or ~/.kube/config].",
     ),
