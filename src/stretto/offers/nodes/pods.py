@@ -80,6 +80,11 @@ class TaskLaunch(msgspec.Struct, frozen=True):
         """Ids of the tasks."""
         return [each["task_id"]["value"] for each in self.tasks]
 
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Ids of framework and task."""
+        return [(self.framework_id, each) for each in self.task_ids]
+
 
 def pod_name(framework_id: str, task_ids: Sequence[str]) -> str:
     """The name of the pod of tasks: readable, unique, and always the same."""

@@ -1,7 +1,7 @@
 """Tasks in pods: launched, killed, followed until their framework has acknowledged their end."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError
@@ -21,6 +21,15 @@ BY_NODE: Final = "node"
 BY_TASK: Final = "task"
 """Index of the pods of tasks by framework and task."""
 _LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
+
+
+class _HeldLaunch(NamedTuple):
+    """A launch of tasks whose ids former tasks had, until the pods of these are gone."""
+
+    #: The launch.
+    launch: pods.TaskLaunch
+    #: Tasks of it that were killed meanwhile.
+    killed: set[TaskKey]
 
 
 class TaskPods:
@@ -48,13 +57,22 @@ class TaskPods:
         self._changes: list[Change] = []
         self._writes = writes
         self._killed: set[TaskKey] = set()
+        self._held: list[_HeldLaunch] = []
 
     # ------------------------------------------------------------ commands of the master
 
     def launch(self, launch: pods.TaskLaunch, now: float) -> None:
-        """Create the pod of tasks; what a pod cannot do fails the tasks."""
-        keys = [(launch.framework_id, each) for each in launch.task_ids]
-        if any(key in self._killed for key in keys):
+        """Create the pod of tasks; what a pod cannot do fails the tasks.
+
+        If former tasks had the same ids, it waits until their pods are gone.
+        """
+        former = self._pods_of(launch)
+        if former:
+            for pod in former:
+                self._writes.delete(pod, now)
+            self._held.append(_HeldLaunch(launch, set()))
+            return
+        if any(key in self._killed for key in launch.keys):
             self._report_all(launch, TaskReport("TASK_KILLED", "Killed before the launch"))
             return
         try:
@@ -70,12 +88,16 @@ class TaskPods:
 
     def kill(self, key: TaskKey, now: float) -> None:
         """Delete the pod of a task."""
+        for held in self._held:
+            if key in held.launch.keys:
+                held.killed.add(key)
+                return
         self._killed.add(key)
         for found in list(self.cache.indexed(BY_TASK, "\n".join(key))):
             self._writes.delete(found, now)
             return
         for name, launch in self._writes.launched.items():
-            if key[0] == launch.framework_id and key[1] in launch.task_ids:
+            if key in launch.keys:
                 self._writes.delete_unseen(name, now)
 
     def kill_framework(self, framework_id: str, now: float) -> None:
@@ -138,7 +160,8 @@ class TaskPods:
                 killed = identity.keys[number] in self._killed
                 state = states.report_of(pod, number, killed=killed).state
                 tasks.append(task | {"state": state})
-        for launch in self._writes.launched.values():
+        waiting = [each.launch for each in self._held]
+        for launch in (*self._writes.launched.values(), *waiting):
             # Its pod is not visible yet.
             frameworks[launch.framework_id] = launch.framework
             tasks += [task_message(each, launch.framework_id) for each in launch.tasks]
@@ -161,6 +184,8 @@ class TaskPods:
         nodes = {node for each in changes if (node := each.object.record.node)}
         for change in changes:
             self._follow(change, now)
+        if changes:
+            self._release(now)
         for update in list(self._streams.due(now)):
             reports.receive(self._master, "", "StatusUpdateMessage", {"update": update, "pid": ""})
         return nodes
@@ -216,6 +241,23 @@ class TaskPods:
                 "status": 0,
             }
             reports.receive(self._master, "", "ExitedExecutorMessage", message)
+
+    def _pods_of(self, launch: pods.TaskLaunch) -> list[StoredObject]:
+        """The visible pods of tasks with the ids of a launch."""
+        found = (self.cache.indexed(BY_TASK, "\n".join(key)) for key in launch.keys)
+        return [pod for listed in found for pod in listed]
+
+    def _release(self, now: float) -> None:
+        """Launch what has waited for pods that are gone."""
+        held, self._held = self._held, []
+        for each in held:
+            if self._pods_of(each.launch):
+                self._held.append(each)
+                continue
+            for key in each.launch.keys:
+                self._forget(key)
+            self._killed |= each.killed
+            self.launch(each.launch, now)
 
     def _report_all(self, launch: pods.TaskLaunch, report: TaskReport) -> None:
         for task in launch.tasks:

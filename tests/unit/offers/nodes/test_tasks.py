@@ -22,7 +22,7 @@ from stretto.stores.store import (
     WatchEvent,
     WriteOutcome,
 )
-from tests.support.mesos import Body, scalar
+from tests.support.mesos import Body, scalar, task
 from tests.support.offered_nodes import PoolBench, node
 
 
@@ -222,6 +222,38 @@ def test_a_task_does_not_start_again_when_its_pod_is_deleted_before_it_is_seen()
     bench.acknowledge(framework)
     assert (store.created, bench.pods()) == (1, [])
     assert bench.statuses()[-1] == ("t", "TASK_FAILED")
+
+
+def used_again() -> tuple[PoolBench, str]:
+    """A bench whose framework uses the id of an ended task again before its pod is gone."""
+    bench, framework, pod = started()
+    bench.acknowledge(framework)
+    bench.set_phase(pod["metadata"]["name"], "Succeeded", terminated={"exitCode": 0})
+    status = last_status(bench)
+    bench.wait(10)
+    wanted = ("agent_id", "task_id", "uuid")
+    bench.call(framework, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
+    bench.launch(framework, task("web.1", bench.offer()["agent_id"]["value"]))
+    return bench, framework
+
+
+def test_a_task_whose_id_is_used_again_starts_when_the_former_pod_is_gone() -> None:
+    bench, framework = used_again()
+    (former,) = bench.pods()
+    bench.settle()
+    (pod,) = bench.pods()
+    assert pod["metadata"]["uid"] != former["metadata"]["uid"]
+    bench.set_phase(pod["metadata"]["name"], "Running", running={})
+    bench.acknowledge(framework)
+    assert bench.statuses()[-2:] == [("web.1", "TASK_STARTING"), ("web.1", "TASK_RUNNING")]
+
+
+def test_a_task_is_killed_while_it_waits_for_the_former_pod() -> None:
+    bench, framework = used_again()
+    bench.call(framework, "KILL", task_id={"value": "web.1"})
+    bench.settle()
+    assert bench.pods() == []
+    assert bench.statuses()[-1] == ("web.1", "TASK_KILLED")
 
 
 def test_a_task_without_a_visible_pod_survives_changed_labels_of_its_node() -> None:
