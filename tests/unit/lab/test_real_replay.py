@@ -1,6 +1,7 @@
 """Scenarios that share real servers: what belongs to each, its webhooks, and shared lists."""
 
 import msgspec
+import pytest
 
 from stretto.api.wire.kinds import CONFIG_MAP, NAMESPACE
 from stretto.base.clock import ManualClock
@@ -11,7 +12,13 @@ from stretto_lab.conformance.wire.cases import compare
 from stretto_lab.conformance.wire.outcome import outcome
 from stretto_lab.conformance.wire.real.cases import _ended
 from stretto_lab.conformance.wire.real.stores import RecentLists
-from stretto_lab.conformance.wire.scenario import RecordedCall, UserStep, WireScenario
+from stretto_lab.conformance.wire.scenario import (
+    RecordedCall,
+    RecordedCluster,
+    RecordedNote,
+    UserStep,
+    WireScenario,
+)
 from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
 from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
 from stretto_lab.control_plane.stages import stages
@@ -19,6 +26,24 @@ from stretto_lab.control_plane.stages import stages
 
 def step(path: str, name: str = "") -> UserStep:
     return UserStep(1.0, "host", "POST", path, body={"metadata": {"name": name}})
+
+
+CLUSTERS = "/apis/core.kubeadmiral.io/v1alpha1/federatedclusters"
+
+
+@pytest.mark.parametrize(
+    ("steps", "changes"),
+    [
+        ((UserStep(1.0, "host", "PATCH", f"{CLUSTERS}/one"),), False),
+        ((UserStep(1.0, "host", "DELETE", f"{CLUSTERS}/one"),), True),
+        ((RecordedNote(1.0, "one: the API server is stopped"),), True),
+    ],
+)
+def test_a_scenario_that_changes_servers_needs_its_own(
+    steps: tuple[UserStep | RecordedNote, ...], changes: bool
+) -> None:
+    found = WireScenario("one", "cluster", (RecordedCluster("one"),), steps)
+    assert found.changes_servers == changes
 
 
 def test_a_scenario_shows_what_its_user_has_created() -> None:

@@ -295,7 +295,7 @@ def test_a_request_that_was_refused_is_not_repeated() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"type": "scenario", "id": "x", "family": "cluster", "clusters": []}, "besides cluster"),
+        ({"type": "scenario", "id": "x", "family": "cluster", "clusters": []}, "no cluster joins"),
         ({"family": "ka_spread_plan"}, "recorded wire traffic"),
     ],
 )

@@ -111,6 +111,17 @@ class WireScenario(msgspec.Struct, frozen=True):
     #: Number of the recording, which names what its scenarios share.
     recording: int = 1
 
+    @property
+    def changes_servers(self) -> bool:
+        """Whether servers stop or clusters join and leave, which others on the same servers see."""
+        return not self.clusters or any(map(_changes_servers, self.steps))
+
+
+def _changes_servers(step: Step) -> bool:
+    if isinstance(step, UserStep):
+        return "/federatedclusters" in step.path and step.method in ("POST", "DELETE")
+    return isinstance(step, RecordedNote)
+
 
 _REFUSALS = ("tls: ", "x509: ", "Unauthorized", "orbidden")
 """Parts of messages about answers of a server; others are about objects of the scenario."""

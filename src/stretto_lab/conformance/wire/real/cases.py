@@ -25,7 +25,7 @@ from stretto_lab.conformance.wire.scenario import RecordedOutcome, WireScenario
 from stretto_lab.conformance.wire.scope import scope_of
 
 ALONE: Final = ("bootstrap", "cluster", "restart", "automigration")
-"""Families that were recorded alone: they stop servers, or let clusters join and leave."""
+"""Families that were recorded alone: each of their scenarios has the servers to itself."""
 AT_ONCE: Final = 6
 """Scenarios that run at the same time on the same servers; they were recorded likewise."""
 _REFUSED: Final = "the scenario ends: {}"
@@ -34,20 +34,28 @@ _REFUSED: Final = "the scenario ends: {}"
 def read_all(paths: Iterable[Path], clock: Clock) -> Iterator[OutcomeCase]:
     """Replay scenarios of one recording on the same servers, several at the same time.
 
+    Those that were recorded alone run alone, after the others.
+
     Raises:
-        InputError: a file is no scenario that can share servers with others.
+        InputError: a file is no scenario, or one that needs servers of its own.
     """
-    listed = list(paths)
-    for path in listed:
+    together, alone = list[Path](), list[Path]()
+    for path in paths:
         if not is_wire(path):
             raise InputError("--cases", str(path), "recorded wire traffic with --real")
-        if (family := scenario.read(path).family) in ALONE:
+        recorded = scenario.read(path)
+        if recorded.changes_servers:
             hint = "replay it on embedded servers, without --real"
-            raise InputError("--cases", str(path), f"a family besides {family}", hint)
+            expected = "a scenario in which no server stops and no cluster joins or leaves"
+            raise InputError("--cases", str(path), expected, hint)
+        (alone if recorded.family in ALONE else together).append(path)
+    listed = [*together, *alone]
     first = scenario.read(listed[0])
     with real_servers(common_of(listed[0], first.recording), clock) as servers:
         servers.join(first.clusters)
-        yield from read(listed, servers)
+        yield from read(together, servers)
+        for path in alone:
+            yield from read([path], servers)
 
 
 def read(paths: Sequence[Path], servers: RealServers) -> Iterator[OutcomeCase]:
