@@ -10,6 +10,7 @@ from stretto.base.errors import MissingExtraError
 from stretto.sim.comparison.plots import study_plots
 from stretto.sim.comparison.seeds import PolicySummary
 from stretto.sim.plots.figures import (
+    COLOURS,
     HeatCells,
     PlotLine,
     PlotMark,
@@ -100,3 +101,10 @@ def test_a_missing_library_is_reported_before_any_work(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install .stretto\[reports\]"):
         check_plots()
+
+
+def test_a_curve_beyond_the_last_colour_has_another_style() -> None:
+    lines = [PlotLine(f"{n}", [0, 1], [n, n], n) for n in range(len(COLOURS) + 1)]
+    texts = PlotTexts("eight", "x", "y")
+    few = draw_curves("few", lines[:-1], texts)["few.svg"].count(b"stroke-dasharray")
+    assert draw_curves("all", lines, texts)["all.svg"].count(b"stroke-dasharray") > few

@@ -7,7 +7,7 @@ Horizontal axes begin at the first point. Equal data give equal bytes.
 import io
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444")
 """Okabe and Ito's colours, which most readers with a colour vision deficiency can distinguish."""
+STYLES: Final = ("-", ":", "-.")
+"""Curves beyond the last colour use the colours again in the next style."""
 GREY: Final = "#777777"
 DOTS_PER_INCH: Final = 110
 """Resolution of PNG; a figure is about 60 kB."""
@@ -53,7 +55,7 @@ class PlotLine(msgspec.Struct, frozen=True):
     marks: bool = False
     #: Whether it is drawn as steps: constant between two points.
     steps: bool = False
-    #: Whether it is dashed: a limit or a reference.
+    #: Whether it is dashed: a limit, a reference, or one of a second kind of curves.
     dashed: bool = False
     #: Half the height of a band around the curve; empty for none.
     band: Sequence[float] = ()
@@ -237,10 +239,11 @@ def _draw_line(axes: "Axes", line: PlotLine) -> None:
     colour = COLOURS[line.colour % len(COLOURS)]
     label = line.label or None
     if line.marks:
-        axes.plot(line.x, line.y, "o", color=colour, label=label, markersize=4, mfc="none")
+        shape: dict[str, Any] = {"markersize": 5, "mfc": "none", "clip_on": False}
+        axes.plot(line.x, line.y, "o", color=colour, label=label, **shape)
     else:
         drawn = "steps-post" if line.steps else "default"
-        style = "--" if line.dashed else "-"
+        style = "--" if line.dashed else STYLES[line.colour // len(COLOURS) % len(STYLES)]
         axes.plot(line.x, line.y, style, color=colour, label=label, linewidth=1.6, drawstyle=drawn)
     if line.band:
         low = [y - b for y, b in zip(line.y, line.band, strict=True)]

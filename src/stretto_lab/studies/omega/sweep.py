@@ -240,8 +240,11 @@ def _busyness(name: str, groups: dict[str, list[OmegaPoint]], head: str) -> Pict
 
 
 def _distance(name: str, groups: dict[str, list[OmegaPoint]], at: int) -> Pictures:
-    """Plot how many hosts have refused a granted claim."""
-    shown = {label: [(e.decision_s, e.rank_mean) for e in found] for label, found in groups.items()}
+    """Plot how many hosts have refused a granted claim, without saturated points."""
+    shown = {
+        label: [(e.decision_s, e.rank_mean) for e in found if not e.saturated]
+        for label, found in groups.items()
+    }
     label, top = _highest(shown)
     title = f"Of {at} schedulers, farthest from the best host: {label}, {top:.2f} hosts"
     words = PlotTexts(title, _ALONG, "hosts that refused a granted task", log_x=True)
@@ -256,8 +259,10 @@ def _highest(shown: dict[str, list[tuple[float, float]]]) -> tuple[str, float]:
 
 
 def _curves(shown: dict[str, list[tuple[float, float]]]) -> list[PlotLine]:
+    """One curve for each group; those of hosts are dashed, because some equal another curve."""
+    hosts = {mode.label for mode in HULK} if len(shown) > len(HULK) else frozenset[str]()
     return [
-        PlotLine(name, [x for x, _ in found], [y for _, y in found], colour)
+        PlotLine(name, [x for x, _ in found], [y for _, y in found], colour, dashed=name in hosts)
         for colour, (name, found) in enumerate(shown.items())
         if found
     ]
