@@ -395,7 +395,12 @@ def test_a_patch_of_a_workflow_changes_its_pods(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "field", [{"nodeSelector": {"arch": "{{inputs.arch}}"}}, {"podSpecPatch": "a: '{{x}}'"}]
+    "field",
+    [
+        {"nodeSelector": {"arch": "{{inputs.arch}}"}},
+        {"podSpecPatch": "a: '{{x}}'"},
+        {"container": mounting("{{inputs.pvc}}")},
+    ],
 )
 def test_a_workflow_whose_place_depends_on_parameters_is_unsupported(
     tmp_path: Path, field: dict[str, Any]

@@ -104,6 +104,7 @@ def _check_known(spec: JsonObject, name: str) -> None:
     deciding = [
         *(spec.get(each) for each in _COPIED),
         spec["volumes"],
+        sorted(mounted(spec)),
         *(each.get("resources") for each in containers),
     ]
     if b"{{" in msgspec.json.encode(deciding):
