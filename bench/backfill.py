@@ -36,11 +36,13 @@ def main() -> None:
     parser.add_argument("--gpus-per-node", type=int, default=8)
     parser.add_argument("--first", type=int, default=None, help="only the first N jobs")
     parser.add_argument("--policies", default="fifo,easy,conservative")
+    parser.add_argument("--estimates", default=",".join(ESTIMATES))
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     jobs, rows = load_jobs(options.jobs)[: options.first], []
     for policy in options.policies.split(","):
-        for name, (low, high) in ESTIMATES.items():
+        for name in options.estimates.split(","):
+            low, high = ESTIMATES[name]
             if policy == "fifo" and name != "exact":
                 continue  # FIFO does not read estimates
             work = with_estimates(jobs, low, high)

@@ -78,3 +78,11 @@ def test_an_arrival_searches_for_itself_only(monkeypatch: pytest.MonkeyPatch) ->
     rows = [(0, 16, 1000, 1.0), *((n, 16, 100, 1.0) for n in range(1, 40))]
     _, counter = played(rows, monkeypatch, remembers=True)
     assert counter.searches <= 3 * len(rows)
+
+
+def test_a_reserved_unit_that_starts_in_time_changes_no_other_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [(0, 8, 10, 1.0), (0, 8, 20, 1.0), (1, 8, 1000, 1.0), *((2, 8, 5, 1.0),) * 30]
+    _, counter = played(rows, monkeypatch, remembers=True)
+    assert counter.searches <= len(rows)

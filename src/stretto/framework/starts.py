@@ -4,6 +4,7 @@ Used by backfill. The rules, scores and topology of the profile decide on a copy
 pods that are expected to end have ended and reserved pods run.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -23,7 +24,6 @@ from stretto.state.queues.starts import (
     StartJob,
     StartPlacement,
     StartReservation,
-    active,
 )
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.resources import PODS
@@ -33,6 +33,9 @@ ONE_NODE: Final = 1
 
 STATES: Final = 512
 """Instants whose free amounts are remembered."""
+
+_PODS: Final = 256
+"""Initial number of reserved pods; columns double when they are full."""
 
 
 class NodeStarts:
@@ -84,6 +87,40 @@ class _Change(NamedTuple):
     sign: int
 
 
+class _ReservedPods:
+    """The pods of reservations in columns; those that hold more than amounts only by number."""
+
+    def __init__(self) -> None:
+        """Start without reservations."""
+        #: Number of reservations.
+        self.count = 0
+        #: Numbers of the reservations whose pods hold devices, ports or NUMA nodes.
+        self.special: list[int] = []
+        #: By number of a reservation: its first pod; one more for the end.
+        self.first = [0]
+        #: int64[pod], longer than the number of pods: start and end of the reservation, and the
+        #: slot and the class of the pod.
+        self.starts, self.ends, self.slots, self.classes = np.zeros((4, _PODS), np.int64)
+
+    def add(self, reservation: StartReservation, special: bool) -> None:
+        """Append a reservation."""
+        job, slots = reservation.job, reservation.placement.slots
+        pods = [(s, c) for s, c in zip(slots, job.classes, strict=True) if s >= 0 and not special]
+        begin, end = self.first[-1], self.first[-1] + len(pods)
+        while end > len(self.starts):
+            columns = (self.starts, self.ends, self.slots, self.classes)
+            self.starts, self.ends, self.slots, self.classes = np.concatenate(
+                [columns, np.zeros_like(columns)], axis=1
+            )
+        self.starts[begin:end], self.ends[begin:end] = reservation.start, reservation.end
+        if pods:
+            self.slots[begin:end], self.classes[begin:end] = np.array(pods, np.int64).T
+        if special:
+            self.special.append(self.count)
+        self.count += 1
+        self.first.append(end)
+
+
 class NodeGround:
     """The nodes of one cluster over time; it is used for one round of dispatching."""
 
@@ -112,6 +149,8 @@ class NodeGround:
         self._versions = cluster.nodes.version, cluster.objects.version
         self._states: dict[Instant, tuple[_NodeState, int]] = {}
         self._need: dict[int, npt.NDArray[np.int32]] = {}
+        self._needs: npt.NDArray[np.int32] | None = None
+        self._reserved = _ReservedPods()
         self._special = [i for i in range(len(line)) if self._is_special(int(self._classes[i]))]
         #: Changes of inter-pod counts that the runtime shows now.
         self._shown: list[_Change] = []
@@ -139,7 +178,8 @@ class NodeGround:
                 changes.append((one, 1))
                 until = max(until, one.end)
             elif other is not None and other != one._replace(end=other.end, devices=other.devices):
-                return NEVER
+                changes += [(one, 1), (other, -1)]
+                until = max(until, other.end, one.end)
             elif other is not None and other.end != one.end:
                 until = max(until, other.end, one.end)
         classes = [each.class_id for each, _ in changes]
@@ -216,20 +256,38 @@ class NodeGround:
         """The free amounts at an instant; the caller does not change them."""
         known = self._states.get(instant)
         state, counted = known if known is not None else (self._without_ended(instant), 0)
-        for each in active(reservations[counted:], instant.time):
-            self._charge(state, each)
+        if counted < len(reservations):
+            self._charge_active(state, instant.time, reservations, counted)
         if known is None and len(self._states) >= STATES:
             self._states.clear()
         self._states[instant] = state, len(reservations)
         return state
+
+    def _charge_active(
+        self, state: _NodeState, time: int, reservations: Sequence[StartReservation], first: int
+    ) -> None:
+        """Charge the reservations from a number on that hold capacity at a time."""
+        pods = self._reserved
+        for each in reservations[pods.count :]:
+            pods.add(each, any(map(self._is_special, set(each.job.classes))))
+        part = slice(pods.first[first], pods.first[-1])
+        mine = (pods.starts[part] <= time) & (time < pods.ends[part])
+        if mine.any():
+            needs = self._amounts(pods.classes[part][mine])
+            np.subtract.at(state.free.T, pods.slots[part][mine], needs)
+        for number in pods.special[bisect_left(pods.special, first) :]:
+            each = reservations[number]
+            if each.start <= time < each.end:
+                self._charge(state, each)
 
     def _without_ended(self, instant: Instant) -> _NodeState:
         """The free amounts at an instant, without reservations."""
         state = _copied(self._now)
         ended = int(np.searchsorted(self._times, instant.time, side="right"))
         if instant.is_later and ended:
-            classes = self._classes[:ended]
-            np.add.at(state.free.T, self._slots[:ended], self._amounts(classes))
+            if self._needs is None:
+                self._needs = self._amounts(self._classes)
+            np.add.at(state.free.T, self._slots[:ended], self._needs[:ended])
             for i in self._special:
                 if i >= ended:
                     break

@@ -5,7 +5,8 @@ reservations before it. What has changed since the last round is one interval th
 that ended early, one that exceeds its estimate, a unit that left. A unit keeps its start if nothing
 in that interval lets it start earlier, and if its reservation lies after it; otherwise its start is
 searched, and the interval grows where its reservation changes. Every kept start is the one that the
-search would find.
+search would find. Where nothing has changed, the present is no better than the instant before it
+that an earlier round refused: capacity becomes free only at instants.
 """
 
 from collections.abc import Mapping
@@ -51,8 +52,7 @@ class StartPlan:
         self._changed = NEVER
         self._running: set[int] = set()
         if before is not None and not table.reservations:
-            started = [each.found for each in self._before.values() if _starts(each.found)]
-            known = [each for each in started if each is not None]
+            known = [found for each in self._before.values() if (found := self._due(each))]
             self._changed = table.ground.changed_until(before.ground, known)
             self._running = {each.job.rows[0] for each in known}
 
@@ -88,7 +88,7 @@ class StartPlan:
             return None
         for gone in self._order[self._next : at]:
             each = self._before[gone]
-            if not _starts(each.found) or each.job.rows[0] not in self._running:
+            if self._due(each) is None or each.job.rows[0] not in self._running:
                 self._change(each.found)
         self._next = at + 1
         return self._before[key]
@@ -98,18 +98,19 @@ class StartPlan:
         found, table = kept.found, self._table
         if found is None or found.start <= table.now or found.start < self._changed:
             return False
-        limit = max(self._changed, table.now + 1)
-        return table.has_instant(found.start) and not table.may_start_before(kept.job, limit)
+        if not table.has_instant(found.start):
+            return False
+        return self._changed <= table.now or not table.may_start_before(kept.job, self._changed)
+
+    def _due(self, each: PlannedStart) -> StartReservation | None:
+        """The reservation of a unit that was to start by now."""
+        found = each.found
+        return found if found is not None and found.start <= self._table.now else None
 
     def _change(self, found: StartReservation | None) -> None:
         """Note that a reservation is new or gone."""
         if found is not None:
             self._changed = max(self._changed, found.end)
-
-
-def _starts(found: StartReservation | None) -> bool:
-    """Whether a unit was to start in its round."""
-    return found is not None and found.is_now
 
 
 def _same(left: StartReservation | None, right: StartReservation | None) -> bool:

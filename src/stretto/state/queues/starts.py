@@ -70,7 +70,7 @@ class StartGround(Protocol):
 
         Args:
             earlier: the ground of an earlier round.
-            started: the jobs that were to start in that round.
+            started: the reservations of that round that begin by now.
 
         Returns:
             Microseconds; the present where nothing differs, ``NEVER`` where anything may differ.
