@@ -2,11 +2,19 @@
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pytest
+
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.framework.compiled.group_tables import PlacementJob
+from stretto.framework.groups.calls import SlotSetPlacer
+from stretto.framework.groups.one_by_one import MANY
 from stretto.framework.profile.capacity.overcommit import POOL_LABEL
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 
+Slots = npt.NDArray[np.int32]
 DEDICATED = {"katalyst.kubewharf.io/qos_level": "dedicated_cores"}
 RESERVED = {
     "godel.bytedance.com/reservation": "true",
@@ -114,3 +122,20 @@ def test_a_successor_returns_to_the_reserved_exclusive_cores_of_a_full_node() ->
     at.delete("d0")
     at.submit(make_pod("d1", **again))
     assert (on(at, "p"), on(at, "d1"), refused(at)) == (["n"], ["n"], 0)
+
+
+def test_a_gang_tries_nodes_without_numa_nodes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"n{i:03}" for i in range(2 * MANY + 1)]
+    at, calls, try_slots = harness(*names, cpu="16"), list[int](), SlotSetPlacer.try_slots
+    zones = [[{"cpu": "3", "memory": "16Gi"}] * 2] * (2 * MANY) + [[ZONE, ZONE]]
+    reports = (make_report(name, each) for name, each in zip(names, zones, strict=True))
+    at.create(CUSTOM_NODE_RESOURCE, *reports)
+
+    def counted(self: SlotSetPlacer, slots: Slots, ids: Slots) -> PlacementJob:
+        calls.append(len(slots))
+        return try_slots(self, slots, ids)
+
+    monkeypatch.setattr(SlotSetPlacer, "try_slots", counted)
+    gang(at, 4, cpu="4", annotations=numa_notes())
+    assert on(at, "g") == [names[-1]] * 4
+    assert calls == [MANY, MANY, 1, 1, 1, 1]

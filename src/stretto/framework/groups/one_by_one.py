@@ -72,13 +72,15 @@ class OneByOnePlacer:
         places, domain = search.slots[first:last], caps.domain[:, first:last]
         capacity, homes = caps.capacity.copy(), list[_PlacedPod]()
         class_ids = [int(each) for each in part.class_ids]
+        refused = {class_id: np.zeros(last - first, np.bool_) for class_id in class_ids}
 
         def place(i: int) -> bool:
             values = self._runtime.row(class_ids[i])[places].astype(np.int32)
             values[(values > 0) & (search.own[first:last] > 0)] += OWN
             for q in range(len(capacity)):
                 values[(domain[q] >= 0) & (capacity[q][np.maximum(domain[q], 0)] <= 0)] = 0
-            at, home = self._finish_one(part, i, places, values)
+            values[refused[class_ids[i]]] = 0
+            at, home = self._finish_one(part, i, (places, values), refused[class_ids[i]])
             if home is None:
                 return False
             self._runtime.hold(home.class_id, home.slot, home.mask)
@@ -98,10 +100,19 @@ class OneByOnePlacer:
         self,
         part: PlacementRequest,
         i: int,
-        places: Ids,
-        values: npt.NDArray[np.int32],
+        scored: tuple[Ids, npt.NDArray[np.int32]],
+        refused: npt.NDArray[np.bool_],
     ) -> tuple[int, _PlacedPod | None]:
-        """Place one pod on the best slot that can hold it."""
+        """Place one pod on the best slot that can hold it.
+
+        Args:
+            part: the unit.
+            i: the pod.
+            scored: slots, and their values; 0 excludes a slot.
+            refused: bool[slot]: set where a slot cannot hold a pod of the class. The unit only
+                takes from slots, so it need not try such a slot again.
+        """
+        places, values = scored
         ids = np.asarray(part.class_ids[i : i + 1], np.int32)
         annotations = self._runtime.engine.cluster.classes[int(ids[0])].annotations
         if annotations.numa is not None or self._slot_sets.chooses(ids):
@@ -112,11 +123,13 @@ class OneByOnePlacer:
         order = np.argsort(-values, kind="stable")[: int(np.count_nonzero(values))]
         for some in (order[k : k + many] for k in range(0, len(order), many)):
             slots = places[some]
-            before = [[each.copy() for each in self._parts_of(s)] for s in slots.tolist()]
+            saved = [each[slots] for each in self._by_slot()]
             found, mask = place(slots)
             if found >= 0:
                 at = int(np.flatnonzero(slots == found)[0])
-                return int(some[at]), _PlacedPod(i, int(ids[0]), found, mask, before[at])
+                before = [each[at] for each in saved]
+                return int(some[at]), _PlacedPod(i, int(ids[0]), found, mask, before)
+            refused[some] = True
         return -1, None
 
     def _by_score(self, alone: PlacementRequest, slots: Ids) -> tuple[int, int]:
@@ -129,23 +142,23 @@ class OneByOnePlacer:
         job = self._slot_sets.try_slots(slots, ids)
         return int(job.slot[0]), int(job.mask[0])
 
-    def _parts_of(self, slot: int) -> list[npt.NDArray[np.generic]]:
-        """The parts of the snapshot that belong to a slot, as views."""
+    def _by_slot(self) -> list[npt.NDArray[np.generic]]:
+        """The arrays of the snapshot that placements change, as views with the slots first."""
         c = self._runtime.columns
         return [
-            c.free[:, slot],
-            c.alloc[:, slot],
-            c.percent[:, slot],
-            c.ports[:, slot],
-            c.device_free[slot],
-            c.census[slot],
-            self._slot_sets.numa.snapshot.free[slot],
+            c.free.T,
+            c.alloc.T,
+            c.percent.T,
+            c.ports.T,
+            c.device_free,
+            c.census,
+            self._slot_sets.numa.snapshot.free,
         ]
 
     def _undo(self, home: _PlacedPod) -> None:
         """Restore a slot to its state before a pod was placed there."""
-        for array, before in zip(self._parts_of(home.slot), home.before, strict=True):
-            array[...] = before
+        for array, before in zip(self._by_slot(), home.before, strict=True):
+            array[home.slot] = before
         self._runtime.columns.append(np.array([home.slot], np.int64))
         if self._runtime.has_inter_pod_terms(np.array([home.class_id], np.int32)):
             self._runtime.between.take(home.class_id, home.slot, -1)
