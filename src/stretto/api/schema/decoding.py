@@ -132,6 +132,8 @@ def _value(value: Any, kind: ValueType, path: str, place: _Place) -> Any:
         if not isinstance(value, dict) or kind.item is None:
             raise _mismatch(value, kind, path, place)
         item = kind.item
+        if item.form is Form.STRING and all(type(each) is str for each in value.values()):
+            return dict(value)
         named = item.form in (Form.STRUCT, Form.LIST, Form.MAP)
         if item.form is Form.QUANTITY:
             return {key: _amount(each, item, path, place) for key, each in value.items()}

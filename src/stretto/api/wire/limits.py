@@ -15,6 +15,9 @@ MAX_BYTES: Final = 3 << 20
 MAX_DEPTH: Final = 64
 """Levels of nested brackets. The deepest field of a pod is at 14."""
 
+MAX_VALUES: Final = 50_000
+"""Values of one object in a request. A definition with long schemas has 30,000."""
+
 _TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _ELSE: Final = bytes(set(range(256)) - set(b"[]{}"))
 _RUN: Final = b"(" * (2 * MAX_DEPTH + 1)
@@ -42,6 +45,20 @@ def measured(body: bytes, where: str) -> bytes:
             "no Kubernetes object is that deep; check for a recursive template",
         )
     return body
+
+
+def value_count(body: bytes) -> int:
+    """How many values a JSON text has at most, without building them.
+
+    Each value but the first of a map or list follows a comma, so commas and brackets are counted.
+    Only where there are many, those inside strings are excluded.
+    """
+    count = _marks(body)
+    return count if count <= MAX_VALUES else _marks(_TEXTS.sub(b"", body))
+
+
+def _marks(body: bytes) -> int:
+    return body.count(b",") + body.count(b"{") + body.count(b"[")
 
 
 def _too_deep(body: bytes) -> bool:

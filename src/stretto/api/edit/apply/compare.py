@@ -116,7 +116,9 @@ def _all_of(value: Any, kind: ValueType) -> FieldSet:
     if is_leaf(kind):
         return {}
     found: FieldSet = {fieldset.SELF: {}}
-    if isinstance(value, dict):
+    if kind.form is Form.MAP and kind.item is not None and kind.item.form is Form.STRING:
+        found.update((fieldset.field(name), {}) for name in value)
+    elif isinstance(value, dict):
         for name, each in value.items():
             found[fieldset.field(name)] = _all_of(each, member_type(kind, name) or ANY)
     else:

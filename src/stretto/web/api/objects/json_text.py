@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.limits import MAX_BYTES, measured
+from stretto.api.wire.limits import MAX_BYTES, MAX_VALUES, measured, value_count
 from stretto.api.wire.syntax import json_fault
 from stretto.base.errors import InputError
 from stretto.web.api.failures import ApiError
 
+_FREE_VALUES: Final = 10_000
+"""Values that aliases may add to a short text; without aliases it has fewer than its bytes."""
 _KEY: Final = re.compile(rb'"\s*:')
 """What follows the name of a member; a text may contain it too."""
 
@@ -20,6 +22,18 @@ def check_size(body: bytes) -> None:
     """Refuse a body of more than 3 MiB."""
     if len(body) > MAX_BYTES:
         text = f"Request entity too large: limit is {MAX_BYTES}"
+        raise ApiError(413, "RequestEntityTooLarge", text)
+
+
+def most_values(body: bytes) -> int:
+    """How many values a YAML text may have."""
+    return min(MAX_VALUES, _FREE_VALUES + len(body))
+
+
+def check_count(values: int) -> None:
+    """Refuse a body of too many values before they are built."""
+    if values > MAX_VALUES:
+        text = f"Request entity too large: {values} values, limit is {MAX_VALUES}"
         raise ApiError(413, "RequestEntityTooLarge", text)
 
 
@@ -38,7 +52,9 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 
     Raises:
         JsonTextError: the text is malformed or nested too deeply.
+        ApiError: it has too many values.
     """
+    check_count(value_count(body))
     try:
         value = msgspec.json.decode(measured(body, "body"))
     except (msgspec.DecodeError, InputError, RecursionError, UnicodeDecodeError) as error:

@@ -1,6 +1,7 @@
 """Request bodies as objects: media types, decoding by the kind's struct, and strict errors."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from stretto.api.edit import yaml_text
@@ -18,8 +19,6 @@ from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
 
-_FREE_VALUES: Final = 10_000
-"""Values that aliases may add to a short text; without aliases it has fewer than its bytes."""
 YAML_TYPES: Final = ("application/yaml", "application/apply-patch+yaml")
 """Media types of YAML."""
 _ACCEPTED: Final = ", ".join(SERVED)
@@ -120,10 +119,19 @@ def _protobuf(body: bytes, expected: str) -> Json:
 
 
 def _yaml(body: bytes) -> tuple[Any, list[str]]:
+    if body.startswith(b"{"):
+        with suppress(json_text.JsonTextError):
+            value, twice = json_text.parse(body)
+            if not twice:
+                return value, []
     repeated: list[str] = []
     try:
-        most = min(yaml_text.MAX_VALUES, _FREE_VALUES + len(body))
-        documents = [each for _, each in yaml_text.load_documents(body, "body", most, repeated)]
+        documents = [
+            each
+            for _, each in yaml_text.load_documents(
+                body, "body", json_text.most_values(body), repeated
+            )
+        ]
     except InputError as error:
         raise bad_request(f"error decoding YAML: {error}") from error
     problems = [_YAML_ERRORS + "".join(f"\n  {each}" for each in repeated)] if repeated else []
