@@ -7,6 +7,7 @@ import pytest
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD_GROUP
 from stretto.explain.why.answers import Explanation
+from stretto.explain.why.remedies import removal
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
@@ -219,6 +220,26 @@ def test_removals_start_a_gang_of_more_than_ninety_pods() -> None:
     harness.settle()
     (cure,) = removal_cures(harness, "g-0")
     assert cure.pods in {("default/r0",), ("default/r1",)}
+
+
+@pytest.mark.parametrize("profile", ["default", "kube-parity"])
+def test_removals_start_a_large_gang_with_one_pod_per_host(profile: str) -> None:
+    nodes = [make_node(f"n{i}", cpu="2") for i in range(100)]
+    harness = Harness(nodes, profile=profile, config={"tier": "numpy"})
+    harness.submit(*(make_pod(f"r{i}", cpu="2", node=f"n{i}") for i in range(100)))
+    harness.group("g", 95)
+    more: dict[str, Any] = {"cpu": "1", "group": "g", "labels": {"app": "g"}, "spec": APART}
+    harness.submit(*(make_pod(f"g-{i}", **more) for i in range(95)))
+    harness.settle()
+    (cure,) = removal_cures(harness, "g-0")
+    assert len(cure.pods) == 95
+
+
+def test_a_gang_beyond_the_bound_of_the_search_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "MOST", 0)
+    cure = on_full_nodes("default", spec=APART).cures[-1]
+    assert cure.kind is CureKind.EVENT
+    assert cure.sentence.endswith("may exist: the search for them is bounded.")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 """Cures of a gang: missing pods, a smaller minimum, and the capacity that all its members lack."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.remedies.capacity import capacity_on, only_full
 from stretto.explain.why.remedies.remedy import CureKind, NodeAmount, Remedy
+from stretto.explain.why.remedies.removal import Removal
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.amounts import format_amount, format_count
 from stretto.explain.words.standing import UnitFacts, joined
@@ -16,6 +17,9 @@ from stretto.framework.contract.requests import devices_of, scaled_requests, wan
 from stretto.framework.contract.rule import BoolArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
+
+NODES: Final = 8
+"""Nodes that a sentence names; ``amounts`` has all of them."""
 
 
 class _Total(NamedTuple):
@@ -55,7 +59,7 @@ def gang_cures(
     unit: UnitFacts,
     view: View | None,
     fit: GangFit,
-    removal: Callable[[], Remedy | None],
+    removal: Callable[[], Removal],
 ) -> tuple[Remedy, ...]:
     """What would start a gang: missing pods, a smaller minimum, or capacity in all.
 
@@ -83,15 +87,17 @@ def gang_cures(
     if fit.fitting and fewer < unit.min_member:
         sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would start it now."
         found.append(Remedy(CureKind.MIN_MEMBER, sentence, amount=fewer))
-    lacking = unit.still_needed - fit.fitting
+    lacking, bounded = unit.still_needed - fit.fitting, False
     if absent <= 0 and not fit.too_big and lacking > 0:
         missing = fit.misfits[:lacking]
         by_amounts = view is not None and not fit.are_capped
-        capacity = _capacity(scene, view, missing, fit.domain) if by_amounts and view else None
-        if capacity is None:
-            capacity = removal()
-        found += [capacity] if capacity is not None else []
+        cure = _capacity(scene, view, missing, fit.domain) if by_amounts and view else None
+        if cure is None:
+            cure, bounded = removal()
+        found += [cure] if cure is not None else []
     together = f"{format_count(unit.still_needed, 'pod')} must fit at the same time."
+    if bounded:
+        together += " Pods whose removal starts it may exist: the search for them is bounded."
     if fit.too_big:
         more = format_count(unit.still_needed - fit.if_empty, "more pod")
         together = f"It fits the cluster when nodes for {more} of its gang are added."
@@ -235,8 +241,11 @@ def _text(total: _Total) -> str:
     amount = format_amount(total.resource, total.amount)
     if len(total.parts) == 1:
         return f"{amount} on {total.parts[0].node}"
-    shares = [f"{format_amount(each.resource, each.amount)} on {each.node}" for each in total.parts]
-    return f"{amount} in all ({', '.join(shares)})"
+    shown = total.parts if len(total.parts) <= NODES + 1 else total.parts[:NODES]
+    shares = [f"{format_amount(each.resource, each.amount)} on {each.node}" for each in shown]
+    more = len(total.parts) - len(shown)
+    rest = [f"the rest on {more} more nodes"] if more else []
+    return f"{amount} in all ({', '.join([*shares, *rest])})"
 
 
 def _charge(view: View, pod: PodClass, slot: int) -> None:

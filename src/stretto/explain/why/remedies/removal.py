@@ -7,7 +7,7 @@ played: without these pods, the attempts of a shard place the gang.
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,11 @@ DOMAINS: Final = 4
 STEPS: Final = 8192
 """Upper bound of members times nodes of one search: each step examines the pods of a node.
 
-A large gang is therefore searched on the nodes that lack least: 80 nodes for 100 members.
+A large gang is therefore searched on the nodes that lack least: 80 nodes for 100 members. If they
+do not suffice, each member is searched on as many nodes that no other member has.
 """
+EXACT_STEPS: Final = 65_536
+"""The same under kube-scheduler's own rules, which search all nodes for each member: some seconds."""
 BLOCK: Final = 64
 """Slots of a zone that follow each other."""
 MOST: Final = 512
@@ -44,14 +47,31 @@ NAMED: Final = 3
 """Pods that a sentence names."""
 
 
-def removal_for(scene: Scene, members: GangMembers) -> Remedy | None:
-    """The pods whose removal starts a gang; ``None`` if no search finds them."""
-    pods = scene.cluster.pods
+class Removal(NamedTuple):
+    """The result of a search for pods whose removal starts a gang."""
+
+    #: The cure; ``None`` if no search finds one.
+    cure: Remedy | None
+    #: Whether pods may exist that the search does not examine.
+    is_bounded: bool
+
+
+def removal_for(scene: Scene, members: GangMembers) -> Removal:
+    """The pods whose removal starts a gang."""
     if scene.units is None and members.are_capped:
-        return None  # a cap counts pods of the unit that are placed already
+        return Removal(None, True)  # a cap counts pods of the unit that are placed already
+    steps = members.needed * len(scene.cluster.nodes.live_slots())
+    if scene.profile.exact and steps > EXACT_STEPS:
+        return Removal(None, True)
     found = _victims(scene, members)
-    if not found or len(found) > MOST or not places_without(scene, members, found):
-        return None
+    if not found or len(found) > MOST:
+        return Removal(None, len(found) > MOST or steps > STEPS)
+    fits = places_without(scene, members, found)
+    return Removal(_cure(scene, found) if fits else None, not fits)
+
+
+def _cure(scene: Scene, found: Sequence[int]) -> Remedy:
+    pods = scene.cluster.pods
     names = tuple(sorted(pods.key(row) for row in found))
     shown = list(names[:NAMED]) if len(names) > NAMED + 1 else list(names)
     more = len(names) - len(shown)
@@ -70,15 +90,39 @@ def _victims(scene: Scene, members: GangMembers) -> list[int]:
     finder = factory.finder(placer, terms, budgets, ManualClock())
     for order in islice(orders_of_rows(cluster, members.rows), ORDERS):
         for domain in members.domains[:DOMAINS]:
-            near = _nearest(scene, order[0], domain, STEPS // members.needed)
-            found = _victims_inside(scene, finder, order, near, members.needed)
-            if found:
-                return found
+            ranked, width = _ranked(scene, order[0], domain), max(STEPS // members.needed, 1)
+            ways = (False, True) if width < len(ranked) and not scene.profile.exact else (False,)
+            for moves in ways:
+                nodes = _NodeWindow(cluster.nodes.size, ranked, width, moves)
+                found = _victims_inside(scene, finder, order, nodes, members.needed)
+                if found:
+                    return found
     return []
 
 
-def _nearest(scene: Scene, row: int, domain: BoolArray, most: int) -> BoolArray:
-    """bool[slot]: the nodes of a domain that lack least for a pod, of many zones where equal."""
+class _NodeWindow:
+    """The nodes on which members are searched: always the same, or those without a member."""
+
+    def __init__(self, size: int, ranked: Sequence[int], width: int, moves: bool) -> None:
+        """Begin with the first nodes of a ranking."""
+        #: bool[slot]: the nodes.
+        self.mask = np.zeros(size, np.bool_)
+        self.mask[list(ranked[:width])] = True
+        #: Whether a node leaves the window when it gets a member.
+        self.moves = moves
+        self._next = iter(ranked[width:])
+
+    def took(self, slot: int) -> None:
+        """Note that a node gets a member."""
+        if self.moves and self.mask[slot]:
+            self.mask[slot] = False
+            following = next(self._next, None)
+            if following is not None:
+                self.mask[following] = True
+
+
+def _ranked(scene: Scene, row: int, domain: BoolArray) -> list[int]:
+    """The nodes of a domain by what they lack for a pod, of many zones where equal."""
     cluster = scene.cluster
     slots = cluster.nodes.live_slots()
     slots = slots[domain[slots]]
@@ -86,13 +130,11 @@ def _nearest(scene: Scene, row: int, domain: BoolArray, most: int) -> BoolArray:
     inquiry = Inquiry(scene.rules(row)[0], pod, scene.view(), slots)
     usable = np.flatnonzero(~inquiry.never)
     order = np.lexsort((slots[usable] % BLOCK, inquiry.shortage()[usable]))
-    found = np.zeros_like(domain)
-    found[slots[usable[order[:most]]]] = True
-    return found
+    return [int(slot) for slot in slots[usable[order]]]
 
 
 def _victims_inside(
-    scene: Scene, finder: Finder, order: Sequence[int], nodes: BoolArray, needed: int
+    scene: Scene, finder: Finder, order: Sequence[int], nodes: _NodeWindow, needed: int
 ) -> list[int]:
     """Rows of the pods to remove from some nodes; empty if the search finds no way there."""
     unit = scene.units.of_row(order[0]) if scene.units is not None else None
@@ -100,18 +142,24 @@ def _victims_inside(
     none = np.zeros(0, np.int32)
     finder.begin(Plan(-1, NO_ROWS, NO_ROWS, none, NO_ROWS, NO_ROWS, none, [], []))
     mark, places, found = finder.mark(), 0, set[int]()
-    finder.confine(nodes, needed)
+    finder.confine(nodes.mask, needed)
     for at, row in enumerate(order):
         if places + len(order) - at < needed:
             break
         if unit is not None:
-            finder.restrict_to(unit, row, nodes, promised)
+            finder.restrict_to(unit, row, nodes.mask, promised)
+        elif nodes.moves:
+            finder.confine(nodes.mask, needed)
         candidate = finder.find(row).candidate
         if candidate is not None:
             finder.take(row, candidate)
             promised.append(candidate.slot)
+            nodes.took(candidate.slot)
             found.update(candidate.evicted_pods)
             places += 1
+        if places == needed and finder.stand(mark):
+            return sorted(found)
         if places == needed:
-            return sorted(found) if finder.stand(mark) else []
+            break
+    finder.back_to(mark)  # the next attempt begins without the promises of this one
     return []
