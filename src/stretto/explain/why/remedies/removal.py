@@ -38,7 +38,7 @@ A large gang is therefore searched on the nodes that lack least: 80 nodes for 10
 do not suffice, each member is searched on as many nodes that no other member has.
 """
 EXACT_STEPS: Final = 65_536
-"""The same under kube-scheduler's own rules, which search all nodes for each member: some seconds."""
+"""The same under kube-scheduler's own rules, which search all nodes for each member."""
 BLOCK: Final = 64
 """Slots of a zone that follow each other."""
 MOST: Final = 512
