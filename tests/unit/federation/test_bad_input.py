@@ -41,6 +41,7 @@ def expression(**fields: Any) -> list[dict[str, Any]]:
         ("clusterAffinity", expression(operator="Like", values=["eu"]), "operator: got 'Like'"),
         ("clusterAffinity", expression(operator="Gt", values=["x"]), "exactly one integer"),
         ("clusterAffinities", [{"terms": expression(operator="In")}], "clusterAffinities[0].terms"),
+        ("placement", [{"cluster": "a", "preferences": {"priority": -1}}], "priority is -1"),
         ("tolerations", [{"operator": "Maybe"}], "set one of Exists, Equal"),
         ("tolerations", [{"operator": "Exists", "effect": "Evict"}], "set one of NoSchedule"),
         ("autoMigration", {"when": {"podUnschedulableFor": "soon"}}, "expected a duration"),
@@ -112,6 +113,11 @@ def test_a_manifest_that_an_api_server_refuses_is_refused(
         ("placements", '[{"cluster":"alpha","preferences":{"weight":-1}}]', "weight is -1"),
         ("followers", '{"kind":"ConfigMap"}', "followers is ignored"),
         ("sticky-cluster", "maybe", "expected true or false"),
+        ("orphan", "some", "got 'some', expected all or adopted"),
+        ("conflict-resolution", "take", "expected adopt"),
+        ("clusters-to-adopt", '{"regexp":"["}', "expected a regular expression"),
+        ("dry-run", "maybe", "expected true or false"),
+        ("retain-replicas", "yes", "expected true or false"),
     ],
 )
 def test_an_annotation_that_makes_no_sense_is_reported(

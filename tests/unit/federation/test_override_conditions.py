@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from stretto.api.kinds.federation import OVERRIDE_POLICY
 from stretto.api.wire.kinds import DEPLOYMENT
 from stretto.federation import names
@@ -63,6 +65,22 @@ def test_an_overrider_that_does_not_apply_keeps_the_last_differences() -> None:
     assert world.placed()["beta"] == 2
     assert condition is not None
     assert condition[1] == "InvalidOverride"
+
+
+@pytest.mark.parametrize(
+    ("overriders", "said"),
+    [
+        ({"labels": [{"operator": "addIfAbsent", "value": {"a": 1}}]}, "expected a text"),
+        ({"jsonpatch": [{"operator": "remove"}]}, "path"),
+        ({"args": [{"containerName": "main", "operator": "addIfAbsent"}]}, "append, overwrite"),
+        ({"labels": [{"operator": "append", "value": {"a": "b"}}]}, "addIfAbsent, overwrite"),
+    ],
+)
+def test_a_malformed_override_policy_is_reported(overriders: dict[str, Any], said: str) -> None:
+    condition = overridden({"overriders": overriders}).condition("Overridden")
+    assert condition is not None
+    assert condition[1] == "InvalidOverride"
+    assert said in condition[2]
 
 
 def test_a_missing_override_policy_is_reported_until_it_is_corrected() -> None:

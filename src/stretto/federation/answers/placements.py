@@ -37,7 +37,8 @@ def placed_object(
     problem = next((each.message for each in shown), "")
     on_host = bool(item.type.scale_target) and is_centralized(federated)
     if not everywhere and not on_host:
-        problem = error or problem or _problem(item)
+        undecided = (each.message for each in problems(item) if each.type == SCHEDULED)
+        problem = error or problem or next(undecided, "") or _problem(item)
     return PlacedObject(
         title(item),
         kind_of(item),

@@ -42,7 +42,10 @@ class DifferenceFinder:
             ObjectProblemError: a policy does not exist.
         """
         federated = item.federated
-        rules = self._rules(federated)
+        try:
+            rules = self._rules(federated)
+        except InputError as error:
+            return federated.spec, _kept(error)
         template = federated.spec["template"]
         placed = sorted(placements.placement(federated.spec))
         try:
@@ -52,8 +55,7 @@ class DifferenceFinder:
                 if (cluster := self._fleet.cluster(name)) is not None
             }
         except InputError as error:
-            text = f"{error}; the last differences stay: correct the override policy"
-            return federated.spec, ObjectCondition(OVERRIDDEN, "InvalidOverride", text)
+            return federated.spec, _kept(error)
         spec = placements.with_overrides(federated.spec, names.OVERRIDES, patches)
         condition = _condition(item, spec, [name for name in placed if patches.get(name)])
         if not condition.reason:
@@ -69,6 +71,7 @@ class DifferenceFinder:
 
         Raises:
             ObjectProblemError: a policy does not exist yet.
+            InputError: a policy is malformed.
         """
         rules: list[OverrideRule] = []
         for label, cache in self._caches.items():
@@ -84,6 +87,12 @@ class DifferenceFinder:
             if policy is not None:
                 rules += policy.read(OverridePolicy).spec.override_rules
         return rules
+
+
+def _kept(error: InputError) -> ObjectCondition:
+    """An override policy that cannot be used."""
+    text = f"{error}; the last differences stay: correct the override policy"
+    return ObjectCondition(OVERRIDDEN, "InvalidOverride", text)
 
 
 def _condition(item: FederatedItem, spec: Fields, clusters: Iterable[str]) -> ObjectCondition:

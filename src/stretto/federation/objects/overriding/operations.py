@@ -17,6 +17,7 @@ from stretto.api.types.federation.policies import (
     ImageOverrider,
     JSONPatchOverrider,
     OverriderOperator,
+    Overriders,
     OverrideRule,
     StringMapOverrider,
     TargetClusters,
@@ -97,6 +98,7 @@ def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
     """
     found = rule.overriders
     current = _current(template, before)
+    _check_operators(found)
     steps: tuple[tuple[Iterable[Any], Callable[[Any, Fields], Patches]], ...] = (
         (found.image, _image),
         (found.command, _entrypoint("command")),
@@ -115,6 +117,18 @@ def _of_rule(rule: OverrideRule, template: Fields, before: Patches) -> Patches:
     own = [_json_patch(each) for each in found.jsonpatch]
     _current(current, own)
     return [*made, *own]
+
+
+def _check_operators(found: Overriders) -> None:
+    """Refuse operators that have no meaning for a value: lists have no names, maps no order."""
+    lists = [each.operator for each in (*found.command, *found.args)]
+    if OverriderOperator.ADD_IF_ABSENT in lists:
+        raise InputError("override: operator", "addIfAbsent", "append, overwrite or delete")
+    named = [change.operator for each in found.image for change in each.operations]
+    named += [each.operator for each in (*found.annotations, *found.labels)]
+    named += [each.operator for each in found.envs]
+    if OverriderOperator.APPEND in named:
+        raise InputError("override: operator", "append", "addIfAbsent, overwrite or delete")
 
 
 def _current(fields: Fields, patches: Patches) -> Fields:

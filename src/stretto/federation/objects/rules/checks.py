@@ -89,6 +89,7 @@ def _of_numbers(placement: DesiredPlacement) -> Iterator[str]:
         "weight": found.weight,
         "minReplicas": found.min_replicas,
         "maxReplicas": found.max_replicas,
+        "priority": found.priority,
     }
     for name, value in values.items():
         if value is not None and not 0 <= value <= MOST:

@@ -4,6 +4,7 @@ An annotation replaces the field of the policy. A value that cannot be read is r
 field of the policy applies.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -49,6 +50,15 @@ class FollowerName(msgspec.Struct, frozen=True):
     name: str
     #: API group; empty for the core.
     group: str = ""
+
+
+class AdoptionRule(msgspec.Struct, frozen=True):
+    """The annotation ``kubeadmiral.io/clusters-to-adopt``."""
+
+    #: Clusters by name.
+    clusters: tuple[str, ...] = ()
+    #: Pattern that the names of clusters contain; empty for none.
+    regexp: str = ""
 
 
 class FailoverNote(msgspec.Struct, frozen=True):
@@ -204,6 +214,28 @@ def _followers(base: Steering, text: str) -> Steering:
     return base
 
 
+def _adoption(base: Steering, text: str) -> Steering:
+    """Adoption changes no placement either."""
+    found = _json(text, AdoptionRule)
+    try:
+        re.compile(found.regexp)
+    except re.error as error:
+        place = f"{names.ADOPT_FROM}: regexp"
+        raise InputError(place, found.regexp, "a regular expression", str(error)) from error
+    return base
+
+
+def _one_of(key: str, *known: str) -> Callable[[Steering, str], Steering]:
+    """An annotation with few values that other controllers read."""
+
+    def checked(base: Steering, text: str) -> Steering:
+        if text not in known:
+            raise InputError(key, text, " or ".join(known))
+        return base
+
+    return checked
+
+
 def _migration(base: Steering, text: str) -> Steering:
     found = _json(text, MigrationConfiguration)
     limited = {
@@ -249,5 +281,10 @@ _RULES: Final[dict[str, Callable[[Steering, Any], Steering]]] = {
     names.AUTO_MIGRATION: _observed,
     names.FAILOVER: _failover,
     names.FOLLOWER_LIST: _followers,
+    names.ADOPT_FROM: _adoption,
+    names.CONFLICT: _one_of(names.CONFLICT, "adopt"),
+    names.ORPHAN: _one_of(names.ORPHAN, "all", "adopted"),
+    names.DRY_RUN: _one_of(names.DRY_RUN, "true", "false"),
+    names.RETAIN_REPLICAS: _one_of(names.RETAIN_REPLICAS, "true", "false"),
 }
 """Annotations with what they change."""
