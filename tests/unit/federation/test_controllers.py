@@ -241,3 +241,15 @@ def test_replicas_that_fit_nowhere_are_reported_and_placed_once_they_fit(
     world.host.patch_status(FEDERATED_CLUSTER.kind, [Patch("", "beta", change)])
     world.run()
     assert names.WAITING not in world.federated()["metadata"]["annotations"]
+
+
+def test_an_observation_of_no_cluster_replaces_an_older_one() -> None:
+    world = FederationWorld(KUBEADMIRAL)
+    world.policy(autoMigration={"when": {"podUnschedulableFor": "5s"}})
+    world.deployment(3)
+    world.run()
+    before = world.federated()["metadata"]["annotations"][names.AUTO_MIGRATION]
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", {"spec": {"replicas": 0}})])
+    world.run(40.0)
+    assert "scheduledReplicas" in before
+    assert world.federated()["metadata"]["annotations"][names.AUTO_MIGRATION] == "{}"

@@ -20,6 +20,8 @@ from stretto.reconcile import writes
 from stretto.reconcile.cache import Change
 from stretto.reconcile.reconciler import Later
 
+_NOTHING: Final = "{}"
+"""The annotation of an object that no cluster has any more; one that none has had gets none."""
 POD_DELAY: Final = 10.0
 """Seconds between a change and the next observation: pods of a change are scheduled meanwhile."""
 
@@ -58,6 +60,8 @@ class AutoMigrationController:
             return None
         found = dict(self._observed(item, threshold)) if threshold is not None else None
         text = _annotation(found)
+        if text == _NOTHING and names.AUTO_MIGRATION not in federated.annotations:
+            return None
         if federated.annotations.get(names.AUTO_MIGRATION) != text:
             change = {"metadata": {"annotations": {names.AUTO_MIGRATION: text}}}
             writes.patch(self._fleet.host.store, federated, change)
@@ -101,5 +105,6 @@ def _annotation(found: dict[str, ClusterPods] | None) -> str | None:
         return None
     capacity = {name: each.capacity for name, each in found.items() if each.capacity is not None}
     made: dict[str, dict[str, int]] = {"estimatedCapacity": capacity} if capacity else {}
-    made["scheduledReplicas"] = {name: each.scheduled for name, each in found.items()}
+    if found:
+        made["scheduledReplicas"] = {name: each.scheduled for name, each in found.items()}
     return json.dumps(made, separators=(",", ":"))
