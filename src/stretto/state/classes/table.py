@@ -39,7 +39,7 @@ from stretto.state.classes.annotations import (
     own_annotations,
 )
 from stretto.state.classes.resizing import spec_as_reported
-from stretto.state.classes.template_key import SHARED_BODIES
+from stretto.state.classes.template_key import SHARED_BODIES, container_parts
 from stretto.state.classes.terms import NO_CLASS_TERMS, ClassTerms, has_pod_terms
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.rows.resources import (
@@ -193,13 +193,7 @@ class PodClasses:
             b"1" if spec.host_network else b"0",
             _placement_annotations(meta),
         ]
-        for container in spec.containers:
-            key.append(container.resources)
-            key.append(container.ports)
-        for container in spec.init_containers:
-            key.append(b"i" if container.restart_policy is None else b"s")
-            key.append(container.resources)
-            key.append(container.ports)
+        key += container_parts(spec)
         if spec.resource_claims is not NO_BYTES:
             key.append(b"c" + bytes(spec.resource_claims))
         if self.by_image:

@@ -6,7 +6,7 @@ arrive together.
 
 from typing import Final
 
-from stretto.api.types.heads import NO_BYTES, PodHead, images_key
+from stretto.api.types.heads import NO_BYTES, PodHead, PodSpecHead, images_key
 
 Made = tuple[int, int, int, int, int]
 """Class id, priority, number of preemption attributes, tag, and template number of a pod."""
@@ -43,15 +43,20 @@ def template_key(namespace: str, head: PodHead) -> bytes:
     if len(spec.containers) == 1 and not spec.init_containers:  # nearly all pods
         (only,) = spec.containers
         return _SEPARATOR.join((*common, rank, only.resources, only.ports))
-    key: list[bytes] = [*common, rank]
+    return _SEPARATOR.join((*common, rank, *container_parts(spec)))
+
+
+def container_parts(spec: PodSpecHead) -> list[bytes]:
+    """Raw inputs of a pod's class that belong to its containers and init containers."""
+    parts: list[bytes] = []
     for container in spec.containers:
-        key.append(container.resources)
-        key.append(container.ports)
+        parts.append(container.resources)
+        parts.append(container.ports)
     for container in spec.init_containers:
-        key.append(b"i" if container.restart_policy is None else b"s")
-        key.append(container.resources)
-        key.append(container.ports)
-    return _SEPARATOR.join(key)
+        parts.append(b"i" if container.restart_policy is None else b"s")
+        parts.append(container.resources)
+        parts.append(container.ports)
+    return parts
 
 
 def template_key_with_images(namespace: str, head: PodHead) -> bytes:
