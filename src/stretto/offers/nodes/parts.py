@@ -28,13 +28,15 @@ class AgentPart(NamedTuple):
 def ended_tasks(agent: Agent, has_ended: Callable[[TaskKey], bool]) -> AgentPart:
     """What tasks whose pods have ended hold until their frameworks know it: it is free.
 
-    Reserved resources are not free: they are reserved again.
+    Reserved resources are not free: they are reserved again. A task without any update has just
+    been launched, although the pod of an ended one may still have its id.
     """
     found: dict[str, dict[str, int]] = {}
     ports: ranges.Ranges = ()
     for tasks in agent.tasks.values():
         for task in tasks.values():
-            if task.is_active and has_ended((task.framework_id, task.id)):
+            key = task.framework_id, task.id
+            if task.is_active and task.update_uuid and has_ended(key):
                 unreserved = task.resources.where(lambda kind: not kind.reservations)
                 add_amounts(found.setdefault(task.role, {}), unreserved.scalars().items())
                 ports = ranges.union(ports, _ports(unreserved))

@@ -9,6 +9,9 @@ from stretto_lab.chaos.pool.operations import PRINCIPAL, Body, drawn_operations,
 ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR"})
 """States after which a framework forgets a task."""
 
+REUSED = 0.8
+"""Odds that a task has the id of an ended one, if there is one."""
+
 
 class CallSender(Protocol):
     """The way to the master."""
@@ -33,11 +36,13 @@ class FrameworkClient:
         self.tasks: dict[str, str] = {}
         #: Tasks that it has killed.
         self.killed: set[str] = set()
+        #: Number of launches by task: the ids of ended tasks are used again.
+        self.launches: dict[str, int] = {}
         #: Updates without an acknowledgement.
         self.updates: list[Body] = []
         self._header = ""
         self._rng = rng
-        self._launched = 0
+        self._ended: list[str] = []
         self._capabilities = ["MULTI_ROLE", "RESERVATION_REFINEMENT"]
         self._capabilities += ["GPU_RESOURCES"] * (rng.random() < 0.6)
 
@@ -133,6 +138,9 @@ class FrameworkClient:
             if self._rng.random() < 0.9:
                 wanted = ("agent_id", "task_id", "uuid")
                 self._send(world, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
+                name = status["task_id"]["value"]
+                if status["state"] in ENDED and name not in self._ended:
+                    self._ended.append(name)
 
     def _kill(self, world: CallSender) -> None:
         alive = sorted(name for name, state in self.tasks.items() if state not in ENDED)
@@ -156,8 +164,12 @@ class FrameworkClient:
         self._send(world, "ACCEPT", offer_ids=ids, operations=operations, filters=filters)
 
     def _task(self, offer: Body) -> Body:
-        self._launched += 1
-        name = f"{self.id}.t{self._launched}"
+        if self._ended and self._rng.random() < REUSED:
+            name = self._ended.pop()
+            self.killed.discard(name)
+        else:
+            name = f"{self.id}.t{len(self.launches) + 1}"
+        self.launches[name] = self.launches.get(name, 0) + 1
         self.tasks[name] = "TASK_STAGING"
         return drawn_task(self._rng, name, offer)
 

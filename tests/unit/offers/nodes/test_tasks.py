@@ -248,6 +248,12 @@ def test_a_task_whose_id_is_used_again_starts_when_the_former_pod_is_gone() -> N
     assert bench.statuses()[-2:] == [("web.1", "TASK_STARTING"), ("web.1", "TASK_RUNNING")]
 
 
+def test_a_task_whose_id_is_used_again_holds_its_resources_at_once() -> None:
+    bench, _ = used_again()
+    (agent,) = bench.master.state.agents
+    assert agent.total.scalars()["cpus"] == 4000
+
+
 def test_a_task_is_killed_while_it_waits_for_the_former_pod() -> None:
     bench, framework = used_again()
     bench.call(framework, "KILL", task_id={"value": "web.1"})
