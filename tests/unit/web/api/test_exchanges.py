@@ -1,6 +1,7 @@
 """Exchanges with kube-apiserver 1.36.3: status, message, refused fields and shown members."""
 
 import json
+import re
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ def answered(server: ApiServer, exchange: Any) -> Any:
     found: dict[str, Any] = {"name": exchange["name"], "status": answer.status}
     if "message" in exchange:
         found["message"] = item.get("message")
+    if "quotes" in exchange:
+        found |= {"message": without_identity(str(item.get("message"))), "quotes": True}
     if "fields" in exchange:
         causes = item.get("details", {}).get("causes", ())
         found["fields"] = [each.get("field", "") for each in causes]
@@ -35,6 +38,13 @@ def answered(server: ApiServer, exchange: Any) -> Any:
     if answer.headers.get("Warning"):
         found["warnings"] = list(answer.headers["Warning"])
     return found
+
+
+def without_identity(message: str) -> str:
+    """A message without the uids, times and versions of the objects that it quotes."""
+    message = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", message)
+    message = re.sub(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", message)
+    return re.sub(r"(resourceVersion\W+)\d+", r"\1RV", message)
 
 
 def member(item: Any, path: str) -> Any:

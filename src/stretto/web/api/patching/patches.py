@@ -1,10 +1,8 @@
 """JSON patch, merge patch and strategic merge patch on objects of a kind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
-
-import msgspec
 
 from stretto.api.checks.fields.errors import quoted
 from stretto.api.edit.patch import MAX_OPERATIONS, merge_patch
@@ -17,6 +15,12 @@ from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
 from stretto.web.api.patching.media import JSON_PATCH, STRATEGIC_PATCH
 from stretto.web.api.patching.operations import OperationError, operated
+from stretto.web.api.patching.quoting import (
+    Opened,
+    opened_by_merge,
+    opened_by_operations,
+    quoted_object,
+)
 from stretto.web.api.patching.strategic import strategic_patch, unmerged
 
 Json = dict[str, Any]
@@ -36,6 +40,10 @@ class PatchResult:
     problems: Sequence[str] = ()
     #: A strategic patch, which messages quote instead of the object.
     change: Json | None = None
+    #: Type of the object; ``None`` for a custom resource.
+    struct: StructType | None = None
+    #: The maps that the patch names.
+    opened: Opened = field(default_factory=dict)
 
     @property
     def is_strategic(self) -> bool:
@@ -44,8 +52,10 @@ class PatchResult:
 
     def refusal(self, why: str) -> ApiError:
         """422 about a patched object that its kind cannot hold."""
-        shown = msgspec.json.encode(self.item).decode() if self.change is None else ""
-        text = quoted(shown or go_value(unmerged(self.change)))
+        if self.change is None:
+            text = quoted(quoted_object(self.item, self.struct, self.opened))
+        else:
+            text = quoted(go_value(unmerged(self.change)))
         cause = ("FieldValueInvalid", f"Invalid value: {text}: {why}", "patch")
         return failures.invalid(_NO_KIND, "", [cause])
 
@@ -63,7 +73,7 @@ def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchRes
         raise bad_request(f"{prefix}{error}") from error
     problems = [f'duplicate field "{path}"' for path in repeated]
     if media == JSON_PATCH:
-        return _operated(item, change, problems)
+        return _operated(item, change, problems, struct)
     if change is None and media == STRATEGIC_PATCH:
         change = {}
     if not isinstance(change, dict):
@@ -72,10 +82,11 @@ def patched(item: Json, body: bytes, media: str, struct: StructType) -> PatchRes
     if media == STRATEGIC_PATCH:
         typed = {name: item[name] for name in ("kind", "apiVersion")}
         return PatchResult({**strategic_patch(item, change, struct), **typed}, problems, change)
-    return PatchResult(merge_patch(item, change), problems)
+    opened = opened_by_merge(change)
+    return PatchResult(merge_patch(item, change), problems, struct=struct, opened=opened)
 
 
-def _operated(item: Json, operations: Any, problems: list[str]) -> PatchResult:
+def _operated(item: Json, operations: Any, problems: list[str], struct: StructType) -> PatchResult:
     """An object after the operations of a JSON patch."""
     prefix = "error decoding patch: json: cannot unmarshal"
     if not isinstance(operations, list):
@@ -97,7 +108,9 @@ def _operated(item: Json, operations: Any, problems: list[str]) -> PatchResult:
         result = operated(item, operations)
     except OperationError as error:
         raise _inapplicable() from error
-    return PatchResult(result, [f"json patch {each}" for each in problems])
+    problems = [f"json patch {each}" for each in problems]
+    opened = opened_by_operations(operations)
+    return PatchResult(result, problems, struct=struct, opened=opened)
 
 
 def _inapplicable() -> ApiError:

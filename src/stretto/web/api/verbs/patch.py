@@ -1,5 +1,6 @@
 """PATCH of an object: JSON patch, merge patch, strategic merge patch and server-side apply."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -38,6 +39,8 @@ def changed_item(call: Call, old: Json, media: str) -> Json:
     """
     resource = call.resource
     result = patched(shape(call, old), call.request.body, media, resource.struct)
+    if resource.definition is not None:
+        result = replace(result, struct=None)
     read = partial(decoded_object, resource=resource)
     item = read_result(call, result, resource.struct, read)
     return default_object(call, named(call, item))

@@ -1,0 +1,65 @@
+"""Patched objects as messages quote them: in the order in which kube-apiserver's library writes.
+
+That library opens only the maps that a patch names, and writes those with sorted keys. Everything
+else keeps the text of the object, whose members have the order of Go's types.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.schema.types import ANY, Form, StructType, ValueType
+
+Json = dict[str, Any]
+Opened = Mapping[str, Any]
+"""The maps that a patch names, by the keys that lead to them."""
+
+_CLOSED: Final[Opened] = {}
+
+
+def opened_by_operations(operations: Iterable[Any]) -> Opened:
+    """The maps that the operations of a JSON patch name."""
+    found: Json = {}
+    for each in operations:
+        for member in ("path", "from"):
+            place = found
+            for part in str(each.get(member, "")).split("/")[1:-1]:
+                place = place.setdefault(part.replace("~1", "/").replace("~0", "~"), {})
+    return found
+
+
+def opened_by_merge(change: Any) -> Opened:
+    """The maps that a merge patch names."""
+    return {key: opened_by_merge(each) for key, each in change.items() if isinstance(each, dict)}
+
+
+def quoted_object(item: Json, struct: StructType | None, opened: Opened) -> str:
+    """An object as JSON.
+
+    Args:
+        item: the object.
+        struct: its type; ``None`` for a custom resource, whose text is sorted throughout.
+        opened: the maps that the patch names.
+    """
+    kind = ANY if struct is None else ValueType(Form.STRUCT, find=lambda: struct)
+    return msgspec.json.encode(_ordered(item, kind, opened, is_open=True)).decode()
+
+
+def _ordered(value: Any, kind: ValueType, opened: Opened, *, is_open: bool) -> Any:
+    if isinstance(value, list):
+        inner = kind.item or ANY
+        return [_ordered(each, inner, _CLOSED, is_open=False) for each in value]
+    if not isinstance(value, dict):
+        return value
+    members = kind.struct.fields if kind.form is Form.STRUCT else {}
+    known = [] if is_open else [name for name in members if name in value]
+    found: Json = {}
+    for name in [*known, *sorted(set(value) - set(known))]:
+        if kind.form is Form.STRUCT and name not in members and name not in opened:
+            found[name] = value[name]  # as the patch writes it
+            continue
+        inner = members[name].type if name in members else kind.item or ANY
+        below = opened.get(name, _CLOSED)
+        found[name] = _ordered(value[name], inner, below, is_open=name in opened)
+    return found
