@@ -89,4 +89,4 @@ def test_a_refused_scale_quotes_the_patched_scale(server: ApiServer) -> None:
     status, answer = scale(server, "x", "fieldManager=scaler")
     assert status == 422
     assert answer["message"].endswith("field ScaleSpec.spec.replicas of type int32")
-    assert 'patch: Invalid value: "{\\"kind\\":\\"Scale\\"' in answer["message"]
+    assert 'patch: Invalid value: "{\\"apiVersion\\":\\"autoscaling/v1\\"' in answer["message"]
