@@ -69,6 +69,25 @@ def test_a_webhook_excludes_clusters() -> None:
     assert world.placed() == {"alpha": 3, "gamma": 3}
 
 
+@pytest.mark.parametrize(
+    ("stage", "answer"), [("score", {"score": None, "error": None}), ("score", None)]
+)
+def test_null_members_of_an_answer_are_absent(stage: str, answer: object) -> None:
+    world = world_with(ScriptedServer(**{stage: lambda _: answer}))
+    world.deployment(3)
+    world.run()
+    assert world.placed() == {"alpha": 1, "beta": 1, "gamma": 1}
+
+
+def test_a_selection_of_null_selects_nothing() -> None:
+    world = world_with(ScriptedServer(select=lambda _: {"selectedClusterNames": None}))
+    world.deployment(3)
+    world.run()
+    condition = world.condition("Scheduled")
+    assert condition is not None
+    assert condition[1] == "NoClusterSelected"
+
+
 def test_a_webhook_reads_the_workload_and_the_cluster() -> None:
     server = ScriptedServer(filter=lambda _: {"selected": True})
     world = world_with(server)

@@ -5,7 +5,7 @@ receive one call for each cluster, all at the same time.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -105,7 +105,7 @@ class WebhookServer:
         return self._client.send([self._call(self.spec.select_path, body)])[0]
 
     def read(self, answer: WebhookAnswer, type_: type[_Reply]) -> _Reply:
-        """The decoded answer.
+        """The decoded answer; members that are null are absent, as decoders of Go read them.
 
         Raises:
             WebhookError: there is none, or the server reports an error.
@@ -113,7 +113,7 @@ class WebhookServer:
         if answer.problem:
             raise WebhookError(f"{self.name}: {answer.problem}: check its server")
         try:
-            reply = msgspec.json.decode(answer.body, type=type_)
+            reply = msgspec.convert(_without_nulls(msgspec.json.decode(answer.body)), type_)
         except msgspec.DecodeError as error:
             raise WebhookError(f"{self.name}: malformed answer: {error}") from error
         if reply.error:
@@ -124,6 +124,13 @@ class WebhookServer:
         url = f"{self.spec.url_prefix.rstrip('/')}/{path.lstrip('/')}"
         text = msgspec.json.encode(body)
         return WebhookCall(url, text, self._timeout_s, self.spec.tls_config)
+
+
+def _without_nulls(found: Any) -> Any:
+    """An answer without its null members; one that is null has none at all."""
+    if isinstance(found, dict):
+        return {key: value for key, value in found.items() if value is not None}
+    return {} if found is None else found
 
 
 def _check_versions(name: str, spec: WebhookConfigurationSpec) -> None:
