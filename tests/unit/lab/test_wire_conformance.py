@@ -93,8 +93,14 @@ def test_a_mark_of_an_unready_cluster_may_come_later() -> None:
 def test_a_namespace_that_is_placed_nowhere_may_be_gone() -> None:
     want = {"Namespace/team": {}, "Deployment/web": {"replicas": 1}}
     rest = {"Deployment/web": {"replicas": 1}}
-    assert differing("members", "a", want, rest) == {"ended-namespaces"}
+    assert differing("members", "a", want, rest) == {"ended-objects"}
     assert differing("members", "a", want, {"Namespace/team": {}}) == set()
+
+
+def test_an_object_that_was_ending_may_be_gone() -> None:
+    ending = {"ConfigMap/conf": {"terminating": True}}
+    assert differing("members", "a", ending, {}) == {"ended-objects"}
+    assert differing("members", "a", {"ConfigMap/conf": {}}, {}) == set()
 
 
 def test_a_namespace_that_is_placed_is_not_gone() -> None:
@@ -170,6 +176,14 @@ def test_clusters_by_capacity_have_the_recorded_number() -> None:
     other = whole(placed(alpha=2), placed(gamma=2), CHOSEN, members=members)
     assert rules_of(other) == {"capacity-in-use"}
     assert rules_of(whole(placed(alpha=2), placed(beta=1, gamma=1), CHOSEN)) == set()
+
+
+def test_clusters_by_capacity_may_differ_with_reasons_of_cluster_changes() -> None:
+    key = "scheduling-deferred-reasons"
+    other = {**placed(gamma=2), key: "clusterAPIResourcesChanged:false"}
+    assert rules_of(whole(placed(alpha=2), other, CHOSEN)) == {"capacity-in-use"}
+    other[key] = "policyContentChanged:false"
+    assert rules_of(whole(placed(alpha=2), other, CHOSEN)) == set()
 
 
 def test_placements_by_weights_may_not_differ() -> None:

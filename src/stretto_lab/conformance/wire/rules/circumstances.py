@@ -10,6 +10,7 @@ from stretto_lab.conformance.wire.rules.differences import Deviation, Difference
 
 _SPACE: Final = "Namespace/"
 _SPACES: Final = "-namespaces"
+_REASONS: Final = "scheduling-deferred-reasons"
 _CLUSTER_REASONS: Final = frozenset(
     {
         "disableRescheduling:true",
@@ -24,12 +25,15 @@ _NEAR: Final = 4
 """Replicas that other scenarios can move between clusters: one, or the total divided by this."""
 
 
-def _ended_namespaces(found: Difference) -> bool:
-    """A namespace is shown until it has ended; its end is written by other controllers."""
-    if found.part != "members" or not found.name.startswith(_SPACE) or found.got is not None:
+def _ended_objects(found: Difference) -> bool:
+    """An object is shown until it has ended; its end is written by other controllers."""
+    if found.part != "members" or found.got is not None:
         return False
+    if (found.want or {}).get("terminating"):
+        return True
     want, _ = found.federated()
-    return bool(want.get("terminating")) or found.cluster not in placed(want)
+    is_placed = found.cluster in placed(want) and not want.get("terminating")
+    return found.name.startswith(_SPACE) and not is_placed
 
 
 def _left_namespaces(found: Difference) -> bool:
@@ -47,10 +51,13 @@ def _unrecorded_join(found: Difference) -> bool:
 
 def _deferred_in_turn(found: Difference) -> bool:
     """KubeAdmiral writes and removes the annotation in turn on each event of a cluster."""
-    key = "scheduling-deferred-reasons"
-    if found.part != "federated" or not found.agrees_without(key):
-        return False
-    want, got = (set((each.get(key) or "").split("; ")) - {""} for each in (found.want, found.got))
+    return found.part == "federated" and found.agrees_without(_REASONS) and _reasons_agree(found)
+
+
+def _reasons_agree(found: Difference) -> bool:
+    """Whether reasons that have other causes than changes of clusters are equal."""
+    shown = (set((each.get(_REASONS) or "").split("; ")) for each in (found.want, found.got))
+    want, got = (each - {""} for each in shown)
     return want ^ got <= _CLUSTER_REASONS
 
 
@@ -86,8 +93,8 @@ def _capacity_in_use(found: Difference) -> bool:
 
 
 def _same_but_placement(found: Difference) -> bool:
-    changes = ("placements", "overrides", "clusters", "auto-migration-info")
-    if not found.agrees_without(*changes):
+    changes = ("placements", "overrides", "clusters", "auto-migration-info", _REASONS)
+    if not found.agrees_without(*changes) or not _reasons_agree(found):
         return False
     return bool(found.want.get("placements") and found.got.get("placements"))
 
@@ -103,9 +110,9 @@ def _divided(federated: Any) -> dict[str, int]:
 
 CIRCUMSTANCES: Final = (
     Deviation(
-        "ended-namespaces",
-        "A deleted namespace is gone; the recording shows it until another controller ends it.",
-        _ended_namespaces,
+        "ended-objects",
+        "A deleted object is gone; the recording shows it until another controller ends it.",
+        _ended_objects,
     ),
     Deviation(
         "left-namespaces",
