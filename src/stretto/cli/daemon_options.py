@@ -28,7 +28,7 @@ PEM: Final = click.Path(dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessOptions:
-    """Options of every process beside a cluster: access, probes, lease and log."""
+    """Options of every daemon of a cluster: access, probes, lease and log."""
 
     #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
     kubeconfig: Path | None

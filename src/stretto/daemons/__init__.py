@@ -1,1 +1,1 @@
-"""Long-running processes beside a cluster: leader election, probes, metrics, logs, reloads."""
+"""Long-running processes of a cluster: leader election, probes, metrics, logs, reloads."""

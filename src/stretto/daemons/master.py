@@ -68,7 +68,7 @@ class ClusterMasterConfig(msgspec.Struct, frozen=True):
 
 
 class TermThreads(msgspec.Struct, frozen=True):
-    """The threads of one term, beside the event loop."""
+    """The threads of one term, in addition to the event loop."""
 
     #: The right to change the state.
     turn: Turn

@@ -63,7 +63,7 @@ CONTROLLERS: Final = tuple(
 
 @dataclass(frozen=True)
 class FederationParts:
-    """What a federation is made of beside its host and its members."""
+    """What a federation is made of besides its host and its members."""
 
     #: Sends the calls of scheduling profiles with webhooks.
     webhooks: WebhookClient = NO_WEBHOOKS

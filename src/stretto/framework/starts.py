@@ -1,4 +1,4 @@
-"""The nodes over time: where a job fits once running pods have ended, beside reservations.
+"""The nodes over time: where a job fits once running pods have ended, next to reservations.
 
 Used by backfill. The rules, scores and topology of the profile decide on a copy of the state where
 pods that are expected to end have ended and reserved pods run.

@@ -99,7 +99,7 @@ class OfferingPlane:
         self.nodes.claim()
 
     def _bind(self, plane: Plane, work: StepWork) -> None:
-        """Commit the plans; one that would evict pods beside an offer is made again without it."""
+        """Commit the plans; one that would evict pods next to an offer is made again without it."""
         work.plans = [self._spared(plane, plan, work.now) for plan in work.plans]
         plane.bind(work)
         for plan in work.plans:

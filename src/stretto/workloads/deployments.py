@@ -80,7 +80,7 @@ class DeploymentController:
     # ---------------------------------------------------------------- sets
 
     def _create(self, item: StoredObject, sets: list[StoredObject]) -> None:
-        """Create the ReplicaSet of the template, at first without pods beside older ones."""
+        """Create the ReplicaSet of the template, at first without pods next to older ones."""
         digest = hash_label(item.spec["template"], item.record.name)
         name = f"{item.record.name}-{digest}"
         template = item.spec["template"]

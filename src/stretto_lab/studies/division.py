@@ -1,4 +1,4 @@
-"""The division study: the default division beside KubeAdmiral's and Karmada's on the same inputs.
+"""The division study: the default division, and those of KubeAdmiral and Karmada on equal inputs.
 
 Each workload is a set of clusters and a sequence of totals. Every planner divides the totals one
 after another, each time from its own last result. Distances are measured on divisions from nothing.

@@ -46,7 +46,7 @@ class TaskAgent:
         return AgentApp(self._parts.api, self._settings.limits)
 
     async def serve(self) -> None:
-        """Serve executors, and the master beside, until SIGINT or SIGTERM.
+        """Serve executors and the master until SIGINT or SIGTERM.
 
         Raises:
             InputError: the port is in use, or a stored record cannot be read.

@@ -1,4 +1,4 @@
-"""Work that runs beside the messages of the master; a failure is logged and ends only itself."""
+"""Background work of an agent; a failure is logged and ends only the work itself."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

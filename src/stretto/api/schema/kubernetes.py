@@ -1,4 +1,4 @@
-"""The types and resources of Kubernetes 1.36, from the data files beside this module.
+"""The types and resources of Kubernetes 1.36, from the data files next to this module.
 
 ``scripts/kube_schema`` derives the large file from the Go types and from a server's OpenAPI
 documents. The small ones have types of answers only, and those of metrics.k8s.io, which a server

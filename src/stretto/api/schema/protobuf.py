@@ -381,7 +381,7 @@ def _encoded_union(value: Any, kind: ValueType, union: Union) -> bytes:
     if not isinstance(value, dict):
         return _member(union.other, value, union.type)
     schema = bytes_field(union.struct, _encoded(value, _numbered(kind.struct)))
-    allows = union.type.form is Form.BOOL  # a schema allows, which Go states beside it
+    allows = union.type.form is Form.BOOL  # a schema allows, which Go states separately
     return (_member(union.other, True, union.type) if allows else b"") + schema
 
 

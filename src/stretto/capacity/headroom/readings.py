@@ -65,7 +65,7 @@ class MemoryContainer(msgspec.Struct, frozen=True):
     is_exclusive: bool = False
     #: Whether it starts, so that its use says little.
     is_starting: bool = False
-    #: Whether the pod has it beside the main container.
+    #: Whether the pod has it next to the main container.
     is_sidecar: bool = False
 
     @property

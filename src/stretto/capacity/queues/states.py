@@ -192,7 +192,7 @@ def admit_jobs(
 
 
 def _starts(state: ShareState, needs: AnyAmounts, promised: Mapping[str, AnyAmounts]) -> bool:
-    """Whether a queue may hold a job beside what it holds and has promised."""
+    """Whether a queue may hold a job besides what it holds and has promised."""
     account, extra = state.account, promised[state.spec.name]
     return all(
         amount

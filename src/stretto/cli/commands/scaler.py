@@ -1,4 +1,4 @@
-"""``stretto scaler``: the controllers of scaling groups and tidal pools beside a cluster."""
+"""``stretto scaler``: the controllers of scaling groups and tidal pools of a cluster."""
 
 from dataclasses import dataclass
 

@@ -63,7 +63,7 @@ class UpOptions:
     port: int
     #: Port of the dashboard; 0 takes a free one.
     dashboard_port: int
-    #: Folder of certificates and keys; ``None`` for one beside the objects.
+    #: Folder of certificates and keys; ``None`` for one next to the objects.
     keys: Path | None
     #: Where the kubeconfig is written.
     kubeconfig: Path

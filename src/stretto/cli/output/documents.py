@@ -129,7 +129,7 @@ class ReplayedSide(ReplayOutcomes, frozen=True, kw_only=True):
 
 
 class ReplayDocument(ReplayedSide, frozen=True, kw_only=True):
-    """A replay beside the recording: ``stretto simulate RECORDING``."""
+    """A replay compared with the recording: ``stretto simulate RECORDING``."""
 
     #: The recording itself.
     recorded: RecordedFigures

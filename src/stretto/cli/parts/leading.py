@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ControllerProcess:
-    """A process of controllers beside a cluster."""
+    """A process with controllers of a cluster."""
 
     #: Access, probes and lease.
     options: ProcessOptions

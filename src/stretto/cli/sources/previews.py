@@ -26,7 +26,7 @@ TIER: Final = "numpy"
 def preview_parts(
     common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]
 ) -> "DashboardParts":
-    """What a dashboard offers beside a state: run records, and plans on the state."""
+    """What a dashboard offers besides a state: run records, and plans on the state."""
     from stretto.cli.sources.run_studies import kept_studies
     from stretto.web.views.parts import DashboardParts
 

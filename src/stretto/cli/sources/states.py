@@ -78,7 +78,7 @@ class StateOptions:
         return self.context or (self.named.partition(":")[2] if self.is_cluster_name else "")
 
     def refuse_with(self, option: str, others: object = None) -> None:
-        """Refuse a state, a pod or further choices beside an option about a master.
+        """Refuse a state, a pod or further choices together with an option about a master.
 
         Args:
             option: the option about the master.

@@ -1,1 +1,1 @@
-"""Controllers beside the scheduling path: reservations, rescheduling, over-committed nodes."""
+"""Controllers outside the scheduling path: reservations, rescheduling, over-committed nodes."""

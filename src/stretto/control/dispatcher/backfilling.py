@@ -1,4 +1,4 @@
-"""Chooses the units of a backfilling queue that start now beside its reservations.
+"""Chooses the units of a backfilling queue that start now next to its reservations.
 
 The timetable places reserved units on nodes over time, so that a gang of whole nodes gets them. For
 one node, or without a view of nodes, the sums of the pool are used.
@@ -87,7 +87,7 @@ class BackfillPlanner:
         kept = self._reserve_failed(queue, table, head)
         usage = self._usage()
         beside = None if kept else dict(usage.uncommitted())
-        if beside is not None:  # it never fits beside what runs on: nothing may take more from it
+        if beside is not None:  # it never fits next to what runs on: nothing may take more from it
             add_amounts(beside, usage.demand(head).least, -1)
         for unit in heapq.nsmallest(SEARCHED, queue.order, key=_rank):
             if not usage.may_start(unit):

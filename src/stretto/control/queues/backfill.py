@@ -58,7 +58,7 @@ class BackfillReservation:
             if self.shadow == NEVER and covers(then, head):
                 self.shadow = max(end, now)
         add_amounts(then, head, -1)
-        #: Amounts left beside the head at the shadow time; negative for a shortage.
+        #: Amounts left next to the head at the shadow time; negative for a shortage.
         self.extra: dict[int, int] = then
 
     def longest(self, demand: UnitDemand) -> int:

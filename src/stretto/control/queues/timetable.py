@@ -2,7 +2,7 @@
 
 EASY reserves for the head of the queue (Lifka 1995), conservative backfill for every waiting unit
 in order (Mu'alem and Feitelson 2001). A unit starts now if it fits during its whole estimated run
-time beside the running pods and all reservations made before it.
+time next to the running pods and all reservations made before it.
 """
 
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-"""Controllers beside a cluster: the daemon of a leader, and the controllers of capacity.
+"""Controllers of a cluster: the daemon of a leader, and the controllers of capacity.
 
 The controllers of a federation are in ``stretto.daemons.federation``.
 """

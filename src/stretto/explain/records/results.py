@@ -1,4 +1,4 @@
-"""The results of simulations, comparisons and studies, kept as JSON beside the run records."""
+"""The results of simulations, comparisons and studies, kept as JSON next to the run records."""
 
 import re
 from collections.abc import Mapping

@@ -178,7 +178,7 @@ def is_feasible(workload: KarmadaWorkload, cluster: KarmadaCluster) -> bool:
 
 
 def free_replicas(workload: KarmadaWorkload, cluster: KarmadaCluster) -> int:
-    """Replicas that fit beside the present ones."""
+    """Replicas that fit next to the present ones."""
     if not workload.replicas:
         return INT32_MAX
     count = estimate.fitting(cluster.summary, workload.request)

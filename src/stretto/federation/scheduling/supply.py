@@ -86,7 +86,7 @@ class SupplyTable:
         return fnv1a_each(self._hashes[at], key).astype(np.int64)
 
     def in_free(self, at: Positions, request: Amounts) -> ClusterColumn | None:
-        """Replicas that fit beside what runs and what is promised; None without a request."""
+        """Replicas that fit next to what runs and what is promised; None without a request."""
         return _fitting(self._frees, at, request)
 
     def in_nodes(self, at: Positions, request: Amounts) -> ClusterColumn | None:
@@ -115,7 +115,7 @@ class SupplyTable:
         return found
 
     def free(self, resources: Iterable[str]) -> dict[str, int] | None:
-        """Free amounts of all ready clusters beside promises; None if none reports any."""
+        """Free amounts of all ready clusters without promises; None if none reports any."""
         ready = np.array([each.ready for each in self.members], np.bool_) & self.reports
         if not ready.any():
             return None

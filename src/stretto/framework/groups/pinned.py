@@ -1,4 +1,4 @@
-"""The stage for units whose nodes are given: backfilled units beside a reservation.
+"""The stage for units whose nodes are given: backfilled units next to a reservation.
 
 The stages after this one decide on these nodes only, so that rules and scores stay theirs.
 """

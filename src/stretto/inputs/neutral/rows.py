@@ -145,7 +145,7 @@ def _checked(names: Sequence[str], layout: FileLayout, where: str) -> Sequence[s
 
 
 def _beside(path: Path) -> Sequence[str]:
-    """The header in the file beside a table; empty if there is none."""
+    """The header in the file next to a table; empty if there is none."""
     header = path.with_name(path.name.split(".")[0] + _HEADER_SUFFIX)
     if not header.is_file():
         return ()

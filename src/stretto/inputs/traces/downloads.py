@@ -10,7 +10,7 @@ from stretto.inputs.neutral.layouts import NODE_LIST, FileLayout, FileSample, co
 from stretto.inputs.neutral.streams import read_start
 
 _NO_ROWS: Final = (".header", ".md", ".txt", ".png", ".py", ".sh", ".ipynb", ".pdf")
-"""Suffixes of files beside the tables of a download."""
+"""Suffixes of files next to the tables of a download."""
 
 
 def table_files(path: Path, layouts: Sequence[FileLayout]) -> dict[str, list[Path]]:
@@ -43,7 +43,7 @@ class WorkList(NamedTuple):
 
     #: The list of pods, jobs or VMs.
     path: Path
-    #: The only node list beside it; ``None`` where there is none, or several.
+    #: The only node list next to it; ``None`` where there is none, or several.
     nodes: Path | None
 
 

@@ -115,7 +115,7 @@ def _layouts() -> Iterator[tuple[str, FileLayout]]:
 
 
 def _rank(match: LayoutMatch, what: str) -> tuple[bool, bool, float]:
-    """A file without differences precedes all others, then work precedes the nodes beside it."""
+    """A file without differences precedes all others, then work precedes the nodes next to it."""
     return not match.differs, what != NODE_LIST, match.score
 
 

@@ -41,7 +41,7 @@ RESOURCES: Final = (
     Correspondence("disk", "ephemeral-storage", MIB),
     Correspondence(GPUS, GPU, 1),
 )
-"""What nodes offer beside ports. Other resources of a node are left to pods."""
+"""What nodes offer besides ports. Other resources of a node are left to pods."""
 _BY_OFFERED: Final = {each.offered: each for each in RESOURCES}
 _BY_RESOURCE: Final = {each.resource: each for each in RESOURCES}
 

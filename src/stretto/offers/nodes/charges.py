@@ -54,7 +54,7 @@ class ClaimedNode(NamedTuple):
 class NodeBalance(NamedTuple):
     """What frameworks have of one node."""
 
-    #: What they hold and what is free beside it, in thousandths by offered name, without what is
+    #: What they hold and what is free besides it, in thousandths by offered name, without what is
     #: reserved and not held.
     total: Mapping[str, int]
     #: The same of port numbers.

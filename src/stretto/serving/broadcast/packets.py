@@ -1,6 +1,6 @@
 """What a server and its broadcasting process send each other, over one Unix socket.
 
-The server sends packets: a head, then data. A connection travels as a descriptor beside its head.
+The server sends packets: a head, then data. A connection travels as a descriptor next to its head.
 The process answers with the number of a channel for each connection that has ended. This module
 uses the standard library alone, so that the process starts quickly and stays small.
 """

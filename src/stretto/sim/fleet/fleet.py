@@ -31,7 +31,7 @@ class EmbeddedFleet:
         Args:
             clock: virtual time of everything.
             settings: behaviour of the federation's controllers.
-            parts: what it is made of beside its controllers.
+            parts: what it is made of besides its controllers.
         """
         #: Virtual time.
         self.clock = clock

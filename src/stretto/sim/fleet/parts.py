@@ -1,4 +1,4 @@
-"""What an embedded federation is made of beside its controllers."""
+"""What an embedded federation is made of besides its controllers."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,7 @@ from stretto.workloads.kubelet.course import CourseOf, default_course
 
 @dataclass(frozen=True)
 class FleetParts:
-    """What an embedded federation is made of beside its controllers."""
+    """What an embedded federation is made of besides its controllers."""
 
     #: What becomes of bound pods.
     course: CourseOf = default_course

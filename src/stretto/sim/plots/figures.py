@@ -288,7 +288,7 @@ def _finish_axes(axes: "Axes", texts: PlotTexts, lines: Sequence[PlotLine]) -> N
 
 
 def _label_ends(axes: "Axes", lines: Sequence[PlotLine]) -> None:
-    """Write the name of each curve beside its last point; close names move apart."""
+    """Write the name of each curve next to its last point; close names move apart."""
     low, high = axes.get_ylim()
     ends = sorted((line for line in lines if len(line.y)), key=lambda line: line.y[-1])
     parts = [(float(line.y[-1]) - low) / ((high - low) or 1.0) for line in ends]

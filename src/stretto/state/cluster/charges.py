@@ -51,7 +51,7 @@ class PodCharges:
         self._pods, self._classes, self._domains = of_pods.pods, of_pods.classes, of_pods.domains
         #: Reservations: charges of ended pods, kept for their successors.
         self.reservations = PlaceReservations(self._ledger, self._topology, self._pods)
-        #: What frameworks hold beside the pods of their tasks.
+        #: What frameworks hold besides the pods of their tasks.
         self.offers = OfferClaims(self._ledger)
         #: What charges and refunds may cure.
         self.changes = changes

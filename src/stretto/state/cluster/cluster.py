@@ -83,7 +83,7 @@ class Cluster:
 
     @property
     def offers(self) -> OfferClaims:
-        """What frameworks hold beside the pods of their tasks."""
+        """What frameworks hold besides the pods of their tasks."""
         return self.charges.offers
 
     @property

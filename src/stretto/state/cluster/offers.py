@@ -21,7 +21,7 @@ from stretto.state.rows.resources import PODS
 
 
 class OfferClaim(msgspec.Struct, frozen=True):
-    """What frameworks hold on a node, beside the pods of their tasks."""
+    """What frameworks hold on a node, besides the pods of their tasks."""
 
     #: Exact amounts by column, all positive.
     amounts: Mapping[int, int] = {}
@@ -65,7 +65,7 @@ class OfferClaims:
         return iter(self._claims.items())
 
     def of(self, slot: int) -> OfferClaim:
-        """What frameworks hold on a slot, beside the pods of their tasks."""
+        """What frameworks hold on a slot, besides the pods of their tasks."""
         return self._claims.get(slot, NOTHING)
 
     def mask(self, slot: int) -> int:

@@ -350,7 +350,7 @@ class QueueTree:
             self._note_freed(leaf)
 
     def add_offered(self, queue: str, amounts: Amounts, sign: int) -> None:
-        """Add (+1) or remove (-1) what frameworks hold of a queue beside pods; no unit runs."""
+        """Add (+1) or remove (-1) what frameworks hold of a queue besides pods; no unit runs."""
         held = self._held.setdefault(queue, {})
         add_amounts(held, amounts, sign)
         leaf = self.leaf(queue)

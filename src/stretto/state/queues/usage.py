@@ -61,7 +61,7 @@ class QueueUsage:
         self.promises = QueueShares()
         #: Amounts by expected end, for pods with a run time.
         self.ends = EndTimes()
-        #: What frameworks hold of each queue beside pods: offers, and tasks without a pod.
+        #: What frameworks hold of each queue besides pods: offers, and tasks without a pod.
         self.offered: dict[str, Amounts] = {}
         self._pods = pods
         self._units = units
@@ -188,7 +188,7 @@ class QueueUsage:
         return {unit: queue for unit, (queue, _) in self._sent.items()}
 
     def offer(self, queue: str, amounts: Amounts) -> None:
-        """Replace what frameworks hold of a queue beside pods."""
+        """Replace what frameworks hold of a queue besides pods."""
         before = self.offered.pop(queue, ())
         if before:
             self.tree.add_offered(queue, before, -1)

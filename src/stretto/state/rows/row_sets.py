@@ -2,7 +2,7 @@
 
 A million running pods may be members, and an entry of Python's own set takes a hundred bytes with
 its number. Here most rows are in a sorted array of four bytes each; recent additions and removals
-are kept beside it and merged once they are a sizable part of the whole.
+are kept next to it and merged once they are a sizable part of the whole.
 """
 
 from array import array

@@ -27,7 +27,7 @@ class StudyPages:
     """The handlers of the pages of run records."""
 
     def __init__(self, source: ViewSource, studies: Studies, renderer: Renderer) -> None:
-        """Serve run records beside a source."""
+        """Serve run records besides a source."""
         self._source = source
         self._studies = studies
         self._renderer = renderer

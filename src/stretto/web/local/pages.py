@@ -1,4 +1,4 @@
-"""The dashboard of a local cluster, beside its API."""
+"""The dashboard of a local cluster."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a dashboard may offer beside its source; the process that serves it decides."""
+"""What a dashboard may offer besides its source; the process that serves it decides."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol

@@ -99,7 +99,7 @@ def has_ended(pod: StoredObject) -> bool:
 def _kept_pair(place: DaemonPlace) -> list[StoredObject]:
     """The pods that stay during a surge: the new one, and the old one until the new one is ready.
 
-    An old pod that is not available has no reason to stay beside its successor.
+    An old pod that is not available has no reason to stay next to its successor.
     """
     new, old = place.new, place.old
     if new is None or old is None:

@@ -62,7 +62,7 @@ def _replaced(places: Sequence[DaemonPlace], most: int) -> list[StoredObject]:
 
 
 def _surge(places: Sequence[DaemonPlace], most: int) -> DaemonStep:
-    """Add new pods beside old ones, and delete old ones whose successor is available."""
+    """Add new pods next to old ones, and delete old ones whose successor is available."""
     pairs = [place for place in places if place.new is not None and place.old is not None]
     done = [place.old for place in pairs if place.is_available(place.new)]
     outdated = [place for place in places if place.new is None and place.old is not None]

@@ -87,7 +87,7 @@ class JobController:
         return waiting[: max(0, len(waiting) - int(pods.spec.get("parallelism", 1)))]
 
     def _create(self, item: StoredObject, pods: JobPods) -> None:
-        """Create as many pods as may run beside those that do."""
+        """Create as many pods as may run next to those that do."""
         parallelism = int(item.spec.get("parallelism", 1))
         running = len(pods.active) + (len(pods.stopping) if pods.waits_for_stopping else 0)
         if pods.is_indexed:

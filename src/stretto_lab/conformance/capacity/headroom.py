@@ -162,7 +162,7 @@ class RecordedContainer(msgspec.Struct, frozen=True):
     numa_exclusive: bool = False
     #: Whether it starts.
     ramp_up: bool = False
-    #: Whether it is beside the main container.
+    #: Whether it is next to the main container.
     sidecar: bool = False
 
     def reading(self) -> MemoryContainer:

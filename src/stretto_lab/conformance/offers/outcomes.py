@@ -142,7 +142,7 @@ def _quota(role: RoleNode, own: Mapping[str, int]) -> Iterator[tuple[str, float]
 
 
 def _consumption(role: RoleNode) -> Iterator[tuple[str, float]]:
-    """Reservations and what tasks use beside them, zeros omitted."""
+    """Reservations and what tasks use besides them, zeros omitted."""
     for name in role.reserved.keys() | role.used.keys():
         amount = role.reserved.get(name, 0) + role.used.get(name, 0)
         if amount:

@@ -112,7 +112,7 @@ def compare(case: OutcomeCase) -> tuple[list[Disagreement], set[str]]:
 
 
 def common_of(path: Path, recording: int) -> Fields:
-    """What the scenarios of a recording share, from a file beside them; at best of that recording.
+    """What the scenarios of a recording share, from a file next to them; at best of that recording.
 
     Raises:
         InputError: there is no such file.
@@ -120,6 +120,6 @@ def common_of(path: Path, recording: int) -> Fields:
     files = sorted(path.parent.glob("common-*.json"))
     found: list[Fields] = [msgspec.json.decode(each.read_bytes()) for each in files]
     if not found:
-        expected = "a file common-*.json beside the scenario"
+        expected = "a file common-*.json next to the scenario"
         raise InputError(str(path), None, expected, "keep the files of a recording in one folder")
     return next((each for each in found if each.get("pass") == recording), found[0])

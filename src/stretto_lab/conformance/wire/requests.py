@@ -20,7 +20,7 @@ def apply(store: Store, step: UserStep, kinds: Iterable[Kind] = ()) -> Reply:
     Args:
         store: the server.
         step: the request.
-        kinds: kinds that are known beside those of Kubernetes and of this project.
+        kinds: kinds that are known besides those of Kubernetes and of this project.
 
     Raises:
         InputError: the method or the path is not supported.

@@ -128,7 +128,7 @@ def _join(host: Store, common: Fields, cluster: RecordedCluster) -> str:
 
 
 def definitions(common: Fields) -> Iterator[Fields]:
-    """CRDs of the kinds that members serve beside those of Kubernetes."""
+    """CRDs of the kinds that members serve besides those of Kubernetes."""
     builtin = {(each.group, each.kind) for each in BUILTIN}
     plurals = {each["kind"]: each["plural"] for each in common["typeConfigs"]}
     for text in common["memberKinds"]:

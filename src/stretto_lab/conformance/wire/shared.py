@@ -125,7 +125,7 @@ def api_resource(text: str) -> Fields:
 
 
 def server_controllers(cache: StoreCache) -> list[Reconciler]:
-    """What the recorded API servers of members did beside storing objects."""
+    """What the recorded API servers of members did besides storing objects."""
     return [ProtectionController(cache)]
 
 

@@ -61,7 +61,7 @@ class Cgroups:
 
         Args:
             root: root of the file system.
-            limiting: whether CPU has a limit beside its weight.
+            limiting: whether CPU has a limit in addition to its weight.
 
         Raises:
             NotAllowedError: this machine has no cgroup v2 with both controllers, or the agent may

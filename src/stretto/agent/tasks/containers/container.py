@@ -209,7 +209,7 @@ class TaskContainer:
             self._escalation = loop.call_later(grace, send, self._process.pid, signal.SIGKILL)
 
     async def _fetched(self) -> None:
-        """Fetch the files of the command, beside the event loop; a stop ends the fetch."""
+        """Fetch the files of the command in a thread; a stop ends the fetch."""
         uris = self._spec.command.get("uris", ())
         fetch = self._tools.fetcher.fetch
         try:

@@ -20,7 +20,7 @@ _NAMES: Final = ("default-scheduler", "stretto-scheduler", SCHEDULER_NAME)
 
 
 def check_alone(kubeconfig: Path, given: list[str]) -> None:
-    """Refuse options of a local cluster beside a cluster that exists.
+    """Refuse options of a local cluster together with a cluster that exists.
 
     Raises:
         InputError: some are given.

@@ -15,7 +15,7 @@ from stretto.reconcile.reconciler import RetryError
 
 
 class ClusterArrival:
-    """Takes clusters into the federation; what a member is sent runs beside the loop."""
+    """Takes clusters into the federation; requests to a member run outside the loop."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
         """For the clusters of a fleet; the timeout is that of the wall clock."""

@@ -46,7 +46,7 @@ class FleetQueues:
         Args:
             item: the federated object.
             workload: the workload.
-            free: free amounts of the fleet beside promises.
+            free: free amounts of the fleet without those that are promised.
         """
         if workload.mode is not SchedulingMode.DIVIDE or workload.replicas <= 0:
             return workload

@@ -47,7 +47,7 @@ def for_closed(workload: FederatedWorkload, result: FederatedPlacement, supply: 
 
 
 def _headroom(workload: FederatedWorkload, result: FederatedPlacement, cluster: str) -> int:
-    """Replicas of a workload that its policy allows in a cluster beside those that it has there."""
+    """Further replicas of a workload that its policy allows in a cluster."""
     limits, most = workload.limits, workload.replicas
     if limits.weights and not limits.weights.get(cluster):
         return 0

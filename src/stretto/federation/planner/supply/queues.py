@@ -103,7 +103,7 @@ def _within(queue: QueueShare, request: Amounts) -> int:
 
 
 def _beside_guarantees(demand: QueueDemand, free: Amounts) -> tuple[int, str]:
-    """Replicas beside the unused guarantees of other queues, and the scarcest resource."""
+    """Replicas next to the unused guarantees of other queues, and the scarcest resource."""
     reserved = total_of(each.unused() for each in demand.others)
     counts = {
         name: most

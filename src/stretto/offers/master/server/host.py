@@ -20,7 +20,7 @@ from stretto.offers.messages.schema import Message
 
 
 class HostThreads(NamedTuple):
-    """Threads beside the event loop of a master."""
+    """Threads in addition to the event loop of a master."""
 
     #: The right to change the state, if another thread changes it too.
     turn: AbstractContextManager[object] = nullcontext()

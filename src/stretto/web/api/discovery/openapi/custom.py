@@ -1,7 +1,7 @@
 """Schemas of custom kinds in OpenAPI documents.
 
 Version 2 cannot say everything that a structural schema says. What kubectl would misread is left
-out of it, as real servers do: alternatives, nullable types, and fields beside unknown ones.
+out of it, as real servers do: alternatives, nullable types, and fields next to unknown ones.
 """
 
 from typing import Any, Final

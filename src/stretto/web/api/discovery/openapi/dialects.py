@@ -19,6 +19,6 @@ class SchemaDialect(Enum):
         return {"$ref": self.value + name}
 
     def member(self, name: str) -> Json:
-        """A reference that other words may stand beside."""
+        """A reference that other words may stand next to."""
         found = self.reference(name)
         return {"allOf": [found]} if self is SchemaDialect.V3 else found

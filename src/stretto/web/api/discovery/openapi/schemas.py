@@ -1,7 +1,7 @@
 """Schemas of the types of Kubernetes, in the dialects of OpenAPI v2 and v3.
 
 The first dialect has no defaults and no alternatives. In the second, only ``allOf`` allows
-anything beside a reference.
+anything next to a reference.
 """
 
 from collections.abc import Iterable, Iterator
