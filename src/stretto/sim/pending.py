@@ -5,6 +5,7 @@ of groups and not of pods. The largest groups are explained; the others are only
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,9 +14,9 @@ import numpy.typing as npt
 
 from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.inquiry import Inquiry
-from stretto.explain.why.pending import PodFindings, reasons_of
+from stretto.explain.why.pending import PodFindings, promise_of, reasons_of
 from stretto.explain.why.sources.live import live_scene
-from stretto.explain.why.sources.unhandled import not_handled, unhandled_pod
+from stretto.explain.why.sources.unhandled import gates_of, not_handled, unhandled_pod
 from stretto.explain.words.reasons import Reason, ReasonCode, reason
 from stretto.explain.words.standing import facts_of
 from stretto.plane.plane import Plane
@@ -90,7 +91,7 @@ class PendingAnswer(NamedTuple):
     #: The most frequent refusal of the nodes, as kube-scheduler words it; empty if the cause is not
     #: on the nodes.
     refusal: str
-    #: kube-scheduler's message about all nodes.
+    #: kube-scheduler's message about all nodes; empty if the pod does not wait for a node.
     message: str
 
 
@@ -109,8 +110,12 @@ def pending_groups(plane: Plane, rows: npt.NDArray[np.int64]) -> list[list[int]]
 class PendingExplainer:
     """Explains why single pods are pending."""
 
-    def __init__(self, plane: Plane) -> None:
-        """Create an explainer for the current state of a plane."""
+    def __init__(self, plane: Plane, records: Iterable[Record] = ()) -> None:
+        """Create an explainer for the current state of a plane.
+
+        ``records`` are the pods whose scheduling gates the sentences name.
+        """
+        self._gates = gates_of(records)
         self._plane = plane
         self._scene = live_scene(plane.cluster, plane.config.profile, plane.units)
         self._view = self._scene.view()
@@ -129,11 +134,16 @@ class PendingExplainer:
             facts = facts_of(unit, (0, 0), failure=views.failure(unit), views=views)
         gang = gang_of(self._scene, row, facts) if self._may_explain_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
-        findings = PodFindings(state, cluster=cluster, row=row)
+        promise = promise_of(cluster, row)
+        if promise is not None:
+            return PendingAnswer(promise, "", "")
+        gates = self._gates.get(cluster.pods.key(row), ())
+        findings = PodFindings(state, gates=gates, cluster=cluster, row=row)
         found = reasons_of(inquiry, findings, facts, gang)
         refusals = inquiry.reasons()
         refusal = refusals[0].reason if found[0].code in _CAPACITY and refusals else ""
-        return PendingAnswer(found[0], refusal, inquiry.message())
+        message = "" if found[0].code is ReasonCode.GATED else inquiry.message()
+        return PendingAnswer(found[0], refusal, message)
 
     def explain_unknown(self, record: Record) -> Reason:
         """Why an existing pod is not in the plane's cluster state."""

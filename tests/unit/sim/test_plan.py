@@ -203,6 +203,31 @@ def test_pods_that_are_held_back_are_no_misfits() -> None:
     assert said.unfit == 0
 
 
+LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+
+
+@pytest.mark.parametrize("profile", ["default", "kube-parity"])
+def test_a_pod_that_waits_for_a_terminating_one_says_so(profile: str) -> None:
+    body = msgspec.json.decode(make_pod("old", cpu="4", node="n"))
+    body["metadata"] |= LEAVING
+    report = plan(
+        state(msgspec.json.encode(body)),
+        objects(make_pod("new", cpu="4", priority=9)),
+        SchedulingRules(profile, "numpy"),
+    )
+    assert report.pending[0].reason is not None
+    expected = "n is promised to it; it is bound when default/old is gone."
+    assert report.pending[0].reason.sentence == expected
+    assert (report.placed, report.victims, report.unfit) == ((), (), 0)
+
+
+def test_scheduling_gates_are_named() -> None:
+    gates = {"schedulingGates": [{"name": "example.com/a"}]}
+    (group,) = plan(state(), objects(make_pod("p", spec=gates)), NUMPY).pending
+    assert group.reason is not None
+    assert group.reason.sentence == "The scheduling gate example.com/a must be removed first."
+
+
 def test_usage_is_reported_before_and_after() -> None:
     said = planned(state(make_pod("old", cpu="1")), make_pod("a", cpu="2"))
     cpu = next(each for each in said.use if each.resource == "cpu")

@@ -71,7 +71,7 @@ class RunRecords:
             if name in ("", "latest"):
                 raise NotFoundError("a run record", f"none in {self.folder}", hint)
             states = "a scenario, a recording, sqlite:PATH, cluster, or nodes such as 8cpu-32gib:3"
-            hint = f"name a run that exists, {states}"
+            hint = f"create one: stretto run quickstart; or name {states}"
             raise NotFoundError(f"run {name!r}", f"no run record in {self.folder}", hint)
         if not name or name == "latest":
             return self.path(names[0])

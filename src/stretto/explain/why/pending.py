@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.gangs import GangFacts
 from stretto.explain.why.inquiry import Inquiry
@@ -13,6 +15,8 @@ from stretto.explain.words.standing import UnitFacts, joined
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 
+NAMED: Final = 3
+"""Leaving pods that are named."""
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
 
 
@@ -57,6 +61,20 @@ def reasons_of(
     if not found:
         found.append(reason(ReasonCode.QUEUED, _queued(inquiry, unit)))
     return sort_reasons(found)
+
+
+def promise_of(cluster: Cluster, row: int) -> Reason | None:
+    """Why a nominated pod is not bound yet; ``None`` for pods in other states."""
+    pods = cluster.pods
+    if pods.state[row] != PodState.NOMINATED:
+        return None
+    here = np.flatnonzero(pods.slot[: pods.length] == pods.slot[row])
+    leaving = sorted(pods.key(each) for each in here[pods.eviction_state[here] != 0].tolist())
+    more = [f"{len(leaving) - NAMED} more"] if len(leaving) > NAMED else []
+    names = joined([*leaving[:NAMED], *more], "and") or "the pods that are evicted for it"
+    gone = "is" if len(leaving) == 1 else "are"
+    sentence = f"{cluster.node_of(row)} is promised to it; it is bound when {names} {gone} gone."
+    return reason(ReasonCode.IN_HAND, sentence)
 
 
 def failed_attempts(steps: tuple[StepFact, ...], unit: UnitFacts | None) -> int:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from stretto.explain.why.answers import Explanation, NodeChoice, RequestedAmount
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.parts import TOP, NodeScores, ScoredNode, view_without
-from stretto.explain.why.pending import failed_attempts
+from stretto.explain.why.pending import failed_attempts, promise_of
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.amounts import format_amount, format_count
 from stretto.framework.compiled.ties import TieRule
@@ -85,7 +85,7 @@ def head_of(scene: Scene, question: PodQuestion) -> Explanation:
         if request.models:
             text += f" of model {' or '.join(request.models)}"
         amounts.append(RequestedAmount(request.kind, request.count, text))
-    steps = scene.notes.steps_of(row)
+    steps, promise = scene.notes.steps_of(row), promise_of(cluster, row)
     return Explanation(
         pod=cluster.pods.key(row),
         state=PodState(int(cluster.pods.state[row])).name.lower(),
@@ -93,6 +93,8 @@ def head_of(scene: Scene, question: PodQuestion) -> Explanation:
         priority=int(cluster.pods.priority[row]),
         requests=tuple(amounts),
         steps=steps,
+        dominant=promise,
+        reasons=() if promise is None else (promise,),
         failed_attempts=failed_attempts(steps, scene.notes.unit_of(row)),
     )
 

@@ -32,7 +32,7 @@ def bare_amount(resource: str, amount: int) -> str:
     """
     text = format_amount(resource, amount)
     if resource in _BYTES or resource.startswith("hugepages-"):
-        return text
+        return text.removesuffix(f" of {resource}")
     return text.split()[0]
 
 

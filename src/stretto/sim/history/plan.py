@@ -22,13 +22,14 @@ from stretto.sim.history.kubelet import KubeletRefusal, kubelet_refusals
 from stretto.sim.pending import EXPLAINED, PendingExplainer, pending_groups
 from stretto.sim.submission.applied import PlannedChange, apply_objects
 from stretto.state.rows.devices import mask_to_text
-from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import PODS
 from stretto.stores.store import Patch, Record
 
 SCHEMA: Final = "stretto.plan/v1"
 """Version of ``PlanReport`` as JSON."""
-_NOT_SCHEDULED: Final = frozenset({ReasonCode.GATED, ReasonCode.OTHER_SCHEDULER, ReasonCode.ENDED})
+_NOT_SCHEDULED: Final = frozenset(
+    {ReasonCode.GATED, ReasonCode.OTHER_SCHEDULER, ReasonCode.ENDED, ReasonCode.IN_HAND}
+)
 """Reasons that do not depend on whether a pod fits."""
 
 
@@ -152,7 +153,9 @@ def plan(
         objects=dict(Counter(each.kind.kind for each in objects)),
         pods=len(applied.fresh),
         placed=tuple(_placements(copy.plane, [uid for uid in fresh if uid in after.nodes])),
-        pending=tuple(_unplaced(copy, fresh)),
+        pending=tuple(
+            _unplaced(copy, {uid: each for uid, each in fresh.items() if uid not in after.nodes})
+        ),
         victims=tuple(_victims(before, after, applied.deleted)),
         also_placed=tuple(_placements(copy.plane, also)),
         refused=applied.refused,
@@ -209,13 +212,13 @@ def _placements(plane: Plane, uids: Sequence[str]) -> list[PlannedPlacement]:
 def _unplaced(copy: PlaneCopy, fresh: dict[str, Record]) -> list[UnplacedPods]:
     """The new pods without a node, by group; one pod of each group is explained."""
     plane = copy.plane
-    pods, explainer = plane.cluster.pods, PendingExplainer(plane)
+    pods, explainer = plane.cluster.pods, PendingExplainer(plane, fresh.values())
     rows, found = [], []
     for uid, record in fresh.items():
         row = pods.row(uid)
         if row is None:
             found.append(UnplacedPods((_key(record),), explainer.explain_unknown(record)))
-        elif pods.slot[row] < 0 and pods.state[row] != PodState.BOUND:
+        else:
             rows.append(row)
     for number, members in enumerate(pending_groups(plane, np.array(rows, np.int64))):
         answer = explainer.explain(members[0]) if number < EXPLAINED else None

@@ -45,7 +45,7 @@ def read_objects(
     """
     return ObjectFacts(
         dict(_unhandled(records, cluster, scheduler_names)),
-        dict(_gates(records)),
+        gates_of(records),
         tuple(f"{each.namespace}/{each.name}" for each in records if each.kind in GROUP_KINDS),
     )
 
@@ -75,6 +75,11 @@ def not_handled(record: Record, scheduler_names: frozenset[str]) -> Reason | Non
     named = head.spec.scheduler_name or "empty"
     sentence = f"Its schedulerName is {named}; this scheduler handles {handled}."
     return reason(ReasonCode.OTHER_SCHEDULER, sentence)
+
+
+def gates_of(records: Iterable[Record]) -> dict[str, tuple[str, ...]]:
+    """The scheduling gates of pods that have any, by ``namespace/name``."""
+    return dict(_gates(records))
 
 
 def _gates(records: Iterable[Record]) -> Iterator[tuple[str, tuple[str, ...]]]:
