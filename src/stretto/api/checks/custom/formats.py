@@ -14,7 +14,11 @@ _HOST: Final = re.compile(
 )
 _MAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _MAC: Final = re.compile(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}")
-_DURATION: Final = re.compile(r"-?(\d+(\.\d+)?\s*(ns|us|µs|ms|s|m|h|d|w|[a-z]+))+|0", re.IGNORECASE)
+_UNITS: Final = (
+    "ns|nano|us|µs|micro|ms|milli|s|sec|m|min|h|hr|hour|d|day|w|wk|week|"
+    "nanosecond|microsecond|millisecond|second|minute"
+)
+_DURATION: Final = re.compile(rf"-?(\d+(\.\d+)?\s*({_UNITS})s?\s*)+|0", re.IGNORECASE)
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)")
 _URI: Final = re.compile(r"([a-zA-Z][-+.a-zA-Z0-9]*:|/)[^\s]*")
 _COLOR: Final = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, required
+from stretto.api.checks.fields.errors import Errors, forbidden, immutable, invalid, quoted, required
 from stretto.api.checks.fields.texts import (
     check_annotations,
     check_labels,
@@ -18,6 +18,10 @@ NameRule = Callable[[str], list[str]]
 
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _PLAIN_FINALIZER: Final = "name is neither a standard finalizer name nor is it fully qualified"
+_PREFERRED: Final = (
+    "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer "
+    "writers"
+)
 _CONFLICTS: Final = 16
 """Most errors about one object that show all its owners."""
 _IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp")
@@ -106,6 +110,16 @@ def check_own_finalizers(metadata: Json) -> Errors:
         invalid(f"metadata.finalizers[{index}]", each, _PLAIN_FINALIZER)
         for index, each in enumerate(metadata.get("finalizers") or ())
         if "/" not in each and each not in _STANDARD_FINALIZERS
+    ]
+
+
+def plain_finalizer_warnings(metadata: Json, before: Json | None) -> list[str]:
+    """Warnings about new finalizers of a custom resource that have no domain."""
+    known = {*_STANDARD_FINALIZERS, *((before or {}).get("finalizers") or ())}
+    return [
+        f"metadata.finalizers: {quoted(each)}: {_PREFERRED}"
+        for each in metadata.get("finalizers") or ()
+        if "/" not in each and each not in known
     ]
 
 

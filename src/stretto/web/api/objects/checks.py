@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.checks.fields.errors import Errors, FieldError
+from stretto.api.checks.fields.metadata import plain_finalizer_warnings
 from stretto.api.checks.kinds.pods.security import allowing_privileged
 from stretto.api.checks.kinds.table import check_kind
 from stretto.api.checks.kinds.warnings import warnings_of
@@ -22,7 +23,10 @@ _POD: Final = ("", "Pod")
 def kind_errors(state: ApiState, call: Call, item: Json, old: Json | None) -> Errors:
     """The refused fields of a kind of Kubernetes or of a custom one."""
     if call.resource.definition is not None:
-        return check_custom(call.resource, item, old, call.route.subresource)
+        errors = check_custom(call.resource, item, old, call.route.subresource)
+        if not errors and not call.route.subresource:
+            call.warnings += plain_finalizer_warnings(item["metadata"], (old or {}).get("metadata"))
+        return errors
     if call.resource.key == _POD and old is None and not call.route.subresource:
         return _new_pod_errors(state, call, item)
     errors = check_kind(call.resource.key, item, old, call.route.subresource)

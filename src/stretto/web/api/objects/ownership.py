@@ -60,7 +60,7 @@ def own(state: ApiState, call: Call, old: Json, item: Json) -> None:
         return
     try:
         managers = managed_update(old, item, managers, write_frame(state, call, "Update"))
-    except VersionError:
+    except (ApplyError, VersionError):  # an object of a wrong form is refused later
         return
     if managers:
         metadata["managedFields"] = encode_managers(managers)

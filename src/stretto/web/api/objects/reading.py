@@ -86,6 +86,20 @@ def _no_object(prefix: str, value: Any, body: bytes) -> ApiError:
     )
 
 
+def check_kind_stated(body: bytes, value: Json, expected: str) -> None:
+    """Refuse a custom resource whose text states no kind.
+
+    Raises:
+        ApiError: it states none.
+    """
+    if not value.get("kind"):
+        text = body.decode(errors="replace")
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {expected}): Object 'Kind' is "
+            f"missing in '{text}'{_excerpt(body)}"
+        )
+
+
 def _excerpt(body: bytes) -> str:
     """The beginning of a body in messages: as text if it looks like JSON, otherwise in hex."""
     if not body:

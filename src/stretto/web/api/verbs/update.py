@@ -5,7 +5,7 @@ from stretto.web.api.failures import conflict, not_found
 from stretto.web.api.message import ApiResponse
 from stretto.web.api.objects.changes import other_uid
 from stretto.web.api.objects.naming import named
-from stretto.web.api.objects.reading import parse_body, read_object
+from stretto.web.api.objects.reading import check_kind_stated, parse_body, read_object
 from stretto.web.api.objects.strategies import strategy_of
 from stretto.web.api.state import ApiState
 from stretto.web.api.verbs.answers import answer
@@ -16,6 +16,8 @@ def update(state: ApiState, call: Call) -> ApiResponse:
     """Replace an object; some kinds create it if it does not exist."""
     request, resource, route = call.request, call.resource, call.route
     value, repeated = parse_body(request.body, request.header("content-type"), resource.kind.kind)
+    if resource.definition is not None:
+        check_kind_stated(request.body, value, resource.kind.kind)
     item, warnings = read_object(value, repeated, resource, call.options.validation)
     call.warnings += warnings
     item = default_object(call, named(call, item))

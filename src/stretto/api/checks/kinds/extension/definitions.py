@@ -29,6 +29,10 @@ _APPROVAL_TEXT: Final = (
     'starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111'
 )
 _PROTECTED: Final = ("k8s.io", "kubernetes.io")
+_PRESERVED: Final = (
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+    "spec.versions[*].schema instead"
+)
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = (
     "byte", "date", "date-time", "double", "float", "int32", "int64", "password",
@@ -57,7 +61,7 @@ def check_definition(item: Json, old: Json | None) -> Errors:
     for path, part, version in version_parts(versions):
         found += _part(part, path, version)
     if spec.get("preserveUnknownFields"):
-        found.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+        found.append(invalid("spec.preserveUnknownFields", True, _PRESERVED))
     found += _names(names, "spec.names")
     found += _conversion(spec.get("conversion") or {})
     stored = (item.get("status") or {}).get("storedVersions") or []
@@ -175,7 +179,7 @@ def _column(column: Json, path: str) -> Errors:
         listed = ", ".join(_COLUMN_TYPES)
         found.append(required(f"{path}.type", f"must be one of {listed}"))
     elif kind not in _COLUMN_TYPES:
-        listed = ", ".join(_COLUMN_TYPES)
+        listed = ",".join(_COLUMN_TYPES)
         found.append(invalid(f"{path}.type", kind, f"must be one of {listed}"))
     form = column.get("format", "")
     if form and form not in _COLUMN_FORMATS:

@@ -118,7 +118,7 @@ def _variables(variables: list[Json]) -> Errors:
         if not name:
             found.append(required(f"{where}.name"))
         elif not _IDENTIFIER.fullmatch(name):
-            detail = "name is not a valid CEL identifier"
+            detail = "must be a valid CEL identifier"
             found.append(invalid(f"{where}.name", name, detail))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
@@ -138,9 +138,7 @@ def _validation(validation: Json, path: str) -> Errors:
         found.append(required(f"{path}.message", detail))
     elif message:
         if "\n" in message:
-            found.append(
-                invalid(f"{path}.message", message, "message must not contain line breaks")
-            )
+            found.append(invalid(f"{path}.message", message, "must not contain line breaks"))
         elif not message.strip():
             detail = "message must be non-empty if specified"
             found.append(invalid(f"{path}.message", message, detail))
@@ -191,7 +189,7 @@ def _param_ref(ref: Json | None) -> Errors:
         found.append(required(path, detail))
     elif ref.get("name") and ref.get("selector") is not None:
         detail = "name and selector are mutually exclusive"
-        found.append(forbidden(f"{path}.name", detail))
+        found += [forbidden(f"{path}.{name}", detail) for name in ("name", "selector")]
     action = ref.get("parameterNotFoundAction")
     if action is None:
         found.append(required(f"{path}.parameterNotFoundAction"))

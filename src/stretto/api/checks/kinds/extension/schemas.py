@@ -166,11 +166,12 @@ def _keys(schema: Json, items: Json, path: str) -> Errors:
         return [required(where, f"must not be empty if {_LIST_TYPE} is map")]
     found: Errors = []
     properties = items.get("properties") or {}
-    for index, key in enumerate(keys):
+    if any(key not in properties for key in keys):
+        detail = "entries must all be names of item properties"
+        found.append(invalid(where, keys, detail))
+    for key in keys:
         inner = properties.get(key)
         if inner is None:
-            detail = "entries must all be names of item properties"
-            found.append(invalid(f"{where}[{index}]", key, detail))
             continue
         here = f"{path}.items.properties[{key}]"
         if inner.get("type") in ("array", "object"):

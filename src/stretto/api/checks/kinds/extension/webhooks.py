@@ -47,13 +47,6 @@ def _hook(hook: Json, where: str) -> Errors:
     found: Errors = []
     for index, rule in enumerate(hook.get("rules") or ()):
         found += check_operations(rule, f"{where}.rules[{index}]")
-    versions = hook.get("admissionReviewVersions") or []
-    path = f"{where}.admissionReviewVersions"
-    if not versions:
-        found.append(required(path, "must specify one of v1, v1beta1"))
-    elif not {"v1", "v1beta1"} & set(versions):
-        detail = "must include at least one of v1, v1beta1"
-        found.append(invalid(path, versions, detail))
     if hook.get("failurePolicy") is not None:
         found += _FAILURES(hook["failurePolicy"], f"{where}.failurePolicy")
     if hook.get("matchPolicy") is not None:
@@ -71,7 +64,18 @@ def _hook(hook: Json, where: str) -> Errors:
     if hook.get("reinvocationPolicy") is not None:
         found += _REINVOCATIONS(hook["reinvocationPolicy"], f"{where}.reinvocationPolicy")
     found += check_client(hook.get("clientConfig") or {}, f"{where}.clientConfig")
-    return found + check_conditions(hook.get("matchConditions") or [], f"{where}.matchConditions")
+    found += check_conditions(hook.get("matchConditions") or [], f"{where}.matchConditions")
+    return found + _versions(hook.get("admissionReviewVersions") or [], where)
+
+
+def _versions(versions: list[str], where: str) -> Errors:
+    """The versions of reviews that a webhook reads."""
+    path = f"{where}.admissionReviewVersions"
+    if not versions:
+        return [required(path, "must specify one of v1, v1beta1")]
+    if not {"v1", "v1beta1"} & set(versions):
+        return [invalid(path, versions, "must include at least one of v1, v1beta1")]
+    return []
 
 
 def check_client(client: Json, path: str) -> Errors:
