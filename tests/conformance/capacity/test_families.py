@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,10 @@ from stretto_lab.conformance.capacity.families import FAMILIES
 
 RECORDED = Path(__file__).with_name("recorded")
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "capacity"
+BOUNDARIES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("boundaries.jsonl").read_text("utf-8").splitlines()
+]
 CASE = {
     "id": "x",
     "family": "ko_estimator",
@@ -25,6 +30,23 @@ def test_recorded_results_in_the_repository_are_computed_again(family: str) -> N
     report = recordings.run(recordings.read(RECORDED / f"{family}.jsonl.gz"), lambda _: None)
     assert set(report.features) == {family}
     assert report.disagreed == []
+
+
+def agrees(got: Any, want: Any) -> bool:
+    """Whether a result has the expected fields; of errors, the presence counts."""
+    if isinstance(want, dict):
+        return all(
+            key in got and (key == "error" or agrees(got[key], value))
+            for key, value in want.items()
+        )
+    if isinstance(want, list):
+        return len(got) == len(want) and all(map(agrees, got, want))
+    return bool(got == (pytest.approx(want, rel=1e-9) if isinstance(want, int | float) else want))
+
+
+@pytest.mark.parametrize("case", BOUNDARIES, ids=[each["id"] for each in BOUNDARIES])
+def test_boundaries_are_computed_as_the_formulas_say(case: dict[str, Any]) -> None:
+    assert agrees(FAMILIES[case["family"]].compute(case["input"]), case["expect"])
 
 
 @pytest.mark.slow
