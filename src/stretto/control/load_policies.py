@@ -5,11 +5,10 @@ A policy of an installed package is found under the entry point group ``stretto.
 function from ``ShardLoad`` to a number.
 """
 
-from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from stretto.base.errors import InputError
+from stretto.base.errors import UnknownNameError
+from stretto.base.extensions import OpenRegistry
 
 GROUP: Final = "stretto.dispatch"
 """Entry point group of installed policies."""
@@ -28,8 +27,13 @@ class ShardLoad(NamedTuple):
     share: float
 
 
-LoadOf = Callable[[ShardLoad], float]
-"""A policy."""
+@runtime_checkable
+class LoadOf(Protocol):
+    """A policy: a function from ``ShardLoad`` to a number."""
+
+    def __call__(self, load: ShardLoad, /) -> float:
+        """The load of a shard; the least loaded one is next."""
+        ...
 
 
 def by_share(load: ShardLoad) -> float:
@@ -48,11 +52,12 @@ def by_units(load: ShardLoad) -> float:
 
 
 LEAST_LOADED: Final = "least-loaded"
-POLICIES: Final[Mapping[str, LoadOf]] = {
-    LEAST_LOADED: by_share,
-    "fewest-pods": by_pods,
-    "fewest-units": by_units,
-}
+POLICIES: Final[OpenRegistry[LoadOf]] = OpenRegistry(
+    "dispatch policy",
+    {LEAST_LOADED: by_share, "fewest-pods": by_pods, "fewest-units": by_units},
+    GROUP,
+    LoadOf,  # type: ignore[type-abstract]  # only used for isinstance
+)
 """Policies by their names in a profile."""
 
 
@@ -60,20 +65,10 @@ def load_policy(name: str, where: str) -> LoadOf:
     """A policy by its name.
 
     Raises:
-        InputError: no package offers the name, or the policy cannot be loaded.
+        UnknownNameError: there is no such policy; the error names the place and the known ones.
+        InputError: the package of the policy cannot be loaded, or offers no function.
     """
-    if name in POLICIES:
-        return POLICIES[name]
-    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name not in installed:
-        known = ", ".join([*POLICIES, *sorted(installed)])
-        raise InputError(where, name, f"one of {known}", f"or install a package with a {GROUP}")
     try:
-        found: LoadOf = installed[name].load()
-    except (
-        Exception
-    ) as error:  # any error of a foreign package is reported as a fault of that package
-        raise InputError(where, name, f"a policy that can be loaded ({error})") from error
-    if not callable(found):
-        raise InputError(where, name, "a function from ShardLoad to a number")
-    return found
+        return POLICIES.get(name)
+    except UnknownNameError as error:
+        raise UnknownNameError(error.kind, name, error.known, where) from error
