@@ -63,6 +63,8 @@ def record_filter(
     Raises:
         InputError: a selector is malformed or names a field that cannot be selected.
     """
+    if not selection.fields and not selection.labels:
+        return None
     by_body = remember or _by_body
     tests: list[Test] = []
     for rule in parse_fields(selection.fields).rules:
