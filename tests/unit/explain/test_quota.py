@@ -59,6 +59,17 @@ def test_a_gang_under_a_limit_does_not_report_that_fewer_members_would_start() -
     assert (limit.queue, limit.resource, limit.amount) == ("team", "cpu", 12000)
 
 
+def test_pods_that_finish_are_no_cure_of_a_unit_above_the_limit() -> None:
+    at = harness(limit={"cpu": "8"})
+    at.submit(make_pod("big", cpu="10", annotations=NOTES))
+    at.settle()
+    (cure,) = reported(at, "big").cures
+    assert cure.sentence == (
+        "Raising the limit of queue team to 16 cpu would let it start: it requests more than the "
+        "limit."
+    )
+
+
 def test_units_that_may_run_are_a_limit_too() -> None:
     at = harness(maxRunningUnits=1)
     said = reported(at, waiting(at))

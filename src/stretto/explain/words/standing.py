@@ -26,6 +26,8 @@ class BlockingLimit(msgspec.Struct, frozen=True):
     enough: int
     #: Running pods under the limit with a lower priority; a limit does not evict them.
     lower: int = 0
+    #: Whether the unit requests more than the limit, so that no pod that finishes helps.
+    is_too_low: bool = False
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
@@ -157,6 +159,7 @@ def _blocking(
             each.most,
             each.held + each.requested,
             views.lower_priority(each, unit),
+            each.requested > each.most,
         )
         for each in reached
     )

@@ -29,10 +29,9 @@ def _raised(limit: BlockingLimit) -> Remedy:
     what, value = "running units", f"{limit.enough}"
     if limit.resource:
         what, value = limit.resource, bare_amount(limit.resource, limit.enough)
-    sentence = (
-        f"Raising the limit of queue {limit.queue} to {value} {what} would let it start; "
-        "so would pods of the queue that finish."
-    )
+    sentence = f"Raising the limit of queue {limit.queue} to {value} {what} would let it start"
+    other = ": it requests more than the limit" if limit.is_too_low else ""
+    sentence += f"{other or '; so would pods of the queue that finish'}."
     return Remedy(
         CureKind.LIMIT, sentence, resource=limit.resource, amount=limit.enough, queue=limit.queue
     )
