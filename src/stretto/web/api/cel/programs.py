@@ -125,8 +125,8 @@ def compile_problem(text: str, names: tuple[str, ...], *, wants: str = "") -> st
         kind = _program(text, names).return_type()
     except CelError as error:
         return f"compilation failed: {error}"
-    if wants and kind != cel.Type.DYN and kind != _TYPES[wants]:
-        return f"must evaluate to {wants}"
+    if wants and kind != _TYPES[wants]:
+        return f"must evaluate to {wants} but got {_type_name(kind.name())}"
     return ""
 
 
