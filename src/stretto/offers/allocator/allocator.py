@@ -218,10 +218,7 @@ class Allocator:
     # ------------------------------------------------------------ cycles
 
     def begin_recovery(self, expected_agents: int, now: float) -> None:
-        """After a restart with quota, wait until most agents have registered again.
-
-        Without them, free capacity that guarantees need would go to other roles.
-        """
+        """After a restart with quota, wait until most agents have registered again."""
         settings = self.pool.settings
         if self.pool.roles.table and expected_agents:
             needed = settings.recovery_factor * expected_agents
@@ -236,7 +233,7 @@ class Allocator:
         """Decide about the agents that events named; a batch cycle decides about all."""
         if self._recovery is not None:
             needed, deadline = self._recovery
-            if len(self.pool.agents) < needed and now < deadline:
+            if self.pool.agents.active() < needed and now < deadline:
                 self._triggers.take()
                 return NOTHING_GRANTED
             self._recovery, batch = None, True

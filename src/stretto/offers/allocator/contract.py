@@ -175,6 +175,12 @@ class OfferAllocator(Protocol):
 
     # ------------------------------------------------------------ cycles
 
+    def begin_recovery(self, expected_agents: int, now: float) -> None:
+        """After a restart with quota, offer nothing until most agents have registered again.
+
+        Without them, free capacity that guarantees need would go to other roles.
+        """
+
     @property
     def is_due(self) -> bool:
         """Whether an event since the last cycle calls for one; several events call for one."""

@@ -186,6 +186,23 @@ def test_everything_survives_a_killed_master(tmp_path: Path) -> None:
     again.close()
 
 
+def test_with_quota_nothing_is_offered_before_most_agents_are_back(tmp_path: Path) -> None:
+    bench = MesosBench(path=tmp_path / "master.db")
+    agents = [bench.agent() for _ in range(3)]
+    quota = {"quota_configs": [{"role": "web", "guarantees": {"cpus": {"value": 1}}}]}
+    bench.post({"type": "UPDATE_QUOTA", "update_quota": quota}, "/api/v1")
+    bench.close()
+    again = MesosBench(path=tmp_path / "master.db")
+    again.subscribe(role="other")
+    offered = []
+    for agent in agents:
+        again.agent(id={"value": agent})
+        again.advance(1.0)
+        offered.append(len(again.offers()))
+    again.close()
+    assert (offered[:2], offered[2] > 0) == ([0, 0], True)
+
+
 def test_a_framework_without_a_role_of_its_own_is_removed_after_its_time_out() -> None:
     bench, framework, _ = bench_with_task()
     stream = bench.streams[framework].stream

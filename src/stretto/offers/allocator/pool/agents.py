@@ -192,6 +192,10 @@ class AgentTable:
         self._show(agent, active=True)
         return agent
 
+    def active(self) -> int:
+        """Number of agents that are connected and not deactivated."""
+        return sum(agent.is_active for agent in self)
+
     def set_active(self, agent: AgentState, active: bool) -> None:
         """Offer an agent, or no longer."""
         self._show(agent, active)

@@ -1,7 +1,8 @@
 """A master continues where the last one stopped.
 
 Frameworks have their time-out, and at least the time-out of agents, to subscribe again. Agents are
-known with their tasks, disconnected, until they register again.
+known with their tasks, disconnected, until they register again; where some role has a quota,
+nothing is offered before most of them have.
 """
 
 from stretto.offers.master.core.frameworks import subscriptions
@@ -29,8 +30,10 @@ def recover(master: MasterState, stored: StoredState) -> None:
         table = master.agents.gone if "gone" in row else master.agents.unreachable
         table[key] = next(iter(row.values()))
     tasks = tasks_by_agent(row for _, row in stored.entities(EntityKind.TASK))
-    for key, row in stored.entities(EntityKind.AGENT):
+    agents = list(stored.entities(EntityKind.AGENT))
+    for key, row in agents:
         recover_agent(master, row, tasks.pop(key, []))
+    master.allocator.begin_recovery(len(agents), master.now)
     for left in tasks.values():
         keep_unreachable(master, left)
     list(master.changes.drain())
