@@ -222,6 +222,17 @@ def test_removals_start_a_gang_of_more_than_ninety_pods() -> None:
     assert cure.pods in {("default/r0",), ("default/r1",)}
 
 
+def test_gated_members_of_a_gang_are_named() -> None:
+    harness = Harness([make_node("n", cpu="4")], config={"tier": "numpy"})
+    harness.group("g", 2)
+    gates = {"schedulingGates": [{"name": "example.com/a"}]}
+    harness.submit(make_pod("g-0", group="g"), make_pod("g-1", group="g", spec=gates))
+    harness.settle()
+    dominant = explained(harness, "g-0").dominant
+    assert dominant is not None
+    assert dominant.sentence.endswith("can be scheduled; scheduling gates hold back 1 more pod.")
+
+
 @pytest.mark.parametrize("profile", ["default", "kube-parity"])
 def test_removals_start_a_large_gang_with_one_pod_per_host(profile: str) -> None:
     nodes = [make_node(f"n{i}", cpu="2") for i in range(100)]

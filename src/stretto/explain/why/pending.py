@@ -4,6 +4,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from stretto.api.types.heads import GROUP_NOTE
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.gangs import GangFacts
 from stretto.explain.why.inquiry import Inquiry
@@ -43,7 +44,7 @@ def reasons_of(
     of_class = of_nodes(inquiry)
     if cluster is not None:
         of_class = detailed(of_class, inquiry, cluster, row)
-    found = [*_of_group(unit, gang), *of_class]
+    found = [*_of_group(unit, gang, pod), *of_class]
     if state is PodState.GATED:
         found.append(reason(ReasonCode.GATED, _gated(gates)))
     if steps and steps[-1].step == "refused":
@@ -122,7 +123,19 @@ def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
 # ---------------------------------------------------------------- group
 
 
-def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
+def _gated_members(cluster: Cluster, row: int) -> int:
+    """Number of pods of the pod's PodGroup that scheduling gates hold back."""
+    pods, tags = cluster.pods, cluster.domains.tags
+    group = tags.labels_of(int(pods.tag[row])).get(GROUP_NOTE, "")
+    space = pods.key(row).partition("/")[0]
+    return sum(
+        tags.labels_of(int(pods.tag[each])).get(GROUP_NOTE) == group
+        and pods.key(each).partition("/")[0] == space
+        for each in np.flatnonzero(pods.state[: pods.length] == PodState.GATED).tolist()
+    )
+
+
+def _of_group(unit: UnitFacts | None, gang: GangFacts | None, pod: PodFindings) -> list[Reason]:
     """Reasons that concern the pod's unit."""
     if unit is None:
         return []
@@ -141,6 +154,13 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     exist = unit.placed + unit.waiting
     if not unit.scheduled and exist < unit.min_member:
         sentence = f"Only {exist} of the {unit.min_member} required pods of its gang exist."
+        gated = _gated_members(pod.cluster, pod.row) if pod.cluster is not None else 0
+        if gated:
+            held = format_count(gated, "more pod")
+            sentence = (
+                f"Only {exist} of the {unit.min_member} required pods of its gang can be "
+                f"scheduled; scheduling gates hold back {held}."
+            )
         found.append(reason(ReasonCode.GANG_INCOMPLETE, sentence))
     if unit.beside:
         sentence = (
