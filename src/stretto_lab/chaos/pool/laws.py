@@ -51,7 +51,7 @@ class PoolLaws:
         present = world.pods()
         pods = [each for each in present if each.holds]
         yield from self._starts()
-        held = list(held_of(world.master.state, pods, self._pods))
+        held = list(held_of(world.master.state, pods, self._started()))
         yield from self._nodes(pods, held)
         yield from self._queues(present, held)
         yield from self._spared()
@@ -119,13 +119,22 @@ class PoolLaws:
 
     def _starts(self) -> Iterator[str]:
         """Law 3: each task is started at most once per launch."""
-        launches = {k: n for each in self._world.frameworks for k, n in each.launches.items()}
+        launches = self._launches()
         for event in self._watch.poll():
             if event.type is EventType.ADDED:
                 for task in pod_of(event.record).tasks:
                     self._pods.setdefault(task, set()).add(event.record.uid)
                     if len(self._pods[task]) > launches.get(task, 1):
                         yield f"law 3: task {task} has had {len(self._pods[task])} pods"
+
+    def _launches(self) -> dict[str, int]:
+        """Number of launches by task."""
+        return {k: n for each in self._world.frameworks for k, n in each.launches.items()}
+
+    def _started(self) -> set[str]:
+        """Tasks whose last launch has had its pod."""
+        launches = self._launches()
+        return {k for k, uids in self._pods.items() if len(uids) >= launches.get(k, 1)}
 
     def _spared(self) -> Iterator[str]:
         """Law 8: what was taken from frameworks for a pod is not offered in turn.
@@ -164,7 +173,7 @@ class PoolLaws:
         """What frameworks hold now."""
         world = self._world
         held = [each for each in world.pods() if each.holds]
-        return list(held_of(world.master.state, held, self._pods))
+        return list(held_of(world.master.state, held, self._started()))
 
     def _charged(self) -> Iterator[str]:
         """Law 1: queues are charged for what frameworks hold, and for nothing else."""
