@@ -70,6 +70,8 @@ class TaskPods:
         if former:
             for pod in former:
                 self._writes.delete(pod, now)
+            for key in launch.keys:
+                self._forget(key)  # updates of the former tasks
             self._held.append(_HeldLaunch(launch, set()))
             return
         if any(key in self._killed for key in launch.keys):
@@ -208,7 +210,10 @@ class TaskPods:
             return
         shows_killing = framework is not None and "TASK_KILLING_STATE" in framework.capabilities
         read = states.report_of if change.new is not None else states.report_of_deleted
+        again = {key for each in self._held for key in each.launch.keys}
         for number, key in enumerate(identity.keys):
+            if key in again:
+                continue  # the pod ran a former task
             report = read(pod, number, killed=key in self._killed)
             if report.state == "TASK_KILLING" and not shows_killing:
                 continue

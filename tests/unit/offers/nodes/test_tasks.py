@@ -254,6 +254,17 @@ def test_a_task_whose_id_is_used_again_holds_its_resources_at_once() -> None:
     assert agent.total.scalars()["cpus"] == 4000
 
 
+def test_the_former_pod_says_nothing_about_the_task_that_waits_for_it() -> None:
+    bench, _ = used_again()
+    name = bench.pods()[0]["metadata"]["name"]
+    kept = {"metadata": {"finalizers": ["example.com/kept"]}}
+    bench.store.patch(POD, [Patch("default", name, kept)])
+    bench.settle()
+    sent = len(bench.statuses())
+    bench.set_phase(name, "Failed", terminated={"exitCode": 1})
+    assert (len(bench.pods()), bench.statuses()[sent:]) == (1, [])
+
+
 def test_a_task_is_killed_while_it_waits_for_the_former_pod() -> None:
     bench, framework = used_again()
     bench.call(framework, "KILL", task_id={"value": "web.1"})
