@@ -100,6 +100,14 @@ def test_what_a_zone_cannot_place_goes_to_the_next_group(cluster: ScaledCluster)
     assert cluster.replicas() == {"web-east": 4, "web-west": 3}
 
 
+def test_pods_that_turn_out_later_to_fit_nowhere_lower_the_limit(cluster: ScaledCluster) -> None:
+    cluster.policy(5, group("east", 10, priority=1), group("west", 8, priority=2))
+    cluster.run(20.0)
+    cluster.want(7)
+    cluster.run(120.0)
+    assert cluster.replicas() == {"web-east": 4, "web-west": 3}
+
+
 def test_a_restart_keeps_what_a_zone_could_not_place(cluster: ScaledCluster) -> None:
     cluster.policy(7, group("east", 10, priority=1), group("west", 8, priority=2))
     cluster.run()

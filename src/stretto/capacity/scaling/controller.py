@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from stretto.api.types.capacity.scaling import (
     ScaleStrategy,
@@ -133,20 +133,25 @@ class ScalingController:
     def _limit(
         self, item: StoredObject, policy: ScalingPolicy, group: ScalingGroupSpec
     ) -> tuple[ScalingGroupStatus, float | None]:
-        """What limits a group, and seconds until that may change without an event."""
+        """What limits a group, and seconds until that may change without an event.
+
+        A limit holds for a while, and falls if further pods turn out to fit nowhere: they may have
+        been created later than the first ones.
+        """
         now = self._clock.now()
-        stated = next((each for each in policy.status.groups if each.name == group.name), None)
-        if stated is not None and stated.fits is not None and stated.limited_time is not None:
-            left = TRIED_AGAIN_S - (now - parse_timestamp(stated.limited_time))
-            if left > 0:
-                return stated, left
-        free = ScalingGroupStatus(group.name)
         target = self._target(item, group)
         if target is None:
             return ScalingGroupStatus(group.name, fits=0), None
         found = pods_of(self._cache, target, now)
+        stated = next((each for each in policy.status.groups if each.name == group.name), None)
+        if stated is not None and stated.fits is not None and stated.limited_time is not None:
+            left = TRIED_AGAIN_S - (now - parse_timestamp(stated.limited_time))
+            if left > 0:
+                fits = min(stated.fits, found.scheduled) if found.stuck else stated.fits
+                wait = left if found.next_look is None else min(left, found.next_look)
+                return structs.replace(stated, fits=fits), wait
         if not found.stuck:
-            return free, found.next_look
+            return ScalingGroupStatus(group.name), found.next_look
         limit = ScalingGroupStatus(
             group.name, fits=found.scheduled, limited_time=timestamp(int(now))
         )
