@@ -24,7 +24,7 @@ from stretto.base.clock import Clock, parse_timestamp, timestamp
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.capacity.scaling.groups import GroupPlan, divide, held_back
 from stretto.capacity.scaling.preview import look, with_forecast
-from stretto.capacity.scaling.targets import TARGETS, pods_of, target_of
+from stretto.capacity.scaling.targets import TARGETS, TargetPods, pods_of, target_of
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, StoreCache, StoredObject
 from stretto.reconcile.conditions import condition_of, transition_time
@@ -85,16 +85,22 @@ class ScalingController:
         """Divide, scale and report; seconds until the next look."""
         groups, now = policy.spec.groups, self._clock.now()
         waits = [CRON_S] if any(each.bounds for each in groups) else []
+        targets = {each.name: self._target(item, each) for each in groups}
+        pods = {
+            name: pods_of(self._cache, target, now)
+            for name, target in targets.items()
+            if target is not None
+        }
         limits: dict[str, ScalingGroupStatus] = {}
         for each in groups:
-            limits[each.name], wait = self._limit(item, policy, each)
+            limits[each.name], wait = _limit(policy, each, pods.get(each.name), now)
             waits += [] if wait is None else [wait]
         fits = {name: each.fits for name, each in limits.items() if each.fits is not None}
         forecast, wanted = self._forecast(policy, now, fits, waits)
         plan = divide(wanted, datetime.fromtimestamp(now, UTC), fits)
-        targets = {each.name: self._target(item, each) for each in groups}
         if wanted.scale_strategy is ScaleStrategy.AUTO:
-            plan = GroupPlan(held_back(wanted, plan, self._placed(targets)), plan.unmet)
+            placed = {name: each.placed for name, each in pods.items()}
+            plan = GroupPlan(held_back(wanted, plan, placed), plan.unmet)
             self._scale(targets, plan)
             replicas = sum(plan.replicas.values())
         else:
@@ -130,45 +136,9 @@ class ScalingController:
         ]
         return published, ahead if rules.strategy is ScaleStrategy.AUTO else policy.spec
 
-    def _limit(
-        self, item: StoredObject, policy: ScalingPolicy, group: ScalingGroupSpec
-    ) -> tuple[ScalingGroupStatus, float | None]:
-        """What limits a group, and seconds until that may change without an event.
-
-        A limit holds for a while, and falls if further pods turn out to fit nowhere: they may have
-        been created later than the first ones.
-        """
-        now = self._clock.now()
-        target = self._target(item, group)
-        if target is None:
-            return ScalingGroupStatus(group.name, fits=0), None
-        found = pods_of(self._cache, target, now)
-        stated = next((each for each in policy.status.groups if each.name == group.name), None)
-        if stated is not None and stated.fits is not None and stated.limited_time is not None:
-            left = TRIED_AGAIN_S - (now - parse_timestamp(stated.limited_time))
-            if left > 0:
-                fits = min(stated.fits, found.scheduled) if found.stuck else stated.fits
-                wait = left if found.next_look is None else min(left, found.next_look)
-                return structs.replace(stated, fits=fits), wait
-        if not found.stuck:
-            return ScalingGroupStatus(group.name), found.next_look
-        limit = ScalingGroupStatus(
-            group.name, fits=found.scheduled, limited_time=timestamp(int(now))
-        )
-        return limit, TRIED_AGAIN_S
-
     def _target(self, item: StoredObject, group: ScalingGroupSpec) -> StoredObject | None:
         """The workload of a group; ``None`` if it does not exist."""
         return target_of(self._cache, item.record.namespace, group.target_ref)
-
-    def _placed(self, targets: Mapping[str, StoredObject | None]) -> dict[str, int]:
-        """Pods on nodes by group."""
-        now = self._clock.now()
-        return {
-            name: pods_of(self._cache, target, now).placed
-            for name, target in targets.items()
-            if target is not None
-        }
 
     def _scale(self, targets: Mapping[str, StoredObject | None], plan: GroupPlan) -> None:
         """Set the replicas of the workloads that exist."""
@@ -197,6 +167,35 @@ class ScalingController:
         changed = {name: value for name, value in wanted.items() if item.status.get(name) != value}
         if changed:
             writes.patch_status(self._cache.store, item, changed)
+
+
+def _limit(
+    policy: ScalingPolicy, group: ScalingGroupSpec, found: TargetPods | None, now: float
+) -> tuple[ScalingGroupStatus, float | None]:
+    """What limits a group, and seconds until that may change without an event.
+
+    A limit holds for a while, and falls if further pods turn out to fit nowhere: they may have
+    been created later than the first ones.
+
+    Args:
+        policy: the policy, whose status has the limits.
+        group: the group.
+        found: the pods of its workload; ``None`` if that does not exist.
+        now: wall time in seconds.
+    """
+    if found is None:
+        return ScalingGroupStatus(group.name, fits=0), None
+    stated = next((each for each in policy.status.groups if each.name == group.name), None)
+    if stated is not None and stated.fits is not None and stated.limited_time is not None:
+        left = TRIED_AGAIN_S - (now - parse_timestamp(stated.limited_time))
+        if left > 0:
+            fits = min(stated.fits, found.scheduled) if found.stuck else stated.fits
+            wait = left if found.next_look is None else min(left, found.next_look)
+            return structs.replace(stated, fits=fits), wait
+    if not found.stuck:
+        return ScalingGroupStatus(group.name), found.next_look
+    limit = ScalingGroupStatus(group.name, fits=found.scheduled, limited_time=timestamp(int(now)))
+    return limit, TRIED_AGAIN_S
 
 
 def _size(workload: StoredObject) -> int:
