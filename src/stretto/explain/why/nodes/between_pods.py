@@ -126,8 +126,7 @@ def _spread_text(between: PodsBetween, each: SpreadConstraint) -> Iterator[str]:
         return
     values = between.values(each.key, np.flatnonzero(opened).tolist())
     here = between.on_live(between.in_domains(each.key, opened))
-    why = obstacles(between.inquiry, here)
-    yield f"{head} allows only {values}{f', where {why}' if why else ''}"
+    yield f"{head} allows only {values}{_where(between, here)}"
 
 
 def _unlabelled_texts(between: PodsBetween) -> Iterator[str]:
@@ -137,9 +136,14 @@ def _unlabelled_texts(between: PodsBetween) -> Iterator[str]:
         if not labelled.any():
             yield f"no node has the label {key}, the topologyKey of its topology spread"
         elif not labelled.all():
-            why = obstacles(between.inquiry, labelled)
-            tail = f", where {why}" if why else ""
+            tail = _where(between, labelled)
             yield f"its topology spread allows only nodes with the label {key}{tail}"
+
+
+def _where(between: PodsBetween, allowed: BoolArray) -> str:
+    """A clause about what is wrong with the nodes that a rule allows; empty for nothing."""
+    why = obstacles(between.inquiry, allowed)
+    return f", where {why}" if why else ""
 
 
 def _affinity_texts(between: PodsBetween) -> Iterator[str]:
@@ -151,8 +155,7 @@ def _affinity_texts(between: PodsBetween) -> Iterator[str]:
             yield f"no node has the label {key}, the topologyKey of its pod affinity"
             continue
         if not (sums > 0).any() and terms.selects_itself:
-            why = obstacles(between.inquiry, labelled)
-            tail = f", where {why}" if why else ""
+            tail = _where(between, labelled)
             yield f"its pod affinity allows only nodes with the label {key}{tail}"
             continue
         if not (sums > 0).any():
@@ -160,8 +163,7 @@ def _affinity_texts(between: PodsBetween) -> Iterator[str]:
             continue
         values = between.values(key, np.flatnonzero(sums > 0).tolist())
         here = between.on_live(between.in_domains(key, sums > 0))
-        why = obstacles(between.inquiry, here)
-        tail = f", where {why}" if why else ""
+        tail = _where(between, here)
         yield f"its pod affinity over {key} allows only {values}, with matching pods{tail}"
 
 
