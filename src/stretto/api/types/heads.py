@@ -15,6 +15,8 @@ from stretto.base.errors import InputError
 
 NO_BYTES: Final = msgspec.Raw()
 """An absent sub-tree: the empty raw value."""
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+"""Condition of a pod that ends because of a decision about the cluster, such as an eviction."""
 GROUP_NOTE: Final = "godel.bytedance.com/pod-group-name"
 """Label or annotation with the PodGroup of a pod, in its namespace."""
 _NO_GATES: Final = (b"", b"[]", b"null")

@@ -4,6 +4,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from stretto.api.types.heads import DISRUPTION_TARGET
 from stretto.offers.messages.schema import Message
 from stretto.offers.nodes.pods import CONTAINER, FRAMEWORK, FRAMEWORK_INFO, ROLE, TASKS
 from stretto.reconcile.cache import Fields, StoredObject
@@ -105,7 +106,7 @@ def report_of_deleted(pod: StoredObject, number: int, *, killed: bool) -> TaskRe
     if killed:
         return TaskReport("TASK_KILLED", "Pod deleted")
     for each in pod.status.get("conditions") or ():
-        if each.get("type") == "DisruptionTarget" and each.get("status") == "True":
+        if each.get("type") == DISRUPTION_TARGET and each.get("status") == "True":
             text = _text(each.get("reason"), each.get("message"))
             return TaskReport("TASK_FAILED", f"Pod evicted: {text}", "REASON_CONTAINER_PREEMPTED")
     return TaskReport("TASK_FAILED", "Pod deleted", "REASON_CONTAINER_PREEMPTED")

@@ -7,7 +7,7 @@ import msgspec
 
 from stretto.api.codec import set_fields
 from stretto.api.edit.patch import PatchType
-from stretto.api.types.heads import decode_object_head
+from stretto.api.types.heads import DISRUPTION_TARGET, decode_object_head
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError
@@ -30,8 +30,6 @@ from stretto.stores.store import (
 
 DEFAULT_NAMESPACE: Final = "default"
 """Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
-DISRUPTED: Final = "DisruptionTarget"
-"""Condition of a pod that ends because of a decision about the cluster."""
 _ENCODE: Final = msgspec.json.encode
 
 
@@ -88,10 +86,10 @@ def disruption_patch(eviction: Eviction, pod: Record) -> Patch | None:
     waits = status.get("phase", "Pending") == "Pending"
     if pod.deleting or not (waits or eviction.beyond_budget):
         return None
-    if any(each.get("type") == DISRUPTED for each in status.get("conditions") or ()):
+    if any(each.get("type") == DISRUPTION_TARGET for each in status.get("conditions") or ()):
         return None
     condition = {
-        "type": DISRUPTED,
+        "type": DISRUPTION_TARGET,
         "status": "True",
         "reason": "PreemptionByScheduler",
         "message": eviction.reason or "evicted by the scheduler",

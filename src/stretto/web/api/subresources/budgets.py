@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from stretto.api.types.heads import DISRUPTION_TARGET
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
 from stretto.reconcile.conditions import with_condition
 from stretto.web.api import failures
@@ -33,7 +34,7 @@ def targeted(state: ApiState, call: Call, found: StoredItem) -> StoredItem:
         return found
     status = found.item.get("status") or {}
     condition: Json = {
-        "type": "DisruptionTarget",
+        "type": DISRUPTION_TARGET,
         "status": "True",
         "lastProbeTime": None,
         "lastTransitionTime": state.now,
