@@ -7,7 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds.federation import OVERRIDE_POLICY, PROPAGATION_POLICY
+from stretto.api.kinds.federation import (
+    OVERRIDE_POLICY,
+    PROPAGATION_POLICY,
+    SCHEDULING_PROFILE,
+    WEBHOOK_CONFIGURATION,
+)
 from stretto.api.types.federation.objects import PathDefinition
 from stretto.api.types.federation.policies import PropagationPolicySpec
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, Kind
@@ -216,4 +221,33 @@ def test_a_native_manifest_with_a_wrong_type_is_refused() -> None:
     body = {"metadata": {"name": "web"}, "spec": {"replicas": "three"}}
     with pytest.raises(InputError, match=r"spec\.replicas: got 'three', expected an integer"):
         checked(DEPLOYMENT, body)
-    checked(PROPAGATION_POLICY.kind, body)  # a condition reports what is wrong with it
+
+
+def test_a_wrong_value_of_a_policy_is_left_to_its_condition() -> None:
+    checked(PROPAGATION_POLICY.kind, {"metadata": {"name": "p"}, "spec": {"maxClusters": "two"}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "said"),
+    [
+        (PROPAGATION_POLICY.kind, {"placment": []}, "unknown field 'placment'; did you mean"),
+        (
+            PROPAGATION_POLICY.kind,
+            {"placement": [{"cluster": "a", "preferences": {"wieght": 1}}]},
+            "spec.placement[0].preferences.wieght: unknown field 'wieght'; did you mean 'weight'?",
+        ),
+        (
+            OVERRIDE_POLICY.kind,
+            {"overrideRules": [{"targetCluster": {}}]},
+            "spec.overrideRules[0].targetCluster: unknown field",
+        ),
+        (SCHEDULING_PROFILE.kind, {"plugins": {"filters": {}}}, "did you mean 'filter'?"),
+        (WEBHOOK_CONFIGURATION.kind, {"urlPrefx": "x"}, "did you mean 'urlPrefix'?"),
+        (DEPLOYMENT, {"repilcas": 3}, "Deployment web: spec.repilcas: unknown field 'repilcas'"),
+    ],
+)
+def test_an_unknown_field_of_a_manifest_is_refused(
+    kind: Kind, spec: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        checked(kind, {"metadata": {"name": "web"}, "spec": spec})

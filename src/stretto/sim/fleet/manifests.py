@@ -8,18 +8,25 @@ import msgspec
 
 from stretto.api.admission.field_rules import check_field_rules
 from stretto.api.admission.request import AdmissionRequest
-from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATION
+from stretto.api.admission.schema import check_fields
+from stretto.api.kinds.federation import (
+    CLUSTER_FEDERATED_OBJECT,
+    FEDERATED_CLUSTER,
+    FEDERATED_OBJECT,
+    FEDERATION,
+)
 from stretto.api.kinds.kubernetes import KUBERNETES
 from stretto.api.kinds.ours import OURS
 from stretto.api.wire.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.base.errors import InputError
 from stretto.federation.objects.defaults import default_kinds
-from stretto.federation.objects.members.wanted import check
 from stretto.stores.store import Store
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _SELECTING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
 """Kinds whose selector is required."""
+_CARRIERS = (FEDERATED_OBJECT.kind, CLUSTER_FEDERATED_OBJECT.kind)
+"""Kinds that controllers write, also those of KubeAdmiral, with fields that only they read."""
 
 
 def read_objects(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -90,16 +97,17 @@ def _known() -> Iterable[Kind]:
 
 
 def checked(kind: Kind, body: dict[str, Any]) -> None:
-    """Refuse a native object as an API server does.
+    """Refuse an object as an API server does that validates strictly.
 
-    Objects of the federation report what is wrong in a condition.
+    A wrong value in an object of the federation is reported in a condition.
 
     Raises:
-        InputError: a field has a wrong type, or the API server refuses its value; the message has
-            its path.
+        InputError: a field is unknown; or a native object has a field of a wrong type, or with a
+            value that the API server refuses. The message has its path.
     """
+    if kind not in _CARRIERS:
+        check_fields(kind, body, f"{kind.kind} {body['metadata']['name']}", None)
     if kind.group != FEDERATED_CLUSTER.kind.group:
-        check(kind, body)
         whole = _with_selector(body) if kind in _SELECTING else body
         check_field_rules(AdmissionRequest(kind, whole), whole)
 
