@@ -29,6 +29,7 @@ class FleetLaws:
         """Of the fleet of a world."""
         self._world = world
         self._truth = FleetTruth(world)
+        self._silent: set[str] = set()
         #: Checks by law.
         self.checked: Counter[str] = Counter()
 
@@ -38,6 +39,7 @@ class FleetLaws:
             self.checked[FOREIGN] += 1
             if not self._truth.is_untouched(cluster):
                 yield f"{cluster}: a Deployment of another owner was changed"
+        silent = self._silent_now_or_before()
         for work in self._world.workloads.values():
             federated = self._truth.federated(work)
             self.checked[KEPT] += 1
@@ -45,7 +47,7 @@ class FleetLaws:
                 yield f"{work.name}: its federated object is gone"
                 continue
             yield from self._plan(work, federated)
-            yield from self._window(work, federated)
+            yield from self._window(work, federated, silent)
             yield from self._present(work, federated)
 
     def at_rest(self) -> Iterator[str]:
@@ -73,13 +75,14 @@ class FleetLaws:
         if patches.keys() - placements.placement(federated.spec):
             yield f"{work.name}: replicas are planned where it is not placed"
 
-    def _window(self, work: DrawnWorkload, federated: StoredObject) -> Iterator[str]:
+    def _window(
+        self, work: DrawnWorkload, federated: StoredObject, silent: set[str]
+    ) -> Iterator[str]:
         """The window over all clusters that are not lost permanently."""
         clusters = self._world.clusters
         pods = self._truth.everywhere(work.name, clusters)
         available = sum(each.is_ready for each in pods)
-        placed = placements.placement(federated.spec)
-        work.stranded |= {x for x in clusters if x not in placed and not self._truth.answers(x)}
+        work.stranded |= silent - placements.placement(federated.spec)
         counted = len(self._truth.everywhere(work.name, set(clusters) - work.stranded))
         self.checked[MOST] += 1
         if counted > work.most + work.surge:
@@ -91,6 +94,15 @@ class FleetLaws:
         ordered = {name: self._ordered(name, work) for name in clusters}
         stay = sum(min(self._available(name, work), count) for name, count in ordered.items())
         work.observe(len(pods), stay, sum(ordered.values()))
+
+    def _silent_now_or_before(self) -> set[str]:
+        """Clusters that do not answer, or did not after the previous step.
+
+        Within one step, workloads may leave a cluster because it is lost, and it may answer again.
+        """
+        before = self._silent
+        self._silent = {x for x in self._world.clusters if not self._truth.answers(x)}
+        return (before & set(self._world.clusters)) | self._silent
 
     def _ordered(self, cluster: str, work: DrawnWorkload) -> int:
         """Replicas that a member is to run."""
