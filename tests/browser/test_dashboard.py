@@ -17,10 +17,11 @@ from stretto.explain.records.records import RunRecords
 from stretto.explain.records.results import ResultRecords
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.testing import Harness, make_node, make_pod
-from stretto.web.views.actions import StoreActions
+from stretto.web.api.resources import kubernetes_table
+from stretto.web.local.administrator import LocalAdministrator
+from stretto.web.views.acting.writes import StoreActions
 from stretto.web.views.offers import read_board
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
-from stretto.web.views.sight import Capability
 from stretto.web.views.sources import FOLLOWED, PlaneSource
 from tests.browser.serving import TOKEN, served
 from tests.unit.web.test_pools import CLUSTERS, DOCUMENT
@@ -74,7 +75,7 @@ def harness() -> Harness:
 
 @pytest.fixture(scope="module")
 def source(harness: Harness) -> PlaneSource:
-    return PlaneSource("a small cluster", harness.plane, Capability(live=True, writes=True))
+    return PlaneSource("a small cluster", harness.plane)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def address(
         offers=lambda: read_board(DOCUMENT),
         clusters=lambda: CLUSTERS,
         start=lambda pod: f"{pod} is expected to start in 5 s.",
-        actions=StoreActions(harness.store, "a test"),
+        actions=StoreActions(harness.store, LocalAdministrator(kubernetes_table())),
     )
     with served(source, parts) as address:
         yield address
@@ -250,6 +251,14 @@ def test_a_plan_is_shown_before_anything_is_written(page: Any, address: str) -> 
     page.fill("textarea", "kind: Pod")
     page.click("button")
     assert "1 of 1 pod would be placed." in page.inner_text("main")
+
+
+def test_a_planned_object_is_submitted_by_a_second_click(page: Any, address: str) -> None:
+    page.goto(f"{address}/plan")
+    page.fill("textarea", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
+    page.click("button")
+    page.click("text=Submit 1 object")
+    assert "1 of 1 object created." in page.inner_text("main")
 
 
 def test_twenty_thousand_nodes_are_drawn_live(browser: Any) -> None:

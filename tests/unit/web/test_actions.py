@@ -9,9 +9,8 @@ from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
 from stretto.testing import Harness, make_node, make_pod
 from stretto.web.dashboard.app import dashboard_app
 from stretto.web.views.parts import DashboardParts
-from stretto.web.views.sight import Capability
 from stretto.web.views.sources import PlaneSource
-from tests.unit.web.dashboards import get
+from tests.unit.web.dashboards import get, post
 from tests.unit.web.recorded_actions import RecordedActions, acting_dashboard
 
 OWNER = {
@@ -41,7 +40,7 @@ def preview(path: str, *budgets: bytes, **pod: Any) -> str:
     harness.put(POD_DISRUPTION_BUDGET, *budgets)
     harness.submit(make_pod("web", cpu="2", labels={"app": "web"}, **pod))
     harness.settle()
-    source = PlaneSource("a small cluster", harness.plane, Capability(writes=True))
+    source = PlaneSource("a small cluster", harness.plane)
     return get(dashboard_app(source, DashboardParts(actions=RecordedActions())), path).text
 
 
@@ -81,3 +80,29 @@ def test_a_preview_does_nothing() -> None:
 @pytest.mark.parametrize("path", ["/actions/evict?subject=default/x", "/actions/cordon?subject=x"])
 def test_a_preview_of_an_unknown_object_is_not_found(path: str) -> None:
     assert get(acting_dashboard(RecordedActions()), path).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/nodes/n1", "/actions/cordon?subject=n1"])
+def test_an_action_without_its_right_has_no_button(path: str) -> None:
+    page = get(acting_dashboard(RecordedActions("ada may not")), path).text
+    assert "ada may not: cordon n1" in page
+    assert " disabled>Close n" in page.replace("Close for n", "Close n")
+
+
+def test_a_plan_offers_to_submit_its_objects() -> None:
+    page = post(acting_dashboard(RecordedActions()), "/plan", {"objects": "Pod default/x"}).text
+    assert "1 of 1 pod would be placed." in page
+    assert "<button>Submit 1 object</button>" in page
+
+
+def test_a_plan_of_objects_that_the_user_may_not_create_cannot_be_submitted() -> None:
+    app = acting_dashboard(RecordedActions("ada may not"))
+    page = post(app, "/plan", {"objects": "Pod default/x"}).text
+    assert "<button disabled>Submit 1 object</button>" in page
+
+
+def test_a_submission_shows_what_was_created() -> None:
+    actions = RecordedActions()
+    page = post(acting_dashboard(actions), "/actions/submit", {"objects": "Pod default/x"}).text
+    assert "1 of 1 object created." in page
+    assert actions.done == [("submit", "Pod default/x")]

@@ -216,8 +216,8 @@ def up(common: CommandContext, opts: UpOptions) -> None:
     writes has its certificate authority and the token of an administrator. Ctrl-C stops it;
     objects in a SQLite store stay.
 
-    With --join nothing runs here: the dashboard follows the cluster of a kubeconfig and writes
-    nothing.
+    With --join nothing runs here: the dashboard follows the cluster of a kubeconfig, and its
+    actions have the rights of the kubeconfig's user.
     """
     if opts.join is not None:
         from stretto.cli.parts.dashboards.cluster import check_alone, serve_joined

@@ -20,7 +20,7 @@ from stretto.cli.options import CommandContext
 if TYPE_CHECKING:
     from stretto.inputs.objects.relations import InputObject
     from stretto.plane.copy import SchedulingRules, StoreState
-    from stretto.stores.store import Store
+    from stretto.stores.kube.store import KubeStore
 
 COPY_READ_TIMEOUT: Final = 6.0
 """Seconds for which a failing read is retried; short, because a person waits for the answer."""
@@ -182,7 +182,7 @@ class OpenedCluster(NamedTuple):
     """A cluster that is being read."""
 
     #: Its API server.
-    store: "Store"
+    store: "KubeStore"
     #: Its name as text, such as ``cluster prod``.
     title: str
     #: The default namespace.

@@ -1,8 +1,9 @@
-"""Authentication and authorization of callers, delegated to the API server.
+"""Authentication and authorization, delegated to the API server: of callers, and of this client.
 
 A daemon that serves metrics to other machines trusts no caller by itself. It sends the caller's
 token to the server (TokenReview) and checks whether that user may read the path
-(SubjectAccessReview), as Kubernetes' own components do.
+(SubjectAccessReview), as Kubernetes' own components do. A dashboard offers only what the server
+allows its own user (SelfSubjectAccessReview).
 """
 
 from typing import Any, Final
@@ -16,6 +17,7 @@ from stretto.stores.kube.paths import collection_path
 from stretto.stores.kube.transport.answers import status_of
 from stretto.stores.kube.transport.gates import RequestPurpose
 from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
+from stretto.stores.rights import AccessVerdict, ObjectRight
 from stretto.stores.store import Reply
 
 TOKEN_REVIEW: Final = Kind(
@@ -23,6 +25,17 @@ TOKEN_REVIEW: Final = Kind(
 )
 ACCESS_REVIEW: Final = Kind(
     "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
+)
+
+OWN_ACCESS_REVIEW: Final = Kind(
+    "authorization.k8s.io",
+    "v1",
+    "SelfSubjectAccessReview",
+    "selfsubjectaccessreviews",
+    namespaced=False,
+)
+OWN_REVIEW: Final = Kind(
+    "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False
 )
 
 
@@ -49,10 +62,12 @@ class _Authentication(msgspec.Struct, frozen=True):
 
 
 class _Access(msgspec.Struct, frozen=True):
-    """Status of a SubjectAccessReview."""
+    """Status of a SubjectAccessReview or SelfSubjectAccessReview."""
 
     #: Whether access is allowed.
     allowed: bool = False
+    #: Why.
+    reason: str = ""
 
 
 class _TokenReview(msgspec.Struct, frozen=True):
@@ -63,10 +78,24 @@ class _TokenReview(msgspec.Struct, frozen=True):
 
 
 class _AccessReview(msgspec.Struct, frozen=True):
-    """A SubjectAccessReview as answered."""
+    """A SubjectAccessReview or SelfSubjectAccessReview as answered."""
 
     #: Its status.
     status: _Access = _Access()
+
+
+class _OwnIdentity(msgspec.Struct, frozen=True, rename="camel"):
+    """Status of a SelfSubjectReview."""
+
+    #: The user of the request.
+    user_info: AuthenticatedUser = AuthenticatedUser()
+
+
+class _OwnReview(msgspec.Struct, frozen=True):
+    """A SelfSubjectReview as answered."""
+
+    #: Its status.
+    status: _OwnIdentity = _OwnIdentity()
 
 
 class AccessReviews:
@@ -99,8 +128,42 @@ class AccessReviews:
         body = await self._review(ACCESS_REVIEW, spec)
         return msgspec.json.decode(body, type=_AccessReview).status.allowed
 
-    async def _review(self, kind: Kind, spec: dict[str, Any]) -> bytes:
-        whole = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
+    async def own_access(self, right: ObjectRight) -> AccessVerdict:
+        """Whether this client's own user has a right.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the permission to create reviews is missing.
+        """
+        kind = right.kind
+        about = {
+            "verb": right.verb,
+            "group": kind.group,
+            "version": kind.version,
+            "resource": kind.plural,
+            "subresource": right.subresource,
+            "namespace": right.namespace,
+            "name": right.name,
+        }
+        spec = {"resourceAttributes": {key: value for key, value in about.items() if value}}
+        body = await self._review(OWN_ACCESS_REVIEW, spec)
+        found = msgspec.json.decode(body, type=_AccessReview).status
+        return AccessVerdict(found.allowed, found.reason)
+
+    async def own_user(self) -> AuthenticatedUser:
+        """This client's own user, as the server knows it.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            StrettoError: the server has no such review.
+        """
+        body = await self._review(OWN_REVIEW, None)
+        return msgspec.json.decode(body, type=_OwnReview).status.user_info
+
+    async def _review(self, kind: Kind, spec: dict[str, Any] | None) -> bytes:
+        whole: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind}
+        if spec is not None:
+            whole["spec"] = spec
         request = HttpRequest("POST", collection_path(kind), msgspec.json.encode(whole))
         what = f"create {kind.resource}"
         batch = WriteBatch(self._sender.options.write_timeout)

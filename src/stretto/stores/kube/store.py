@@ -164,6 +164,18 @@ class KubeStore:
         """
         return self._loop.run(AccessReviews(self._sender).may_get(caller, path))
 
+    def review(self, begin: Callable[[AccessReviews], Coroutine[Any, Any, _S]]) -> _S:
+        """Wait for the answer to a review of this client's own user.
+
+        Args:
+            begin: sends the review.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the permission to create the review is missing.
+        """
+        return self._loop.run(begin(AccessReviews(self._sender)))
+
     # ------------------------------------------------------------ reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:

@@ -1,6 +1,6 @@
 """Actions: a preview of what each would do, and the action itself."""
 
-from enum import StrEnum
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
@@ -14,17 +14,13 @@ from stretto.explain.inventory.node_overview import explain_node
 from stretto.explain.inventory.nodes import node_rows
 from stretto.web.dashboard.render import Renderer
 from stretto.web.dashboard.requests import form_of, page_path, read
-from stretto.web.views.consequences import Consequences, cordon_effects, eviction_effects
-from stretto.web.views.parts import Actions
+from stretto.web.views.acting.consequences import (
+    Consequences,
+    cordon_effects,
+    eviction_effects,
+)
+from stretto.web.views.acting.contract import Action, Actions
 from stretto.web.views.sight import ViewSource
-
-
-class Action(StrEnum):
-    """What the dashboard may do."""
-
-    CORDON = "cordon"
-    UNCORDON = "uncordon"
-    EVICT = "evict"
 
 
 class ActionPages:
@@ -39,6 +35,7 @@ class ActionPages:
     def routes(self) -> list[Route]:
         """The routes of the actions."""
         return [
+            Route("/actions/submit", self._submit, methods=["POST"]),
             Route("/actions/{action}", self._preview, methods=["GET"]),
             Route("/actions/{action}", self._act, methods=["POST"]),
         ]
@@ -46,21 +43,19 @@ class ActionPages:
     async def _preview(self, request: Request) -> Response:
         action, subject = _named(request, request.query_params.get("subject", ""))
         found = await read(self._source, self._effects, action, subject)
+        rights = await read(self._source, self._rights, action, subject)
         values = {
-            "path": page_path(request),
-            "bare": False,
-            "live": False,
             "action": action.value,
             "subject": subject,
             "found": found,
             "back": _page_of(action, subject),
-            "actor": self._actions.actor,
+            **rights,
         }
-        return self._renderer.page("action", values)
+        return self._page("action", request, values)
 
     async def _act(self, request: Request) -> Response:
         action, subject = _named(request, (await form_of(request)).get("subject", ""))
-        await read(self._source, self._acted, action, subject)
+        await read(self._source, self._actions.act, action, subject)
         base = request.scope.get("root_path", "")
         return RedirectResponse(base + _page_of(action, subject), HTTPStatus.SEE_OTHER)
 
@@ -75,11 +70,21 @@ class ActionPages:
             overview = explain_node(sight.scene, node_rows(sight.scene, records)[0])
         return cordon_effects(overview, cordoned=action is Action.CORDON)
 
-    def _acted(self, action: Action, subject: str) -> None:
-        if action is Action.EVICT:
-            self._actions.evict(subject)
-        else:
-            self._actions.cordon(subject, cordoned=action is Action.CORDON)
+    async def _submit(self, request: Request) -> Response:
+        text = (await form_of(request)).get("objects", "")
+        objects = await read(self._source, self._actions.submit, text)
+        return self._page("submitted", request, {"objects": objects})
+
+    def _rights(self, action: Action, subject: str) -> dict[str, str]:
+        """Who acts, and why the user may not."""
+        return {
+            "actor": self._actions.actor,
+            "refusal": self._actions.refusal(action, subject),
+        }
+
+    def _page(self, template: str, request: Request, values: Mapping[str, object]) -> Response:
+        frame = {"path": page_path(request), "bare": False, "live": False}
+        return self._renderer.page(template, {**frame, **values})
 
 
 def _named(request: Request, subject: str) -> tuple[Action, str]:

@@ -48,7 +48,7 @@ def dashboard_app(
         "/clusters": parts.clusters is not None,
     }
     pages = tuple(each for each in PAGES if shown.get(each[0], True))
-    renderer = Renderer(source.title, pages, access.base)
+    renderer = Renderer(source.title, pages, access.base, parts.actions)
     live = Live(source)
     routes = [
         *Pages(source, renderer, estimates=parts.start is not None).routes(),

@@ -1,6 +1,6 @@
 """Pages that compute: plans of pasted objects and of moves, estimated starts; and decisions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -14,7 +14,8 @@ from stretto.explain.inventory.moves import capacity_rows
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.web.dashboard.actions import ActionPages
 from stretto.web.dashboard.render import Renderer
-from stretto.web.dashboard.requests import form_of, page_path
+from stretto.web.dashboard.requests import form_of, page_path, read
+from stretto.web.views.acting.contract import SubmittedObject
 from stretto.web.views.parts import DashboardParts, PlanPreview
 from stretto.web.views.sight import ViewSource
 
@@ -55,15 +56,26 @@ class DashboardForms:
 
     async def _plan(self, request: Request) -> Response:
         assert self._parts.plan is not None
-        text, error = "", ""
+        text, error, actor = "", "", ""
         preview: PlanPreview | None = None
+        objects: Sequence[SubmittedObject] = ()
+        actions = self._parts.actions
         if request.method == "POST":
             text = (await form_of(request)).get("objects", "")
             try:
                 preview = await run_in_threadpool(self._parts.plan, text)
+                if actions is not None:
+                    objects = await read(self._source, actions.check, text)
+                    actor = await read(self._source, lambda: actions.actor)
             except StrettoError as refused:
                 error = str(refused)
-        values = {"text": text, "preview": preview, "error": error}
+        values = {
+            "text": text,
+            "preview": preview,
+            "error": error,
+            "objects": objects,
+            "actor": actor,
+        }
         return self._page("plan", request, values)
 
     async def _defragment(self, request: Request) -> Response:
@@ -97,7 +109,8 @@ class DashboardForms:
 
     def _page(self, template: str, request: Request, values: Mapping[str, object]) -> Response:
         bare = "part" in request.query_params
-        frame = {"path": page_path(request), "bare": bare, "live": self._source.capability.live}
+        is_live = self._source.capability.live and request.method == "GET"  # an answer stays
+        frame = {"path": page_path(request), "bare": bare, "live": is_live}
         return self._renderer.page(template, {**frame, **values})
 
 

@@ -113,7 +113,7 @@ class Pages:
         sight.complete()
         row = node_rows(sight.scene, records)[0]
         overview = None if row.status == "unknown" else explain_node(sight.scene, row)
-        return {"row": row, "overview": overview, "writes": self._source.capability.writes}
+        return {"row": row, "overview": overview}
 
     # ---------------------------------------------------------------- pods
 
@@ -145,7 +145,6 @@ class Pages:
             "answer": answer,
             "story": story,
             "estimates": self._estimates,
-            "writes": self._source.capability.writes,
             "node_names": sorted(sight.scene.cluster.nodes.by_name)[:ROWS],
         }
 

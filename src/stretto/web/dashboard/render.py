@@ -10,6 +10,7 @@ from stretto.api.wire.quantity import amount
 from stretto.base.clock import timestamp
 from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.durations import short_duration
+from stretto.web.views.acting.contract import Actions
 from stretto.web.views.plots import HEIGHT, LEFT, WIDTH
 
 PAGES: Final = (
@@ -35,8 +36,21 @@ _WALL: Final = 1e9
 class Renderer:
     """Renders templates for one source."""
 
-    def __init__(self, title: str, pages: tuple[tuple[str, str], ...], base: str = "") -> None:
-        """Render pages of a state with this title, linked to these pages below a path."""
+    def __init__(
+        self,
+        title: str,
+        pages: tuple[tuple[str, str], ...],
+        base: str = "",
+        actions: Actions | None = None,
+    ) -> None:
+        """Render the pages of one state.
+
+        Args:
+            title: name of the state.
+            pages: paths and titles of the pages to which each page links.
+            base: the path below which they are.
+            actions: the actions to which pages link; ``None`` for none.
+        """
         self._environment = Environment(
             loader=PackageLoader("stretto.web.dashboard"),
             autoescape=select_autoescape(default=True, default_for_string=True),
@@ -53,7 +67,12 @@ class Renderer:
             "instant": _instant,
             "unit": _unit,
         }
-        self._environment.globals |= {"state": title, "pages": pages, "base": base}
+        self._environment.globals |= {
+            "state": title,
+            "pages": pages,
+            "base": base,
+            "actions": actions,
+        }
         size = {"width": WIDTH, "height": HEIGHT, "left": LEFT}
         self._environment.globals["plot_size"] = size
 

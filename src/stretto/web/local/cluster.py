@@ -69,6 +69,8 @@ class LocalClusterProcess:
         self._server = server
         self._clock = clock
         client = ApiClient(server.state, "kube-controller-manager", parts.start_reviews)
+        #: Writes to the server on behalf of its components.
+        self.client = client
         admitting = AdmittingStore(store, client)
         self._create_nodes(store, parts.nodes)
         self._loop = ReconcileLoop(clock)

@@ -78,7 +78,9 @@ def serve_local(
             api = webhooks.application(attempt, settled)
             applications = [ServedApplication(api, listener, keys.tls)]
             if cluster.plane is not None:
-                application, page = dashboard_application(cluster.plane, options.pages)
+                application, page = dashboard_application(
+                    cluster.plane, cluster.client, options.pages
+                )
                 applications.append(application)
             write_kubeconfig(options.kubeconfig, ServerAccess(address, keys.token, authority))
             process = LocalServer(applications, cluster, options.speed, settled, options.check)

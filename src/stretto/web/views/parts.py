@@ -8,6 +8,7 @@ from stretto.explain.inventory.run_comparison import RunComparison
 from stretto.explain.inventory.runs import RunRow
 from stretto.federation.answers.records import ClusterFacts
 from stretto.state.work.rescheduling import ReschedulingGoal
+from stretto.web.views.acting.contract import Actions
 from stretto.web.views.offers import OfferBoard
 
 
@@ -43,31 +44,6 @@ Defragmenter = Callable[[ReschedulingGoal, int], DefragPlan]
 
 StartEstimator = Callable[[str], str]
 """When a pending pod, ``namespace/name``, starts: a sentence, made in a thread."""
-
-
-class Actions(Protocol):
-    """Changes that the dashboard may make."""
-
-    @property
-    def actor(self) -> str:
-        """Who acts: the user whose rights the changes have."""
-        ...
-
-    def cordon(self, node: str, *, cordoned: bool) -> None:
-        """Close or open a node for new pods.
-
-        Raises:
-            StrettoError: the store refused it.
-        """
-        ...
-
-    def evict(self, pod: str) -> None:
-        """Evict a pod, ``namespace/name``, within its disruption budgets.
-
-        Raises:
-            StrettoError: the store refused it.
-        """
-        ...
 
 
 class Studies(Protocol):

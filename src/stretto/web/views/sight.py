@@ -33,8 +33,6 @@ class Capability(NamedTuple):
 
     #: Whether its state changes while it is shown.
     live: bool = False
-    #: Whether objects may be changed through the dashboard.
-    writes: bool = False
     #: Whether threads may read it; otherwise only the event loop, in which it changes.
     threaded: bool = True
 

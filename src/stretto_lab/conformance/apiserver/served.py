@@ -24,16 +24,19 @@ _SCHEDULERS: Final = ("default-scheduler",)
 class ServedCluster:
     """An API server over memory, with controllers and a scheduler if wanted."""
 
-    def __init__(self, kubeconfig: Path, *, full: bool) -> None:
+    def __init__(
+        self, kubeconfig: Path, settings: ApiSettings | None = None, *, full: bool
+    ) -> None:
         """Serve on a free port and write a kubeconfig.
 
         Args:
-            kubeconfig: the file to write.
+            kubeconfig: the file to write, with the token ``token``.
+            settings: of the server; ``None``: every request is that of an administrator.
             full: whether controllers and a scheduler run.
         """
         clock = WallClock()
         store = MemoryStore(clock, Rng(1))
-        self._server = ApiServer(store, ApiSettings(clock, Rng(2)))
+        self._server = ApiServer(store, settings or ApiSettings(clock, Rng(2)))
         plane = None
         if full:
             plane = plane_config(load_profile("default"), _SCHEDULERS, 1, "numpy", None)

@@ -1,0 +1,54 @@
+"""Actions in a local cluster: the dashboard is that of its administrator."""
+
+from typing import Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.base.errors import NotFoundError
+from stretto.stores.rights import ObjectRight
+from stretto.web.api.internal import ApiClient
+from stretto.web.api.resources import ResourceTable
+from stretto.web.local.store import AdmittingStore
+from stretto.web.views.acting.writes import StoreActions
+
+_MANAGER: Final = "stretto-dashboard"
+"""Name of the dashboard in owners of fields."""
+
+
+class LocalAdministrator:
+    """The user of the actions of a local cluster, which has all rights."""
+
+    #: Its name, for display.
+    name = "the administrator of this cluster"
+    #: Namespace of objects that name none.
+    namespace = "default"
+
+    def __init__(self, resources: ResourceTable) -> None:
+        """An administrator of the server of some resources."""
+        self._resources = resources
+
+    def refusal(self, right: ObjectRight) -> str:
+        """Empty: every right is granted."""
+        del right
+        return ""
+
+    def served_kind(self, stated: Kind) -> Kind:
+        """The kind of the server that an object states by ``apiVersion`` and ``kind``.
+
+        Raises:
+            NotFoundError: the server does not serve it.
+        """
+        found = self._resources.of_kind(stated.group, stated.version, stated.kind)
+        if found is None:
+            what = f"kind {stated.api_version} {stated.kind}"
+            raise NotFoundError(what, "this cluster does not serve it")
+        return found.kind
+
+
+def local_actions(client: ApiClient) -> StoreActions:
+    """The actions of the administrator, with the admission of the API.
+
+    Args:
+        client: writes to the server.
+    """
+    store = AdmittingStore(client.state.storage.store, client.named(_MANAGER))
+    return StoreActions(store, LocalAdministrator(client.state.resources))

@@ -1,0 +1,1 @@
+"""Changes of objects through the dashboard: their effects, the rights for them, and the writes."""

@@ -1,0 +1,87 @@
+"""The user of a kubeconfig at its cluster: rights by access reviews, kinds by discovery."""
+
+from functools import cached_property
+from threading import Lock
+from typing import Final
+
+from stretto.api.kinds.table import TABLE
+from stretto.api.wire.kinds import Kind
+from stretto.base.clock import Clock
+from stretto.base.errors import NotFoundError, StrettoError
+from stretto.stores.kube.store import KubeStore
+from stretto.stores.rights import ObjectRight
+
+_REVIEW_S: Final = 10.0
+"""Seconds for which the answer to a review counts: open pages are rendered once a second."""
+_NAMELESS: Final = "the user of the kubeconfig"
+"""The name of a user that the server does not tell."""
+
+
+class ClusterUser:
+    """The user whose credentials a store has. Any thread may call it."""
+
+    def __init__(self, store: KubeStore, namespace: str, clock: Clock) -> None:
+        """A user that is reviewed when its rights are needed.
+
+        Args:
+            store: the API server, with the credentials of the user.
+            namespace: namespace of objects that name none.
+            clock: monotonic time.
+        """
+        #: Namespace of objects that name none.
+        self.namespace = namespace
+        self._store = store
+        self._clock = clock
+        self._lock = Lock()
+        self._reviews: dict[ObjectRight, tuple[float, str]] = {}
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the user at the server."""
+        try:
+            return self._store.review(lambda reviews: reviews.own_user()).username or _NAMELESS
+        except StrettoError:
+            return _NAMELESS
+
+    def refusal(self, right: ObjectRight) -> str:
+        """Why the cluster does not grant a right; empty if it does.
+
+        An answer is kept for some seconds; the server decides again about each write.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            self._reviews = {key: kept for key, kept in self._reviews.items() if kept[0] > now}
+            kept = self._reviews.get(right)
+        if kept is not None:
+            return kept[1]
+        found = self._reviewed(right)
+        with self._lock:
+            self._reviews[right] = now + _REVIEW_S, found
+        return found
+
+    def served_kind(self, stated: Kind) -> Kind:
+        """The kind of the cluster that an object states by ``apiVersion`` and ``kind``.
+
+        Raises:
+            NotFoundError: the cluster does not serve it.
+            UnreachableError: the server does not answer.
+        """
+        if stated in TABLE:
+            return stated
+        served = self._store.survey().result().kinds or ()
+        wanted = stated.api_version, stated.kind
+        for each in served:
+            if (each.api_version, each.kind) == wanted:
+                return each
+        text = "the cluster does not serve it"
+        raise NotFoundError(f"kind {' '.join(wanted)}", text, "create its definition first")
+
+    def _reviewed(self, right: ObjectRight) -> str:
+        """Why the server does not grant a right, or does not answer; empty if it grants it."""
+        try:
+            verdict = self._store.review(lambda reviews: reviews.own_access(right))
+        except StrettoError as error:
+            return str(error)
+        if verdict.is_allowed:
+            return ""
+        return f"{self.name} may not {right.text}" + (verdict.reason and f": {verdict.reason}")

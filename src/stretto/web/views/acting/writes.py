@@ -1,0 +1,144 @@
+"""The changes that the dashboard may make, as writes to the store of a cluster.
+
+The store is that of a local cluster or an API server; an ``ActingUser`` knows the rights there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from stretto.api.codec import set_fields
+from stretto.api.edit.manifests import load_manifests
+from stretto.api.types.heads import decode_object_head
+from stretto.api.wire.kinds import NODE, POD, Kind
+from stretto.base.errors import NotAllowedError, NotFoundError, StrettoError
+from stretto.stores.rights import ObjectRight
+from stretto.stores.store import Eviction, Patch, Reply, Store, WriteOutcome
+from stretto.web.views.acting.contract import ActingUser, Action, SubmittedObject
+
+_CLOSED: Final[Mapping[Action, bool]] = {Action.CORDON: True, Action.UNCORDON: False}
+"""Whether a node is closed after an action on it."""
+_PASTED: Final = "pasted objects"
+"""Name of submitted text in messages."""
+
+
+class _Pasted(NamedTuple):
+    """One object of a submitted text."""
+
+    #: Its kind; as stated if the cluster does not serve it.
+    kind: Kind
+    #: Its namespace; empty for a kind without namespaces.
+    namespace: str
+    #: Kind, namespace and name, for display.
+    title: str
+    #: Its JSON.
+    body: bytes
+    #: Why the cluster does not serve its kind; empty if it does.
+    problem: str
+
+
+class StoreActions:
+    """Cordons nodes, evicts pods and creates objects."""
+
+    def __init__(self, store: Store, user: ActingUser) -> None:
+        """Write to a store.
+
+        Args:
+            store: the store; it applies the admission of its cluster.
+            user: whose rights the writes have.
+        """
+        self._store = store
+        self._user = user
+
+    @property
+    def actor(self) -> str:
+        """The user whose rights the changes have."""
+        return self._user.name
+
+    def refusal(self, action: Action, subject: str) -> str:
+        """Why the user may not act on a node, or on a pod ``namespace/name``; empty if it may."""
+        if action in _CLOSED:
+            return self._user.refusal(ObjectRight("patch", NODE, name=subject))
+        namespace, _, name = subject.partition("/")
+        return self._user.refusal(ObjectRight("create", POD, namespace, name, "eviction"))
+
+    def act(self, action: Action, subject: str) -> None:
+        """Close or open a node for new pods, or evict a pod within its disruption budgets.
+
+        Raises:
+            NotFoundError: no such pod.
+            NotAllowedError: the store refused it, for example for a disruption budget.
+        """
+        if action in _CLOSED:
+            patch = Patch("", subject, {"spec": {"unschedulable": _CLOSED[action]}})
+            (reply,) = self._store.patch(NODE, [patch])
+            _check(f"node {subject}", reply)
+            return
+        namespace, _, name = subject.partition("/")
+        found = self._store.get(POD, namespace, name)
+        if found is None:
+            raise NotFoundError(f"pod {subject}", "it does not exist any more")
+        (reply,) = self._store.evict([Eviction(namespace, name, found.uid)])
+        _check(f"pod {subject}", reply)
+
+    def check(self, text: str) -> Sequence[SubmittedObject]:
+        """The objects of pasted YAML, with the rights that are missing to create them.
+
+        Raises:
+            InputError: the text is malformed.
+        """
+        return [SubmittedObject(each.title, self._missing(each)) for each in self._pasted(text)]
+
+    def submit(self, text: str) -> Sequence[SubmittedObject]:
+        """Create the objects of pasted YAML in their order; one that is refused stops none.
+
+        Raises:
+            InputError: the text is malformed.
+        """
+        return [SubmittedObject(each.title, self._create(each)) for each in self._pasted(text)]
+
+    def _missing(self, pasted: _Pasted) -> str:
+        """Why the user may not create an object; empty if it may."""
+        right = ObjectRight("create", pasted.kind, pasted.namespace)
+        return pasted.problem or self._user.refusal(right)
+
+    def _create(self, pasted: _Pasted) -> str:
+        """Create an object; why it was refused, empty if it was not."""
+        if pasted.problem:
+            return pasted.problem
+        (reply,) = self._store.create(pasted.kind, [pasted.body])
+        return "" if reply.outcome is WriteOutcome.OK else reply.message
+
+    def _pasted(self, text: str) -> list[_Pasted]:
+        """The objects of a text.
+
+        Raises:
+            InputError: the text is malformed.
+        """
+        return [self._read(*each) for each in load_manifests(text, _PASTED, any_kind=True)]
+
+    def _read(self, stated: Kind, body: bytes) -> _Pasted:
+        """One object; one without a namespace gets that of the user.
+
+        Raises:
+            InputError: it is malformed.
+        """
+        try:
+            kind, problem = self._user.served_kind(stated), ""
+        except StrettoError as error:
+            kind, problem = stated, str(error)
+        head = decode_object_head(body).metadata
+        namespace = (head.namespace or self._user.namespace) if kind.namespaced else ""
+        if namespace != head.namespace:
+            body = set_fields(body, {("metadata", "namespace"): namespace or None})
+        name = "/".join(filter(None, (namespace, head.name or f"{head.generate_name}*")))
+        return _Pasted(kind, namespace, f"{kind.kind} {name}", body, problem)
+
+
+def _check(what: str, reply: Reply) -> None:
+    """Raise the refusal of a write.
+
+    Raises:
+        NotAllowedError: the store refused it.
+    """
+    if reply.outcome is not WriteOutcome.OK:
+        raise NotAllowedError(what, reply.message)
