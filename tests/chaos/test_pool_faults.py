@@ -12,6 +12,7 @@ from stretto.offers.nodes.charges import SharedLedger
 from stretto.offers.nodes.commands import HANDLERS
 from stretto.offers.nodes.pods import QUEUE as QUEUE_LABEL
 from stretto.offers.nodes.roles import QueueRoles
+from stretto.offers.nodes.tasks import TaskPods
 from stretto.offers.nodes.totals import NodeTotals
 from stretto.offers.nodes.updates import TaskUpdates
 from stretto.offers.nodes.writes import PodWrites
@@ -54,6 +55,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "a pod is never deleted": lambda m: m.setattr(PodWrites, "_delete", never),
     "a lost creation is not repeated": lambda m: m.setattr(writes, "is_temporary", lambda _: False),
+    "what is left of a former task is kept": lambda m: m.setattr(TaskPods, "_forget", never),
     "an update is sent once": lambda m: m.setattr(TaskUpdates, "add", never),
     "acknowledgements are ignored": lambda m: m.setitem(
         HANDLERS, "StatusUpdateAcknowledgementMessage", never

@@ -1,6 +1,6 @@
 """Tasks in pods: launched, killed, followed until their framework has acknowledged their end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import POD
@@ -64,19 +64,20 @@ class TaskPods:
     def launch(self, launch: pods.TaskLaunch, now: float) -> None:
         """Create the pod of tasks; what a pod cannot do fails the tasks.
 
-        If former tasks had the same ids, it waits until their pods are gone.
+        Nothing more is sent about former tasks with the same ids, and the launch waits until their
+        pods are gone.
         """
+        for key in launch.keys:
+            self._forget(key)
         former = self._pods_of(launch)
+        for pod in former:
+            self._writes.delete(pod, now)
         if former:
-            for pod in former:
-                self._writes.delete(pod, now)
-            for key in launch.keys:
-                self._forget(key)  # updates of the former tasks
             self._held.append(_HeldLaunch(launch, set()))
-            return
-        if any(key in self._killed for key in launch.keys):
-            self._report_all(launch, TaskReport("TASK_KILLED", "Killed before the launch"))
-            return
+        else:
+            self._start(launch, now)
+
+    def _start(self, launch: pods.TaskLaunch, now: float) -> None:
         try:
             body = pods.pod_body(launch, self.settings)
         except InputError as error:
@@ -162,9 +163,7 @@ class TaskPods:
                 killed = identity.keys[number] in self._killed
                 state = states.report_of(pod, number, killed=killed).state
                 tasks.append(task | {"state": state})
-        waiting = [each.launch for each in self._held]
-        for launch in (*self._writes.launched.values(), *waiting):
-            # Its pod is not visible yet.
+        for launch in self._unseen():
             frameworks[launch.framework_id] = launch.framework
             tasks += [task_message(each, launch.framework_id) for each in launch.tasks]
         mine = [each for each in tasks if each["agent_id"]["value"] == agent_id]
@@ -184,8 +183,9 @@ class TaskPods:
             self.refuse(*refused)
         changes, self._changes = self._changes, []
         nodes = {node for each in changes if (node := each.object.record.node)}
+        unseen = {key for each in self._unseen() for key in each.keys}
         for change in changes:
-            self._follow(change, now)
+            self._follow(change, unseen, now)
         if changes:
             self._release(now)
         for update in list(self._streams.due(now)):
@@ -194,10 +194,16 @@ class TaskPods:
 
     def _changed(self, change: Change) -> None:
         self._changes.append(change)
-        self._writes.note(change, self._master.now)
+        displaced = self._writes.note(change, self._master.now)
+        if displaced is not None:
+            self.launch(displaced, self._master.now)
 
-    def _follow(self, change: Change, now: float) -> None:
-        """Report the states of the tasks of one pod."""
+    def _unseen(self) -> list[pods.TaskLaunch]:
+        """Launches whose pod is not visible: each visible pod with their ids ran former tasks."""
+        return [*self._writes.launched.values(), *(each.launch for each in self._held)]
+
+    def _follow(self, change: Change, unseen: Set[TaskKey], now: float) -> None:
+        """Report the states of the tasks of one pod, but for tasks whose own pod is unseen."""
         pod = change.object
         identity = states.identity_of(pod)
         if identity is None:
@@ -210,10 +216,9 @@ class TaskPods:
             return
         shows_killing = framework is not None and "TASK_KILLING_STATE" in framework.capabilities
         read = states.report_of if change.new is not None else states.report_of_deleted
-        again = {key for each in self._held for key in each.launch.keys}
         for number, key in enumerate(identity.keys):
-            if key in again:
-                continue  # the pod ran a former task
+            if key in unseen:
+                continue
             report = read(pod, number, killed=key in self._killed)
             if report.state == "TASK_KILLING" and not shows_killing:
                 continue
@@ -259,10 +264,11 @@ class TaskPods:
             if self._pods_of(each.launch):
                 self._held.append(each)
                 continue
-            for key in each.launch.keys:
-                self._forget(key)
-            self._killed |= each.killed
-            self.launch(each.launch, now)
+            if each.killed:
+                killed = TaskReport("TASK_KILLED", "Killed before the launch")
+                self._report_all(each.launch, killed)
+            else:
+                self._start(each.launch, now)
 
     def _report_all(self, launch: pods.TaskLaunch, report: TaskReport) -> None:
         for task in launch.tasks:

@@ -12,6 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from stretto.api.edit.patch import PatchType
 from stretto.api.wire.kinds import POD
 from stretto.offers.nodes.pods import FINALIZER, TaskLaunch, pod_name
+from stretto.offers.nodes.states import identity_of
 from stretto.reconcile.cache import Change, Name, StoredObject
 from stretto.stores.store import (
     Deletion,
@@ -112,6 +113,7 @@ class PodWrites:
         """Create the pod of a launch."""
         name = self._namespace, pod_name(launch.framework_id, launch.task_ids)
         self.launched[name] = launch
+        self._deletions.items.pop(name, None)  # of a former pod
         self._creations.add(name, _Creation(launch, body), now)
 
     def delete(self, pod: StoredObject, now: float) -> None:
@@ -123,15 +125,20 @@ class PodWrites:
         """Delete the pod of a launch once its creation has an answer."""
         self._deletions.add(name, _PodName(*name), now)
 
-    def note(self, change: Change, now: float) -> None:
-        """A pod has been seen: its creation has taken effect, and its deletion may finish."""
+    def note(self, change: Change, now: float) -> TaskLaunch | None:
+        """A pod has been seen: its creation has taken effect, and its deletion may finish.
+
+        Returns:
+            A launch whose pod cannot be created, because this pod of a former task has its name.
+        """
         name, pod = change.object.name, change.new
         self._creations.items.pop(name, None)
-        self.launched.pop(name, None)
+        launch = self.launched.pop(name, None)
         if pod is None:
             self._releases.items.pop(name, None)
         elif pod.is_terminating and FINALIZER in pod.metadata.get("finalizers", ()):
             self._releases.add(name, _PodName.of(pod), now)
+        return launch if launch is not None and not _is_of(change.object, launch) else None
 
     def send(self, now: float, is_wanted: Callable[[TaskLaunch], bool]) -> Iterator[RefusedLaunch]:
         """Send what is due; yield launches that the store refuses.
@@ -179,6 +186,12 @@ class PodWrites:
         ]
         if taken:
             self._releases.repeat(taken, self._store.patch(POD, patches), now + RETRY)
+
+
+def _is_of(pod: StoredObject, launch: TaskLaunch) -> bool:
+    """Whether a pod runs the tasks of a launch on its agent; a damaged pod counts as such."""
+    identity = identity_of(pod)
+    return identity is None or identity.tasks[0]["agent_id"] == launch.tasks[0]["agent_id"]
 
 
 def _is_done(reply: Reply) -> bool:

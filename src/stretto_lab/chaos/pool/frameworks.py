@@ -138,9 +138,12 @@ class FrameworkClient:
             if self._rng.random() < 0.9:
                 wanted = ("agent_id", "task_id", "uuid")
                 self._send(world, "ACKNOWLEDGE", **{key: status[key] for key in wanted})
-                name = status["task_id"]["value"]
-                if status["state"] in ENDED and name not in self._ended:
-                    self._ended.append(name)
+                self._note_end(status["task_id"]["value"])
+
+    def _note_end(self, name: str) -> None:
+        """An update is acknowledged: use the id again, unless that has happened meanwhile."""
+        if self.tasks.get(name) in ENDED and name not in self._ended:
+            self._ended.append(name)
 
     def _kill(self, world: CallSender) -> None:
         alive = sorted(name for name, state in self.tasks.items() if state not in ENDED)

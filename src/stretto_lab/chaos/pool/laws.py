@@ -39,6 +39,7 @@ class PoolLaws:
         self._consumed: dict[str, Amounts] = {}
         self._watch = world.inner.watch(POD, 0)
         self._pods: dict[str, set[str]] = {}
+        self._former: dict[str, tuple[int, int]] = {}
         self._offers: set[str] = set()
 
     def breaches(self) -> Iterator[str]:
@@ -120,6 +121,9 @@ class PoolLaws:
     def _starts(self) -> Iterator[str]:
         """Law 3: each task is started at most once per launch."""
         launches = self._launches()
+        for task, number in launches.items():
+            if self._former.get(task, (0, 0))[0] != number:
+                self._former[task] = number, len(self._pods.get(task, ()))
         for event in self._watch.poll():
             if event.type is EventType.ADDED:
                 for task in pod_of(event.record).tasks:
@@ -132,9 +136,8 @@ class PoolLaws:
         return {k: n for each in self._world.frameworks for k, n in each.launches.items()}
 
     def _started(self) -> set[str]:
-        """Tasks whose last launch has had its pod."""
-        launches = self._launches()
-        return {k for k, uids in self._pods.items() if len(uids) >= launches.get(k, 1)}
+        """Tasks whose last launch has had its pod; a former launch may have had none."""
+        return {k for k, uids in self._pods.items() if len(uids) > self._former.get(k, (0, 0))[1]}
 
     def _spared(self) -> Iterator[str]:
         """Law 8: what was taken from frameworks for a pod is not offered in turn.

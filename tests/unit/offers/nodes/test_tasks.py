@@ -265,6 +265,15 @@ def test_the_former_pod_says_nothing_about_the_task_that_waits_for_it() -> None:
     assert (len(bench.pods()), bench.statuses()[sent:]) == (1, [])
 
 
+def test_a_former_pod_that_goes_with_the_launch_says_nothing_about_the_new_task() -> None:
+    bench, _ = used_again()
+    name = bench.pods()[0]["metadata"]["name"]
+    bench.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
+    bench.store.delete(POD, [Deletion("default", name)])
+    bench.settle()
+    assert bench.statuses()[-1] == ("web.1", "TASK_STARTING")
+
+
 def test_a_task_is_killed_while_it_waits_for_the_former_pod() -> None:
     bench, framework = used_again()
     bench.call(framework, "KILL", task_id={"value": "web.1"})
@@ -308,6 +317,35 @@ def test_a_node_that_does_not_answer_is_unreachable_and_returns_with_its_tasks()
     assert bench.statuses()[-1] == ("web.1", "TASK_UNREACHABLE")
     ready(bench, "True")
     assert bench.statuses()[-1] == ("web.1", "TASK_RUNNING")
+
+
+def test_updates_of_a_former_task_are_not_those_of_a_new_one_with_its_id() -> None:
+    bench, framework, pod = started()
+    bench.acknowledge(framework)
+    bench.delete(POD, pod["metadata"]["name"], "default")
+    ready(bench, "Unknown")
+    for _ in range(7):
+        bench.wait(15)
+    ready(bench, "True")
+    bench.start(framework, "web.1")
+    assert bench.statuses()[-1] == ("web.1", "TASK_STARTING")
+
+
+def test_a_task_waits_for_the_pod_of_its_name_that_a_former_node_had() -> None:
+    store = LosingStore(ManualClock(1000.0))
+    bench = PoolBench(node("n1"), store=store, clock=store.clock)
+    framework = bench.subscribe()
+    bench.settle()
+    bench.start(framework, "t")
+    bench.delete(NODE, "n1")
+    bench.create(NODE, node("n1"))
+    bench.settle()
+    bench.start(framework, "t")
+    for _ in range(6):
+        bench.wait(1)
+    bench.set_phase(bench.pods()[0]["metadata"]["name"], "Failed")
+    bench.wait(1)
+    assert (store.created, bench.statuses()[-1]) == (2, ("t", "TASK_STARTING"))
 
 
 def test_an_update_is_sent_again_when_its_node_answers_again() -> None:
