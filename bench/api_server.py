@@ -1,10 +1,13 @@
 """Requests per second of `stretto up` with a SQLite store, with its load generator beside it.
 
     python bench/api_server.py --pods 5000 --clients 64
+    python bench/api_server.py --watchers 500 --rate 1000 --seconds 10
 
 Starts a server without controllers and scheduler, and sends requests over TLS from one process with
-many connections: creations of pods, bindings, and lists of all pods, whole and in pages. Prints one
-JSON object. The processor time of the server for each request is comparable between busy machines.
+many connections: creations of pods, bindings, and lists of all pods, whole and in pages. With
+watchers, pods are created at a rate instead, and each watcher receives an event for each of them.
+Prints one JSON object. The processor time of the server for each request is comparable between busy
+machines.
 """
 
 import argparse
@@ -17,13 +20,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import uvloop
 import yaml
 
 PODS = "/api/v1/namespaces/default/pods"
 PAGE = 500
+ADDED = b'"ADDED"'
+"""Each event of a new pod holds it once."""
+CREATORS = 128
+"""Connections that create pods while others watch."""
 HEADERS = "host: 127.0.0.1\r\nuser-agent: bench/1\r\naccept: application/json\r\n"
 
 
@@ -141,6 +150,91 @@ async def listed(target: Target) -> dict[str, float]:
     return {"list_s": round(whole, 3), "slowest_page_s": round(longest, 3)}
 
 
+class Watcher(asyncio.Protocol):
+    """Counts the events of one watch of all pods, and notes when each arrives if it is sampled."""
+
+    def __init__(self, target: Target, is_sampled: bool) -> None:
+        self._target = target
+        self._rest = b""
+        #: When the event of a pod arrived, by its name; empty unless the watcher is sampled.
+        self.arrivals: dict[str, float] = {}
+        self._is_sampled = is_sampled
+        #: Events so far.
+        self.events = 0
+        #: Bytes so far.
+        self.size = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Request the watch."""
+        head = f"GET {PODS}?watch=1 HTTP/1.1\r\n{HEADERS}"
+        opened = cast(asyncio.WriteTransport, transport)
+        opened.write(f"{head}authorization: Bearer {self._target.token}\r\n\r\n".encode())
+
+    def data_received(self, data: bytes) -> None:
+        """Count what arrived; a mark that two reads share counts once."""
+        self.size += len(data)
+        data = self._rest + data
+        self.events += data.count(ADDED) - self._rest.count(ADDED)
+        self._rest = data[-2 * len(ADDED) :] if not self._is_sampled else self._note(data)
+
+    def _note(self, data: bytes) -> bytes:
+        """Note the arrival of every whole line; returns the rest."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            if ADDED in line:
+                name = json.loads(line)["object"]["metadata"]["name"]
+                self.arrivals[name] = time.perf_counter()
+        return rest
+
+
+def _same(watcher: Watcher) -> Watcher:
+    """The protocol of a connection."""
+    return watcher
+
+
+async def watched(target: Target, watchers: int, rate: float, seconds: float) -> dict[str, Any]:
+    """Create pods at a rate while many watchers receive them; returns rates and delays."""
+    loop = asyncio.get_running_loop()
+    found = [Watcher(target, is_sampled=at == 0) for at in range(watchers)]
+    for each in found:
+        await loop.create_connection(
+            partial(_same, each), "127.0.0.1", target.port, ssl=target.trust
+        )
+    await asyncio.sleep(1.0)
+    count, sent = int(rate * seconds), dict[str, float]()
+    pair = [
+        await asyncio.open_connection("127.0.0.1", target.port, ssl=target.trust, limit=1 << 28)
+        for _ in range(CREATORS)
+    ]
+    connections = [Connection(target, each) for each in pair]
+    before, start = cpu_seconds(target.pid), time.perf_counter()
+
+    async def create(connection: Connection, first: int) -> None:
+        for number in range(first, count, CREATORS):
+            await asyncio.sleep(max(0.0, start + number / rate - time.perf_counter()))
+            sent[f"p{number}"] = time.perf_counter()
+            await connection.send("POST", PODS, pod(number))
+
+    await asyncio.gather(*(create(each, at) for at, each in enumerate(connections)))
+    created = time.perf_counter() - start
+    latest = start + 6 * seconds
+    while min(each.events for each in found) < count and time.perf_counter() < latest:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    took = time.perf_counter() - start
+    arrivals = found[0].arrivals
+    delays = sorted(arrivals[name] - at for name, at in sent.items() if name in arrivals)
+    return {
+        "watchers": watchers,
+        "created_per_second": round(count / created),
+        "delivered_per_second": round(sum(each.events for each in found) / took),
+        "missing": sum(count - each.events for each in found),
+        "delay_p50_ms": round(1e3 * delays[len(delays) // 2], 1),
+        "delay_p99_ms": round(1e3 * delays[int(0.99 * len(delays))], 1),
+        "megabytes_per_second": round(sum(each.size for each in found) / took / 1e6, 1),
+        "server_cores": round((cpu_seconds(target.pid) - before) / took, 2),
+    }
+
+
 def cpu_seconds(pid: int) -> float:
     """Processor time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -168,24 +262,34 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--folder", type=Path, help="where the store is [a temporary folder]")
+    parser.add_argument("--watchers", type=int, default=0, help="measure watches instead")
+    parser.add_argument("--rate", type=float, default=1000.0, help="pods per second, for watchers")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long, for watchers")
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        process, target = started(Path(folder))
+        try:
+            found = uvloop.run(_measured(target, options))
+        finally:
+            process.terminate()
+            process.wait()
+    print(json.dumps(found, indent=1))
+
+
+async def _measured(target: Target, options: argparse.Namespace) -> dict[str, Any]:
+    """The figures of one run."""
+    if options.watchers:
+        return await watched(target, options.watchers, options.rate, options.seconds)
     numbers = range(options.pods)
     makers: dict[str, Callable[[int], tuple[str, bytes]]] = {
         "creates": lambda number: (PODS, pod(number)),
         "binds": lambda number: (f"{PODS}/p{number}/binding", binding(number)),
     }
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        process, target = started(Path(folder))
-        found: dict[str, Any] = {"pods": options.pods, "clients": options.clients}
-        try:
-            for name, make in makers.items():
-                requests = [make(number) for number in numbers]
-                found[name] = asyncio.run(repeated(target, options.clients, requests))
-            found |= asyncio.run(listed(target))
-        finally:
-            process.terminate()
-            process.wait()
-    print(json.dumps(found, indent=1))
+    found: dict[str, Any] = {"pods": options.pods, "clients": options.clients}
+    for name, make in makers.items():
+        requests = [make(number) for number in numbers]
+        found[name] = await repeated(target, options.clients, requests)
+    return found | await listed(target)
 
 
 if __name__ == "__main__":

@@ -128,23 +128,17 @@ class _Api:
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
 
-        is_woken = False
-
         def wake() -> None:
-            nonlocal is_woken
-            if not is_woken:  # a group of writes wakes each of many watches once
-                is_woken = True
-                loop.call_soon_threadsafe(news.set)
+            loop.call_soon_threadsafe(news.set)
 
         left = asyncio.ensure_future(_departure(receive))
         left.add_done_callback(lambda _: news.set())
-        end = stream.subscribe(wake)
         until = loop.time() + stream.timeout if stream.timeout else float("inf")
         try:
             await send(_start(stream.status, _listed(stream, None)))
             while not left.done():
                 news.clear()
-                is_woken = False
+                stream.call_once(wake)  # before the poll, so that no later change is missed
                 try:
                     chunks = stream.poll()
                 except PendingReviewsError as pending:
@@ -164,7 +158,6 @@ class _Api:
             await send(_part(b"", more=False))
         finally:
             left.cancel()
-            end()
             stream.close()
 
     async def _review_for(

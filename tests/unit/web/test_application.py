@@ -1,7 +1,7 @@
 """The HTTP application: bodies, hosts, streams."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -72,49 +72,6 @@ def test_a_body_that_never_begins_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert send(MAPS, b"", stalls=True)[0] == 408
 
 
-class Watched:
-    """A stream whose first poll sees many changes; the next one is its end."""
-
-    def __init__(self) -> None:
-        self.wakes = 0
-        self._polls = iter([[b"first"], None])
-        self._callback: Callable[[], None] = lambda: None
-        self.stream = ApiStream(200, "text/plain", self._poll, self._subscribe, lambda: None)
-
-    def _subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        self._callback = callback
-        return lambda: None
-
-    def _poll(self) -> list[bytes] | None:
-        for _ in range(100):
-            self._callback()
-        return next(self._polls)
-
-    def count(self, wake: Callable[[], None]) -> None:
-        """Count a wake of the event loop."""
-        self.wakes += 1
-        wake()
-
-
-def test_many_changes_between_two_polls_wake_a_stream_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    watched = Watched()
-
-    async def receive() -> dict[str, Any]:
-        await asyncio.sleep(0)
-        return {"type": "http.request"}
-
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        monkeypatch.setattr(loop, "call_soon_threadsafe", watched.count)
-        app: Any = application(lambda _: watched.stream)
-        await app({"type": "http", "method": "GET", "headers": []}, receive, receive_nothing)
-
-    asyncio.run(run())
-    assert watched.wakes == 2
-
-
 def test_a_stream_goes_on_once_its_webhooks_have_answered() -> None:
     memory = ReviewMemory()
     call = ReviewCall("key", WebhookCall("https://hooks.test/", b"", 1.0))
@@ -129,7 +86,7 @@ def test_a_stream_goes_on_once_its_webhooks_have_answered() -> None:
 
     def attempt(request: ApiRequest) -> ApiStream:
         memory.answers = request.memory.answers
-        return ApiStream(200, "text/plain", poll, lambda _: lambda: None, lambda: None)
+        return ApiStream(200, "text/plain", poll, lambda _: None, lambda: None)
 
     async def review(calls: Sequence[WebhookCall]) -> list[WebhookAnswer]:
         return [WebhookAnswer(b"answer") for _ in calls]

@@ -87,8 +87,8 @@ class ApiResponse:
 class ApiStream:
     """A response that continues: the events of a watch.
 
-    ``poll`` returns what can be sent now and never blocks, or ``None`` at the end. ``subscribe``
-    calls a function whenever there may be more.
+    ``poll`` returns what can be sent now and never blocks, or ``None`` at the end. ``call_once``
+    calls a function the next time that there may be more, and never again.
     """
 
     #: HTTP status.
@@ -97,8 +97,8 @@ class ApiStream:
     content_type: str
     #: Chunks that can be sent now; ``None``: the stream has ended.
     poll: Callable[[], Sequence[bytes] | None]
-    #: Registers a function to call when there may be more; returns how to end that.
-    subscribe: Callable[[Callable[[], None]], Callable[[], None]]
+    #: Registers a function to call once when there may be more.
+    call_once: Callable[[Callable[[], None]], None]
     #: Stops the stream.
     close: Callable[[], None]
     #: Seconds after which the stream ends; 0: no limit.

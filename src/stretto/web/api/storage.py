@@ -21,6 +21,7 @@ from stretto.web.api.objects.rendering import rendered, stored_body
 from stretto.web.api.objects.versions import served_form, stored_form
 from stretto.web.api.objects.views import RecordViews
 from stretto.web.api.resources import ServedResource
+from stretto.web.api.streams.signals import ChangeSignals
 
 Json = dict[str, Any]
 
@@ -69,6 +70,8 @@ class ObjectStorage:
         self.store = store
         #: Decoded objects and encoded events.
         self.views = RecordViews()
+        #: Wakes open watches.
+        self.signals = ChangeSignals(store)
 
     def find(self, kind: Kind, namespace: str, name: str) -> StoredItem | None:
         """An object, or ``None``."""

@@ -45,6 +45,7 @@ class EventStream:
         self._plan = plan
         self._started = False
         self._ended = False
+        self._wake: Callable[[], None] | None = None
         self._batch: list[_StreamChange] = []
         self._converts = call.resource.conversion is not None
         self._selected = ConvertedSelection(plan.selection)
@@ -57,19 +58,17 @@ class EventStream:
         self._first_table = True
         self._version = plan.since
 
-    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call a function when there may be more events."""
-
-        def changed(kind: object) -> None:
-            if kind == self._kind:
-                callback()
-
-        return self._state.storage.store.subscribe(changed)
+    def call_once(self, wake: Callable[[], None]) -> None:
+        """Call a function once there may be more events."""
+        self._wake = wake
+        self._state.storage.signals.call_once(self._kind, wake)
 
     def close(self) -> None:
         """Stop watching."""
         self._ended = True
         self._watch.close()
+        if self._wake is not None:
+            self._state.storage.signals.forget(self._kind, self._wake)
 
     def poll(self) -> Sequence[bytes] | None:
         """Events that can be sent now; ``None`` at the end.

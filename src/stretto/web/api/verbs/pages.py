@@ -98,9 +98,8 @@ def _parts(start: bytes, records: Sequence[Record]) -> Iterator[list[bytes]]:
     yield [b"]}\n"]
 
 
-def _no_news(_: Callable[[], None]) -> Callable[[], None]:
+def _no_news(_: Callable[[], None]) -> None:
     """A list is complete: no event follows."""
-    return _no_end
 
 
 def _no_end() -> None:

@@ -26,7 +26,7 @@ def watch(state: ApiState, call: Call) -> ApiStream:
         200,
         _streamed(accepted.media),
         stream.poll,
-        stream.subscribe,
+        stream.call_once,
         stream.close,
         selection.timeout,
         {**NO_CACHE, **warning_headers(call.warnings)},

@@ -1,0 +1,40 @@
+"""Streams that wait for the next change of a kind: each is called once, then it must wait again.
+
+Hundreds of watches of one kind would otherwise be called at every write, although all but the first
+call find a stream that is awake.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+
+from stretto.api.wire.kinds import Kind
+from stretto.stores.store import Store
+
+Wake = Callable[[], None]
+"""Wakes a stream; called in the thread that commits."""
+
+
+class ChangeSignals:
+    """Who waits for which kind, over one store."""
+
+    def __init__(self, store: Store) -> None:
+        """Follow the commits of a store."""
+        self._lock = Lock()
+        self._waiting: dict[Kind, set[Wake]] = {}
+        store.subscribe(self._changed)
+
+    def call_once(self, kind: Kind, wake: Wake) -> None:
+        """Call a function at the next change of a kind."""
+        with self._lock:
+            self._waiting.setdefault(kind, set()).add(wake)
+
+    def forget(self, kind: Kind, wake: Wake) -> None:
+        """Do not call it any more."""
+        with self._lock:
+            self._waiting.get(kind, set()).discard(wake)
+
+    def _changed(self, kind: Kind) -> None:
+        with self._lock:
+            waiting = self._waiting.pop(kind, ())
+        for wake in waiting:
+            wake()
