@@ -13,6 +13,7 @@ import msgspec
 
 from stretto.api.types.handover_annotations import LAUNCHER, NODE_MANAGER
 from stretto.api.types.heads import NO_BYTES, PodHead
+from stretto.state.rows.shared_values import SharedValues
 
 CAN_BE_PREEMPTED: Final = "godel.bytedance.com/can-be-preempted"
 """Annotation on a pod or its PriorityClass: ``true`` allows its preemption, ``false`` forbids it.
@@ -80,19 +81,18 @@ class PreemptionAttributeTable:
         self._preemptible = preemptible
         #: Number of dropped entries so far; their numbers may have been reused.
         self.forgotten: int = 0
-        self._by_number: list[PreemptionAttributes] = [PreemptionAttributes()]
-        self._by_key: dict[AttributeKey, int] = {}
-        self._keys: list[AttributeKey | None] = [None]
-        self._users: list[int] = [0]
-        self._free: list[int] = []
+        defaults = PreemptionAttributes()
+        self._shared: SharedValues[AttributeKey | None, PreemptionAttributes]
+        self._shared = SharedValues(defaults)
+        self._shared.add(None, defaults)
 
     def __len__(self) -> int:
         """Numbers ever assigned; some may be free."""
-        return len(self._by_number)
+        return len(self._shared.values)
 
     def __getitem__(self, number: int) -> PreemptionAttributes:
         """The attributes of a number."""
-        return self._by_number[number]
+        return self._shared.values[number]
 
     def number_of(self, head: PodHead) -> int:
         """The number of a pod's attributes; count its use with ``use``."""
@@ -106,27 +106,20 @@ class PreemptionAttributeTable:
         if not (refuses or marked or named or others):
             return DEFAULT_ATTRIBUTES
         key = (bytes(annotations) if marked else b"", refuses, named, others)
-        found = self._by_key.get(key)
-        return found if found is not None else self._make(key)
+        found = self._shared.find(key)
+        return self._shared.add(key, self._make(key)) if found < 0 else found
 
     def use(self, number: int) -> None:
         """Count a new pod."""
         if number:
-            self._users[number] += 1
+            self._shared.use(number)
 
     def release(self, number: int) -> None:
         """Count a removed pod; unused attributes are dropped."""
-        if not number:
-            return
-        self._users[number] -= 1
-        key = self._keys[number]
-        if self._users[number] == 0 and key is not None:
-            del self._by_key[key]
-            self._keys[number] = None
+        if number and self._shared.release(number):
             self.forgotten += 1
-            self._free.append(number)
 
-    def _make(self, key: AttributeKey) -> int:
+    def _make(self, key: AttributeKey) -> PreemptionAttributes:
         annotations, refuses, named, others = key
         from_class = self.classes.get(named, _NO_CLASS_ANNOTATIONS)
         own = _texts(annotations)
@@ -135,7 +128,7 @@ class PreemptionAttributeTable:
         may = policy != NEVER if policy else from_class.preempts
         stays = own.get(LAUNCHER) == NODE_MANAGER
         can = _flag(mark) if mark is not None else from_class.can_be_preempted
-        made = PreemptionAttributes(
+        return PreemptionAttributes(
             preempts=may and not refuses and not stays,
             can_be_preempted=False if stays else can,
             protected_for=duration_seconds(own[PROTECTED_FOR])
@@ -143,16 +136,6 @@ class PreemptionAttributeTable:
             else from_class.protected_for,
             of_other_scheduler=others,
         )
-        if self._free:
-            number = self._free.pop()
-            self._by_number[number], self._keys[number] = made, key
-        else:
-            number = len(self._by_number)
-            self._by_number.append(made)
-            self._keys.append(key)
-            self._users.append(0)
-        self._by_key[key] = number
-        return number
 
 
 def priority_class_annotations(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes.labels import SlotArray
 from stretto.state.nodes.table import NodeFacts
+from stretto.state.rows.shared_values import SharedValues
 from stretto.state.rows.slots import BLOCK
 
 Values = npt.NDArray[Any]
@@ -81,10 +82,7 @@ class StaticRows:
         self.reassigned_rows: int = 0
         self._used_at: npt.NDArray[np.int64] = np.zeros(8, np.int64)
         self._clock = 1
-        self._parts: list[_RulePart | None] = []
-        self._rule_part_users: list[int] = []
-        self._rule_part_ids: dict[tuple[int, Hashable], int] = {}
-        self._free_rule_parts: list[int] = []
+        self._parts: SharedValues[tuple[int, Hashable], _RulePart | None] = SharedValues(None)
         #: Part ids of each row; row 0 has none and is permanent.
         self._rows: list[tuple[int, ...]] = [()]
         #: Results for all live slots of the most recent parts; valid until a node changes.
@@ -134,7 +132,7 @@ class StaticRows:
     def patch(self, dead: SlotArray, live: SlotArray) -> None:
         """Update these slots in every row."""
         self.array[:, dead] = 0
-        step = max(BLOCK, PATCH_VALUES // max(1, len(self._parts)))
+        step = max(BLOCK, PATCH_VALUES // max(1, len(self._parts.values)))
         for start in range(0, len(live), step):
             self._patch_live(live[start : start + step])
 
@@ -144,7 +142,7 @@ class StaticRows:
         live = self._nodes.live_slots()
         changed = np.zeros(len(live), np.bool_)
         for row, ids in enumerate(self._rows):
-            parts = [part for i in ids if (part := self._parts[i]) is not None]
+            parts = [part for i in ids if (part := self._parts.values[i]) is not None]
             if all(part.rule != rule for part in parts):
                 continue
             results = [self._kind.judge(part.rule, part.pod, live) for part in parts]
@@ -158,7 +156,7 @@ class StaticRows:
         """Evaluate each part once for these slots, and combine the results row by row."""
         results = [
             self._kind.judge(part.rule, part.pod, live) if part is not None else None
-            for part in self._parts
+            for part in self._parts.values
         ]
         for row, parts in enumerate(self._rows):
             answers = [answer for part in parts if (answer := results[part]) is not None]
@@ -173,7 +171,7 @@ class StaticRows:
             for rule, sign in enumerate(self._kind.signers)
             if (signature := sign(pod)) is not None
         ]
-        ids = tuple([self._rule_part_ids.get(each, -1) for each in signatures])
+        ids = tuple([self._parts.find(each) for each in signatures])
         found = self._row_of.get(ids)
         if found is not None:
             return found
@@ -211,7 +209,7 @@ class StaticRows:
         else:
             row = 1 + int(self._used_at[1 : len(self._rows)].argmin())
             self._release(row)
-        ids = tuple([self._use_rule_part(part) for part in parts])
+        ids = tuple([self._use_part(part) for part in parts])
         self._rows[row] = ids
         self._row_of[ids] = row
         self._clock += 1
@@ -236,27 +234,14 @@ class StaticRows:
         ids = self._rows[row]
         del self._row_of[ids]
         for part in ids:
-            self._rule_part_users[part] -= 1
-            if self._rule_part_users[part] == 0:
-                released = self._parts[part]
-                if released is not None:
-                    del self._rule_part_ids[released.rule, released.signature]
-                self._parts[part] = None
-                self._free_rule_parts.append(part)
+            self._parts.release(part)
 
-    def _use_rule_part(self, part: _RulePart) -> int:
+    def _use_part(self, part: _RulePart) -> int:
         key = (part.rule, part.signature)
-        found = self._rule_part_ids.get(key)
-        if found is None:
-            if self._free_rule_parts:
-                found = self._free_rule_parts.pop()
-                self._parts[found] = part
-            else:
-                found = len(self._parts)
-                self._parts.append(part)
-                self._rule_part_users.append(0)
-            self._rule_part_ids[key] = found
-        self._rule_part_users[found] += 1
+        found = self._parts.find(key)
+        if found < 0:
+            found = self._parts.add(key, part)
+        self._parts.use(found)
         return found
 
 

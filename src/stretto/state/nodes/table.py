@@ -22,12 +22,14 @@ from stretto.state.nodes.labels import BoolArray, LabelColumns, SlotArray
 from stretto.state.nodes.measured_pods import MeasuredPods
 from stretto.state.nodes.reports import NodeReports
 from stretto.state.numa.ledger import NumaTopology
+from stretto.state.rows.shared_values import SharedValues
 from stretto.state.work.units import Cure
 
 ZONE_KEYS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 """Labels with a node's zone: the current one and its deprecated predecessor."""
 MANAGED_BY: Final = {KUBELET: 1, NODE_MANAGER: 2}
 """Bits of the agents that may manage a node."""
+_TaintKey = tuple[tuple[str, str, str], ...]
 NO_RANK: Final = np.iinfo(np.int32).max
 """Name rank of slots without a node: after every node."""
 
@@ -66,18 +68,14 @@ class NodeFacts:
         self.topology = topology
         #: int32[slot]: index into ``taint_sets``; 0 is "no taints".
         self.taint_set: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: Distinct lists of taints; an unused entry is empty and is reused.
-        self.taint_sets: list[tuple[Taint, ...]] = [()]
         #: uint8[slot]: 1 where the node is cordoned.
         self.unschedulable: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: uint8[slot]: ``MANAGED_BY`` bits of the node's agents.
         self.managers: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: int32[slot]: like ``taint_set``, for pods that a node manager starts.
         self.manager_taints: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        self._taint_ids: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
-        self._taint_keys: list[tuple[tuple[str, str, str], ...]] = [()]
-        self._taint_users: list[int] = [0]
-        self._free_taint_ids: list[int] = []
+        self._taints: SharedValues[_TaintKey, tuple[Taint, ...]] = SharedValues(())
+        self._taints.add((), ())
         self._rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._rank_is_stale = False
 
@@ -201,6 +199,11 @@ class NodeFacts:
             mask &= self._field_matches(rule, slots)
         return mask
 
+    @property
+    def taint_sets(self) -> Sequence[tuple[Taint, ...]]:
+        """Distinct lists of taints by number; a free number has no taints."""
+        return self._taints.values
+
     def taints_by(self, launcher: str) -> npt.NDArray[np.int32]:
         """int32[slot]: index into ``taint_sets`` for pods that this agent starts."""
         return self.manager_taints if launcher == NODE_MANAGER else self.taint_set
@@ -238,39 +241,16 @@ class NodeFacts:
     ) -> bool:
         """Set a slot's list of taints; return whether it changed."""
         key = tuple([(taint.key, taint.value, taint.effect) for taint in taints])
-        before = int(column[slot])
-        if key == self._taint_keys[before]:
+        before, after = int(column[slot]), self._taints.find(key)
+        if after == before:
             return False
-        after = self._taint_ids.get(key)
-        if after is None:
-            after = self._new_taint_set(key, tuple(taints))
+        if after < 0:
+            after = self._taints.add(key, tuple(taints))
         column[slot] = after
-        self._taint_users[after] += 1
+        self._taints.use(after)
         if before:
-            self._release_taint_set(before)
+            self._taints.release(before)
         return True
-
-    def _new_taint_set(
-        self, key: tuple[tuple[str, str, str], ...], taints: tuple[Taint, ...]
-    ) -> int:
-        if self._free_taint_ids:
-            number = self._free_taint_ids.pop()
-            self.taint_sets[number], self._taint_keys[number] = taints, key
-        else:
-            number = len(self.taint_sets)
-            self.taint_sets.append(taints)
-            self._taint_keys.append(key)
-            self._taint_users.append(0)
-        self._taint_ids[key] = number
-        return number
-
-    def _release_taint_set(self, number: int) -> None:
-        """Drop one reference to a list of taints; the last one frees its number."""
-        self._taint_users[number] -= 1
-        if self._taint_users[number] == 0:
-            del self._taint_ids[self._taint_keys[number]]
-            self.taint_sets[number], self._taint_keys[number] = (), ()
-            self._free_taint_ids.append(number)
 
 
 def lane_of(meta: ObjectMeta, shard: str) -> int:
