@@ -79,13 +79,10 @@ def _ports(ports: list[Json], kind: str) -> Errors:
     node_pairs: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         where, name = f"spec.ports[{index}]", port.get("name", "")
-        if not name and len(ports) > 1:
-            found.append(required(f"{where}.name"))
-        elif name:
-            found += [invalid(f"{where}.name", name, each) for each in dns_label(name)]
-            if name in names:
-                found.append(duplicate(f"{where}.name", name))
-            names.add(name)
+        found += _port_name(name, f"{where}.name", needed=len(ports) > 1)
+        if name and name in names:
+            found.append(duplicate(f"{where}.name", name))
+        names.add(name)
         found += port_number(port.get("port"), f"{where}.port")
         found += one_of(port.get("protocol"), f"{where}.protocol", _PROTOCOLS)
         target = port.get("targetPort")
@@ -206,6 +203,13 @@ def check_service_status(item: Json, _old: Json) -> Errors:
     return found
 
 
+def _port_name(name: str, path: str, *, needed: bool) -> Errors:
+    """A name is needed where there are several ports."""
+    if not name:
+        return [required(path)] if needed else []
+    return [invalid(path, name, each) for each in dns_label(name)]
+
+
 def check_endpoints(item: Json, _old: Json | None) -> Errors:
     """Endpoints."""
     found: Errors = []
@@ -220,10 +224,7 @@ def check_endpoints(item: Json, _old: Json | None) -> Errors:
         ports = subset.get("ports") or []
         for number, port in enumerate(ports):
             here, name = f"{where}.ports[{number}]", port.get("name", "")
-            if not name and len(ports) > 1:
-                found.append(required(f"{here}.name"))
-            elif name:
-                found += [invalid(f"{here}.name", name, each) for each in dns_label(name)]
+            found += _port_name(name, f"{here}.name", needed=len(ports) > 1)
             found += port_number(port.get("port"), f"{here}.port")
             found += one_of(port.get("protocol"), f"{here}.protocol", _PROTOCOLS)
     return found
