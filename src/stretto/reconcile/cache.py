@@ -6,7 +6,7 @@ those that were decoded last are kept.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, Final, TypeVar
 
@@ -201,6 +201,12 @@ class ObjectCache:
     def get(self, namespace: str, name: str) -> StoredObject | None:
         """The object of that name, or ``None``."""
         return self._spaces.get(namespace, _NOTHING).get((namespace, name))
+
+    def active(self, key: Hashable) -> StoredObject | None:
+        """The object of a key ``(namespace, name)``; ``None`` if it is missing or terminates."""
+        assert isinstance(key, tuple)
+        item = self.get(*key)
+        return None if item is None or item.is_terminating else item
 
     def __iter__(self) -> Iterator[StoredObject]:
         """All objects, in no particular order."""

@@ -57,9 +57,8 @@ class CronJobController:
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Start the Job that is due; the next attempt follows at the next time."""
-        assert isinstance(key, tuple)
-        item = self._cron_jobs.get(*key)
-        if item is None or item.is_terminating:
+        item = self._cron_jobs.active(key)
+        if item is None:
             return None
         jobs = self._cluster.owned(JOB, item)
         active = [each for each in jobs if not _ended_as(each)]

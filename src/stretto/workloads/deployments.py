@@ -56,9 +56,8 @@ class DeploymentController:
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Bring the ReplicaSets of one Deployment to their sizes."""
-        assert isinstance(key, tuple)
-        item = self._cluster.objects(DEPLOYMENT).get(*key)
-        if item is None or item.is_terminating:
+        item = self._cluster.objects(DEPLOYMENT).active(key)
+        if item is None:
             return None
         sets = self._claims.claimed(item, lambda each: not each.is_terminating)
         sets.sort(key=lambda each: (each.record.created, each.record.name))

@@ -33,9 +33,8 @@ class ReplicaController:
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Create and delete pods of one object, and count them."""
-        assert isinstance(key, tuple)
-        item = self._cluster.objects(self._kind).get(*key)
-        if item is None or item.is_terminating:
+        item = self._cluster.objects(self._kind).active(key)
+        if item is None:
             return None
         pods = self._claims.pods_of(item)
         missing = int(item.spec.get("replicas", 1)) - len(pods)

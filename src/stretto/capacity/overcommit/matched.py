@@ -44,8 +44,8 @@ class MatchedNodesController:
         Raises:
             RetryError: the write was refused.
         """
-        item = self._configs.get("", str(key))
-        if item is None or item.is_terminating:
+        item = self._configs.active(("", key))
+        if item is None:
             return None
         try:
             pool = item.read(NodeOvercommitConfig).spec.node_overcommit_selector_val

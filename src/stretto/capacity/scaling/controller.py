@@ -71,9 +71,8 @@ class ScalingController:
         Raises:
             RetryError: a write was refused.
         """
-        assert isinstance(key, tuple)
-        item = self._policies.get(*key)
-        if item is None or item.is_terminating:
+        item = self._policies.active(key)
+        if item is None:
             return None
         try:
             return self._divided(item, item.read(ScalingPolicy))

@@ -50,9 +50,8 @@ class DaemonSetController:
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Create the missing pods of one DaemonSet, delete the others, and count them."""
-        assert isinstance(key, tuple)
-        item = self._cluster.objects(DAEMON_SET).get(*key)
-        if item is None or item.is_terminating:
+        item = self._cluster.objects(DAEMON_SET).active(key)
+        if item is None:
             return None
         history = self._revisions.history(item)
         if history is None:

@@ -36,9 +36,8 @@ class JobController:
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Create pods of one Job, note how it ends, and delete it when its time is over."""
-        assert isinstance(key, tuple)
-        item = self._cluster.objects(JOB).get(*key)
-        if item is None or item.is_terminating or item.spec.get("managedBy", _OWN) != _OWN:
+        item = self._cluster.objects(JOB).active(key)
+        if item is None or item.spec.get("managedBy", _OWN) != _OWN:
             return None
         finished = _finished_at(item)
         if finished is not None:

@@ -48,9 +48,8 @@ class BudgetController:
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Write the status of one budget."""
-        assert isinstance(key, tuple)
-        item = self._budgets.get(*key)
-        if item is None or item.is_terminating:
+        item = self._budgets.active(key)
+        if item is None:
             return None
         try:
             budget = decode_budget(item.record.body)

@@ -37,9 +37,9 @@ class EndpointsController:
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Bring the Endpoints of one Service up to date."""
         assert isinstance(key, tuple)
-        service, present = self._services.get(*key), self._found.get(*key)
+        service, present = self._services.active(key), self._found.get(*key)
         own = present is not None and _MANAGED.items() <= dict(present.labels).items()
-        if service is None or service.is_terminating or not service.spec.get("selector"):
+        if service is None or not service.spec.get("selector"):
             if present is not None and own:
                 self._cluster.delete([present])
             return None

@@ -40,9 +40,9 @@ class EndpointSliceController:
         """Bring the EndpointSlice of one Service up to date."""
         assert isinstance(key, tuple)
         namespace, name = key
-        service = self._services.get(namespace, name)
+        service = self._services.active(key)
         owned = [x for x in self._slices.in_namespace(namespace) if _is_of(x, name)]
-        if service is None or service.is_terminating or not service.spec.get("selector"):
+        if service is None or not service.spec.get("selector"):
             self._cluster.delete(owned)
             return None
         content = _content(service, list(selected_pods(self._cluster, service)))

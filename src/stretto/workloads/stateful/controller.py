@@ -35,9 +35,8 @@ class StatefulSetController:
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """One step of one StatefulSet: the next pod to create, delete or replace."""
-        assert isinstance(key, tuple)
-        item = self._cluster.objects(STATEFUL_SET).get(*key)
-        if item is None or item.is_terminating:
+        item = self._cluster.objects(STATEFUL_SET).active(key)
+        if item is None:
             return None
         history = self._revisions.history(item)
         if history is None:
