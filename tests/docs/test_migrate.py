@@ -41,11 +41,11 @@ def what_becomes_of(key: str, folder: Path) -> str:
         notes = load_profile(str(folder / "p.yaml")).notes
     except InputError:
         return "refused"
-    return "no effect" if any(key in note for note in notes) else "taken"
+    return "no effect" if any(key in note for note in notes) else "supported"
 
 
 @pytest.mark.parametrize("key", GIVEN)
-def test_a_key_of_kube_scheduler_is_taken_or_not_as_the_page_says(
+def test_a_key_of_kube_scheduler_is_supported_or_not_as_on_the_page(
     key: str, repo_root: Path, tmp_path: Path
 ) -> None:
     (row,) = re.findall(
