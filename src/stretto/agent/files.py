@@ -21,7 +21,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path, default: int | None = None) -> int | None:
-    """A whole number; ``default`` if the file is absent or says ``max`` or anything else."""
+    """A whole number; ``default`` if the file is absent or contains no number."""
     text = read_text(path)
     try:
         return int(text) if text else default

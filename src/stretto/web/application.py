@@ -59,8 +59,8 @@ def application(
 
     Args:
         attempt: answers requests.
-        settled: awaited before anything leaves the server, so that no client sees a state that a
-            killed process would not come back to.
+        settled: awaited before an answer leaves the server, so that every answered state survives
+            a kill of the process.
         review: calls webhooks; other requests are answered meanwhile.
         loopback: refuses requests that name another host than this machine, as a browser sends
             them after a name has been bound to this address.

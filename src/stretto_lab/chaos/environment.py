@@ -36,7 +36,7 @@ class ChaosEnvironment:
         self._acknowledged: dict[str, str] = {}
         #: The store without faults.
         self.inner = self._open()
-        #: The store as the plane sees it.
+        #: The store that the plane uses, with faults.
         self.store = self._chaos_store()
         #: The other clients.
         self.world = ChaosWorld(setup, self.inner, self.fault_draw)
@@ -84,7 +84,7 @@ class ChaosEnvironment:
         self.plane = self._new_plane()
 
     def close_plane_and_store(self) -> None:
-        """Crash the process of the store, and with it the plane that lives in it."""
+        """Crash the process of the store, and the plane in the same process."""
         self.plane.pump.close()
         self.store.close()
         self.inner = self.world.store = self._open()

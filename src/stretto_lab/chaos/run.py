@@ -1,7 +1,7 @@
 """One seed's run: the real plane over a faulty store in virtual time, then the heal.
 
-A step lets the world change objects, advances the clock, applies the drawn crashes, runs one step
-of the plane and checks every law.
+A step changes objects of the world, advances the clock, applies the drawn crashes, runs one step of
+the plane and checks every law.
 """
 
 import tempfile
@@ -210,11 +210,11 @@ class ChaosRun:
             environment.clock.set(min(end, max(environment.plane.next_due(), now + 0.05)))
 
     def _wake_all(self, step: int) -> list[InvariantBreach]:
-        """Try every unit, as if every event had come: no pod gets a node that it could have had.
+        """Retry every unit as if all events had occurred: a unit that gets a node missed its cure.
 
-        A missed cure of a state in transit (a bind, an eviction, a back-off) shows here. Capacity
-        that the plane releases for no unit meanwhile (a gang at its deadline, a move) is an event
-        of its own, so the result then says nothing about the wake.
+        This finds missed cures of states in transit (a bind, an eviction, a back-off). If the plane
+        releases capacity for no unit meanwhile (a gang at its deadline, a move), the result does
+        not count, because the release is an event of its own.
         """
         environment, laws = self._environment, self._environment.laws
         plane, now = environment.plane, environment.clock.monotonic()

@@ -257,14 +257,14 @@ class ChaosWorld:
         self.members[uid] = msgspec.structs.replace(member, role=role)
 
     def foreign_bind(self) -> None:
-        """Let another scheduler bind one of its pods, without a check of capacity."""
+        """Bind a pod of another scheduler, without a check of capacity."""
         waiting = [n for n, u in self.pods.items() if self.members[u].role.foreign]
         self._bind_by_others(
             [name for name in waiting if self.pods[name] not in self.foreign_bound]
         )
 
     def steal(self) -> None:
-        """Let another client bind a pod of Stretto."""
+        """Bind a pod of Stretto by another client."""
         self._bind_by_others([n for n, u in self.pods.items() if not self.members[u].role.foreign])
 
     def collect_garbage(self) -> None:

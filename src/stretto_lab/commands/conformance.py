@@ -54,9 +54,9 @@ class ConformanceOptions:
 def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
     """Compare decisions with recorded decisions of other schedulers.
 
-    The files say whose decisions they are: those of kube-scheduler, of the planners of KubeAdmiral
-    and Karmada, of a Mesos master, or of the capacity functions of Kubernetes, Koordinator,
-    Katalyst and Volcano. A case agrees if every recorded field agrees: codes and reasons of each
+    The files state the system that decided: kube-scheduler, the planners of KubeAdmiral and
+    Karmada, a Mesos master, or the capacity functions of Kubernetes, Koordinator, Katalyst and
+    Volcano. A case agrees if every recorded field agrees: codes and reasons of each
     plugin on each node, scores, totals, the best nodes, the message, preemption; for a federation,
     each replica count, score and selected cluster; for Mesos, each grant and outcome; for capacity,
     each amount (floats within 1e-6). Exits with code 9 if a case disagrees.

@@ -149,7 +149,7 @@ class RequestLimit:
 
 @dataclass(frozen=True)
 class EvictionRound:
-    """What one trigger asks for."""
+    """The victims of one trigger, and the amounts to free."""
 
     #: The trigger.
     trigger: Trigger

@@ -1,7 +1,7 @@
-"""Enforces the limits of one node, or only says what it would do.
+"""Enforces the limits of one node, or only reports them.
 
-A limit holds only as long as fresh measurements justify it: the first step of an agent, a step
-without a measurement and the end of the agent release everything, also what a former agent has set.
+A limit stays only while fresh measurements justify it. The first step of an agent, a step without a
+measurement and the end of the agent release all limits, also those of a former agent.
 """
 
 from collections.abc import Callable, Mapping
@@ -112,7 +112,7 @@ class Enforcer:
         )
 
     def _state(self, node: NodeMeasurement, processors: ProcessorFacts) -> LimitState:
-        """The node as the plan sees it."""
+        """The readings of the node that the plan needs."""
         cgroups = pod_cgroups(self._root)
         use, owned, pods = node.use, 0.0, list[LimitedPod]()
         for uid, each in use.pods.items():

@@ -1,7 +1,7 @@
 """Writes limits into files of the kernel, and records which ones it has set.
 
 The record is written before the first limit of a file, so that an agent that starts after a kill
-knows every file that may hold a limit, and releases it. Files that are gone are forgotten.
+reads every file that may hold a limit, and releases it. Records of removed files are deleted.
 """
 
 import json
@@ -88,7 +88,7 @@ class LimitFiles:
         return self.keep_only(set())
 
     def keep_only(self, wanted: set[tuple[str, LimitKind]]) -> int:
-        """Release every limit that is not wanted any more; returns how many were written.
+        """Release every limit that is no longer planned; returns the number of writes.
 
         A limit that could not be released stays in the record and is tried again.
         """
@@ -108,7 +108,7 @@ class LimitFiles:
         return True
 
     def _forget_released(self, keys: Iterable[tuple[str, LimitKind]]) -> None:
-        """Forget limits whose file is gone or reads as released; a limit that is set is kept."""
+        """Remove records of limits whose file is gone or reads as released."""
         held = self._set.intersection(keys)
         free = {key for key in held if self.read(*key) in (None, key[1].released)}
         if free:

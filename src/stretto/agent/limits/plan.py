@@ -73,7 +73,7 @@ class LimitedPod(msgspec.Struct, frozen=True):
 
 
 class LimitState(msgspec.Struct, frozen=True):
-    """A node as the plan sees it."""
+    """The readings of a node that a plan needs."""
 
     #: Its processors.
     processors: tuple[Processor, ...]

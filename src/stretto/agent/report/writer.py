@@ -1,7 +1,7 @@
 """One write per report, and none when nothing has changed.
 
 Reports are compared without their time. An unchanged report is written again after ``REFRESH_S``,
-so that readers can tell a quiet node from a dead agent.
+so that readers can distinguish an idle node from a stopped agent.
 """
 
 from typing import Any, Final

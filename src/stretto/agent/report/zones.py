@@ -18,7 +18,7 @@ def zone_tree(
     """One tree per socket; a NUMA node without processors belongs to the first socket.
 
     GPUs and network devices whose NUMA node is unknown belong to the first NUMA node, because a
-    zone has a parent; the attribute ``numa`` says ``unknown``.
+    zone has a parent; the attribute ``numa`` is ``unknown``.
     """
     first = processors.numas[0].number if processors.numas else 0
     cards, links = list(gpus), list(devices)

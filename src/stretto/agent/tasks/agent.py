@@ -1,7 +1,7 @@
 """An agent that runs the tasks of Mesos frameworks on this machine.
 
-Tasks outlive the agent: their processes have sessions of their own, and what the agent must know
-is on disk before the master learns about it.
+Tasks outlive the agent: their processes have sessions of their own, and the agent writes its state
+to disk before it sends a message to the master.
 """
 
 import asyncio
@@ -156,7 +156,7 @@ class TaskAgent:
         self._parts.volumes.keep(resources)
 
     def _shut_down(self, message: Message) -> None:
-        """The master does not want this agent: its tasks end, and it starts as a new one."""
+        """The master removed this agent: its tasks end, and it registers as a new one."""
         self._log(f"shut down by the master: {message.get('message', '')}")
         self._parts.work.end_all()
         self._agent_id = None

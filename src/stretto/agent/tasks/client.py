@@ -14,7 +14,7 @@ TIMEOUT: Final = 10.0
 
 
 class MasterError(Exception):
-    """The master refused a message; its text says why."""
+    """The master refused a message; its text states the reason."""
 
 
 class MasterClient:

@@ -19,7 +19,7 @@ from stretto.base.rng import Rng
 
 
 class AgentContext(AgentSide, Protocol):
-    """The agent as its parts see it."""
+    """The interface of the agent for its parts."""
 
     async def post(self, name: str, message: dict[str, Any]) -> None:
         """Send a message to the master; it may be lost."""

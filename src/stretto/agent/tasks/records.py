@@ -133,7 +133,7 @@ class TaskFiles:
         write_file(self._directory / "agent_id", agent_id.encode())
 
     def forget_agent(self) -> None:
-        """The master does not know this agent any more."""
+        """Delete the id: the master has removed this agent."""
         (self._directory / "agent_id").unlink(missing_ok=True)
 
     def sandbox(self, record: TaskRecord) -> Path:
@@ -145,7 +145,7 @@ class TaskFiles:
         return self.place(record) / "exit"
 
     def resources(self) -> list[Message]:
-        """Reservations and volumes that the master has told the agent to store."""
+        """Reservations and volumes that the master has sent to the agent to store."""
         path = self._directory / "resources.json"
         found: list[Message] = msgspec.json.decode(path.read_bytes()) if path.exists() else []
         return found
@@ -164,7 +164,7 @@ class TaskFiles:
         write_file(self.place(record) / STATE, msgspec.json.encode(record))
 
     def forget(self, record: TaskRecord) -> None:
-        """Forget a task whose last update was acknowledged; its sandbox stays."""
+        """Delete the record of a task whose last update was acknowledged; its sandbox stays."""
         (self.place(record) / STATE).unlink(missing_ok=True)
 
     def tasks(self) -> Iterator[TaskRecord]:
@@ -188,7 +188,7 @@ def read_record(path: Path, kind: type[R]) -> R:
         return msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:
         start = data[:40].decode(errors="replace")
-        hint = f"{error}: remove the file, and the agent forgets it"
+        hint = f"{error}: remove the file; the agent continues without it"
         raise InputError(str(path), start, "a record of this agent", hint) from error
 
 

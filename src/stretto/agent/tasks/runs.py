@@ -115,7 +115,7 @@ class TaskRun:
         return True
 
     def _report_start(self) -> None:
-        """Report what an agent that died after the start of the process has not reported."""
+        """Report the start that an agent that was killed after it has not reported."""
         state = self.record.state
         if state == "TASK_STAGING":
             self._report(self.record, RunStatus("TASK_STARTING"))

@@ -1,4 +1,4 @@
-"""A state that a task reaches, as the agent sees it."""
+"""A state that a task reaches on its agent."""
 
 from enum import Enum
 from typing import NamedTuple

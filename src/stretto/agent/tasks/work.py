@@ -32,7 +32,7 @@ class AgentWork:
         self._executors.recover()
 
     def report(self) -> Message:
-        """Frameworks, tasks and executors for the registration at a master that knows the agent."""
+        """Frameworks, tasks and executors for the registration of an agent that has an id."""
         frameworks = {each.framework_id: each.framework for each in self._ledger}
         frameworks |= {each.record.key[0]: each.record.framework for each in self._executors}
         executors = [each.record.info for each in self._executors]

@@ -1,4 +1,4 @@
-"""GPUs: what the NVIDIA library says, or a recording of it."""
+"""GPUs, read from the NVIDIA library or from a recording of it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,7 +105,7 @@ class NvidiaGpus:
         )
 
     def _utilisation(self, handle: Any) -> int:
-        """Percent; 0 where the device does not say, as in MIG mode."""
+        """Percent; 0 if the device does not report it, as in MIG mode."""
         try:
             return int(self._library.nvmlDeviceGetUtilizationRates(handle).gpu)
         except self._library.NVMLError:

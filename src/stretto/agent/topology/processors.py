@@ -21,7 +21,7 @@ class LogicalCpu(msgspec.Struct, frozen=True):
     core: int
     #: Its NUMA node.
     numa: int
-    #: First processor of its last-level cache; -1 if the kernel does not say.
+    #: First processor of its last-level cache; -1 if the kernel does not report it.
     cache: int = -1
 
 
@@ -102,7 +102,7 @@ def _cpu(number: int, path: Path, numa: int) -> LogicalCpu:
 
 
 def _last_cache(path: Path) -> int:
-    """First processor that shares the last-level cache; -1 if the kernel does not say."""
+    """First processor that shares the last-level cache; -1 if not reported."""
     level, shared = -1, -1
     for _, index in numbered(path / "cache", "index"):
         here = read_number(index / "level", -1) or -1

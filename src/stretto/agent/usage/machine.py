@@ -170,7 +170,7 @@ def _numas(root: Path, numa_of: Mapping[int, int]) -> dict[int, tuple[int, int]]
 
 
 def _numa_memory(path: Path) -> int:
-    """Used bytes of a NUMA node; 0 if the kernel does not say."""
+    """Used bytes of a NUMA node; 0 if the kernel does not report it."""
     for line in (read_text(path) or "").splitlines():
         label, _, rest = line.partition(":")
         number = rest.split()[:1]

@@ -74,7 +74,7 @@ def inactive(reason: str, problem: str) -> AutoscalerCondition:
 
 
 def active(metric: str) -> AutoscalerCondition:
-    """A metric asks for replicas."""
+    """A metric determines the replicas."""
     text = f"the HPA was able to successfully calculate a replica count from {metric}"
     return AutoscalerCondition(ACTIVE, True, "ValidMetricFound", text)
 

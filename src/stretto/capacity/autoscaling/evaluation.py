@@ -1,4 +1,4 @@
-"""What one metric of an autoscaler asks for, and how its status states that."""
+"""Replicas that one metric of an autoscaler requires, and their form in its status."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ class ScalingInputs:
 
 @dataclass(frozen=True)
 class EvaluatedMetric:
-    """What a metric asks for."""
+    """Replicas that a metric requires."""
 
     #: Its name in messages.
     name: str
-    #: What it asks for; ``None`` if it could not be computed.
+    #: Required replicas; ``None`` if they could not be computed.
     proposal: Proposal | None
     #: Its entry in the status.
     status: Fields
@@ -81,7 +81,7 @@ def inputs_of(
 
 
 def evaluated(metric: AutoscalerMetric, inputs: ScalingInputs) -> EvaluatedMetric:
-    """What a metric asks for; a failure is a value."""
+    """Compute the replicas that a metric requires; a failure is a value."""
     resource = metric.resource or metric.container_resource
     failure = f"FailedGet{metric.type}Metric"
     if resource is None:

@@ -39,7 +39,7 @@ def samples(
 
 
 def scaled_pod(name: str, pod: StoredObject, now: float) -> ScaledPod:
-    """What the status of a pod of a name says at seconds since the epoch."""
+    """State of a pod by name, from its status, at seconds since the epoch."""
     conditions = pod.status.get("conditions") or ()
     ready = condition_of(conditions, "Ready")
     started = pod.status.get("startTime")

@@ -10,7 +10,7 @@ Reclaimed = Mapping[str, int]
 
 
 class PublishedHeadroom(NamedTuple):
-    """What a node report says."""
+    """Contents of a node report."""
 
     #: Amounts of the node.
     node: Reclaimed

@@ -63,7 +63,7 @@ class MemoryContainer(msgspec.Struct, frozen=True):
     bound_to: int | None = None
     #: Whether it has its NUMA nodes for itself.
     is_exclusive: bool = False
-    #: Whether it starts, so that its use says little.
+    #: Whether it starts, so that its use is not representative.
     is_starting: bool = False
     #: Whether the pod has it next to the main container.
     is_sidecar: bool = False

@@ -52,7 +52,7 @@ class AnomalyDetector:
             self.reset()
 
     def reset(self) -> None:
-        """Forget all rounds."""
+        """Clear all rounds."""
         self.abnormal = self.normal = 0
         self.until_s = None
 

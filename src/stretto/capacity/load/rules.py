@@ -27,7 +27,7 @@ class Expired(Enum):
 
     #: It rejects the pod.
     REJECT = "reject"
-    #: It lets the pod pass.
+    #: It accepts the pod.
     PASS = "pass"
     #: It judges by the report.
     JUDGE = "judge"
@@ -109,7 +109,7 @@ class IncomingPod:
 
 @dataclass(frozen=True)
 class LoadedNode:
-    """A node as filter and score see it."""
+    """The values of a node for filter and score."""
 
     #: Allocatable amounts, before amplification.
     allocatable: Amounts

@@ -107,7 +107,7 @@ def node_usage(
 def prod_usage(
     report: NodeReport, assigned: Iterable[AssignedPod], *, system: bool
 ) -> dict[str, int]:
-    """Expected use of the online pods of a node, with the system's where asked."""
+    """Expected use of the online pods of a node; with ``system``, also that of the system."""
     sums = dict(report.system) if system else {}
     for pod in assigned:
         if not pod.prod:

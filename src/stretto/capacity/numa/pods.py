@@ -22,7 +22,7 @@ class AlignmentPolicy(Enum):
 
     #: Guaranteed pods with whole cores, as the kubelet does.
     NATIVE = "native"
-    #: Dedicated pods that ask for it, as Katalyst's agent does.
+    #: Dedicated pods that request it, as Katalyst's agent does.
     DYNAMIC = "dynamic"
 
 
@@ -57,7 +57,7 @@ class NumaPod(msgspec.Struct, frozen=True):
     init: tuple[NumaContainer, ...] = ()
     #: QoS level; ``None`` for none or an unknown one.
     level: CoreLevel | None = None
-    #: Whether it asks for NUMA alignment.
+    #: Whether it requests NUMA alignment.
     binds: bool = False
     #: Whether its NUMA nodes run no other dedicated pod.
     is_exclusive: bool = False

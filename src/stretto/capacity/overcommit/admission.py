@@ -37,7 +37,7 @@ class ContainerCpu(NamedTuple):
 
 
 class PodCpu(NamedTuple):
-    """The CPU that a pod asks for: exclusive cores, or milli-CPU from the shared part."""
+    """The CPU that a pod requests: exclusive cores, or milli-CPU from the shared part."""
 
     #: Whole exclusive cores; 0 for a pod without them.
     guaranteed: int

@@ -80,13 +80,13 @@ class QueuedJob(msgspec.Struct, frozen=True):
     phase: JobPhase
     #: Tasks without which it does not start.
     min_member: int = 0
-    #: What it needs to start; empty if it does not say.
+    #: What it needs to start; empty if not stated.
     min_resources: Amounts = {}
     #: Its tasks.
     tasks: tuple[QueuedTasks, ...] = ()
 
     def account(self) -> "QueueAccount":
-        """What it holds and asks for."""
+        """Held and requested amounts together."""
         holding = [each for each in self.tasks if each.status in HOLDING]
         waiting = [each for each in self.tasks if each.status is TaskStatus.PENDING]
         held = total_of(each.amounts for each in holding)

@@ -1,7 +1,7 @@
 """Deserved amounts in proportion to weights, by water filling.
 
-Each round gives every queue its part of what is left, at most what it asks for and may hold, at
-least its guarantee. What a queue does not take is left for the next round.
+Each round divides the remaining amounts. A queue gets at most its request and its capability, and
+at least its guarantee. The rest is divided in the next round.
 """
 
 from collections.abc import Iterable, Mapping

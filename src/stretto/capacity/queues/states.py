@@ -168,7 +168,7 @@ def admit_jobs(
 
     Args:
         states: queues by name.
-        wanted: the queue of each job and what it needs to start, which may be empty.
+        wanted: the queue of each job and the amounts that it needs to start (may be empty).
 
     Returns:
         One answer per job; ``None`` for an unknown queue.

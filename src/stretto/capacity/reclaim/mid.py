@@ -23,7 +23,7 @@ class MidStrategy:
 
 @dataclass(frozen=True)
 class MidSupply:
-    """What the estimator knows of each node besides its supply; one row per node."""
+    """Inputs of the estimator for each node besides its supply; one row per node."""
 
     #: Requested amounts that a peak prediction shows as unused.
     reclaimable: Amounts

@@ -26,7 +26,7 @@ class ZonePod(msgspec.Struct, frozen=True):
     used: tuple[int, int]
     #: Whether the pod has exclusive cores: its use of CPU is its request.
     exclusive: bool = False
-    #: NUMA nodes that were given to the pod; without a known one, all.
+    #: NUMA nodes that are assigned to the pod; all if none of them exists.
     #: One that is listed twice counts twice in the division, but holds one part.
     zones: tuple[int, ...] = ()
 

@@ -11,7 +11,7 @@ from stretto.capacity.histograms.decaying import BucketScale, DecayingHistogram
 from stretto.capacity.model.profiles import CapacityProfile
 
 DAY_S: Final = 86_400.0
-"""Seconds that samples must span, and age of the newest one from which it says nothing."""
+"""Seconds that samples must span, and age at which the newest one is outdated."""
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 LEAST_CPU_WEIGHT: Final = 0.1
@@ -19,7 +19,7 @@ LEAST_CPU_WEIGHT: Final = 0.1
 PERCENTILE: Final = 0.9
 """The percentile that is recommended."""
 OOM_VALID_S: Final = 7 * DAY_S
-"""Age from which a kill for lack of memory says nothing."""
+"""Age in seconds at which a kill for lack of memory is outdated."""
 OOM_STEP: Final = 100 * MIB
 """Bytes above the limit at which a container was killed that it gets at least."""
 OOM_RATIO: Final = 1.2
@@ -51,7 +51,7 @@ class UseSample(NamedTuple):
 
 
 class UseError(ValueError):
-    """There is too little use for a percentile; the text says what is missing."""
+    """There is too little use for a percentile; the text states what is missing."""
 
 
 class UseHistory:

@@ -148,7 +148,7 @@ class Scaler:
     history: History = field(default_factory=History)
 
     def step(self, now: float, current: int, desired: int) -> ScalingStep:
-        """Evaluate the workload: seconds now, its replicas, and what the metrics ask for."""
+        """Evaluate the workload: seconds now, its replicas, and those that the metrics require."""
         bounds = self.bounds
         self.history.start(now, current)
         if not current:

@@ -22,7 +22,7 @@ def choose(proposals: Sequence[int | None], current: int) -> Choice | None:
 
     Args:
         proposals: replicas by metric; ``None`` for a metric that failed.
-        current: replicas now. A failed metric could ask for more, so it forbids to scale down.
+        current: replicas now. A failed metric could require more, so it prevents scaling down.
     """
     best: Choice | None = None
     for index, replicas in enumerate(proposals):

@@ -1,9 +1,9 @@
 """The controller of ScalingPolicies: it divides replicas and scales the workloads of the groups.
 
-It sees what the cluster cannot place: where pods of a group stay unschedulable, the group keeps the
-replicas that are scheduled, and the others go to the next groups. The limit stands in the status
-with its time, so that a restart keeps it; after a while the group is tried again. Replicas that run
-end only when the others suffice, so a trial takes none from the service.
+If pods of a group stay unschedulable, the group keeps the replicas that are scheduled, and the
+others move to the next groups. The status records this limit with its time, so a restart keeps it.
+Later the group is tried again. Running replicas end only when the others suffice, so a trial never
+reduces the service.
 """
 
 from collections.abc import Hashable, Iterable, Mapping

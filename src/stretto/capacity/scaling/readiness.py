@@ -22,7 +22,7 @@ class MetricSample:
 
 @dataclass(frozen=True)
 class ScaledPod:
-    """What the status of a pod says."""
+    """State of a pod, from its status."""
 
     #: Name.
     name: str
@@ -30,7 +30,7 @@ class ScaledPod:
     phase: str
     #: Whether it is being deleted.
     deleted: bool = False
-    #: Whether it is ready; ``None`` if its status does not say.
+    #: Whether it is ready; ``None`` if its status does not state it.
     ready: bool | None = None
     #: Seconds since its start; ``None`` before it.
     started_ago_s: float | None = None
@@ -50,7 +50,7 @@ class ReadinessPeriods:
     def state(
         self, pod: ScaledPod, sample: MetricSample | None, resource: str, request: int | None
     ) -> MetricPod:
-        """A pod as the calculation sees it.
+        """The values of a pod for the calculation.
 
         Args:
             pod: the pod.

@@ -48,7 +48,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class MetricPod:
-    """A pod of the workload, as the calculation sees it."""
+    """The values of a pod of the workload for the calculation."""
 
     #: Name.
     name: str
@@ -64,7 +64,7 @@ class MetricPod:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What one metric asks for."""
+    """Replicas that one metric requires."""
 
     #: Replicas.
     replicas: int
@@ -76,7 +76,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Grouped:
-    """Pods by what their metrics say."""
+    """Pods grouped by the state of their metrics."""
 
     #: Pods that count with their value.
     ready: int
@@ -208,7 +208,7 @@ def capped(replicas: float) -> int:
 class _Metric:
     """A metric over pods."""
 
-    #: Pods by what their values say.
+    #: Pods grouped by the state of their values.
     groups: Grouped
     #: From values to the ratio of use and target.
     ratio_of: Callable[[Mapping[str, int]], float]

@@ -33,7 +33,7 @@ def packing_score(
         used: amounts in use on the node.
         capacity: allocatable amounts of the node; without a resource its part is 0.
         weights: weights.
-        profile: ``VOLCANO`` lets a negative weight of the score prefer empty nodes.
+        profile: with ``VOLCANO``, a negative weight of the score prefers empty nodes.
     """
     total = 0.0
     counted = 0.0

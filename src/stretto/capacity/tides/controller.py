@@ -1,7 +1,7 @@
-"""The controller of TideNodePools: it gives nodes their roles and lets them switch by need.
+"""The controller of TideNodePools: assigns roles to nodes and switches them by demand.
 
-What it remembers stands on the nodes: role, taint and time of the last switch. A restart continues
-there; only the time for which a node has been empty begins again.
+Its state is on the nodes: role, taint and time of the last switch. A restart continues from it;
+only the time for which a node has been empty begins again.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -60,7 +60,7 @@ class TideController:
             yield from (each.record.name for each in self._pools)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Bring the nodes of one pool to their roles, and let some switch.
+        """Set the roles of the nodes of one pool, and switch some.
 
         Raises:
             RetryError: a write was refused.

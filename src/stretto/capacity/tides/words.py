@@ -1,4 +1,4 @@
-"""What a switch of a node says in events and reports."""
+"""Messages of events and reports about the switch of a node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

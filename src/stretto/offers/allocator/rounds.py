@@ -19,7 +19,7 @@ class Round:
         self._order = order
 
     def names(self, now: float, batch: bool) -> list[str]:
-        """The agents of which something may be offered, or asked back for maintenance."""
+        """The agents with capacity to offer, or with inverse offers for maintenance."""
         pool = self._pool
         if pool.maintained:
             return [agent.info.id for agent in pool.agents]

@@ -48,7 +48,7 @@ class Master:
             rng: ids of streams.
             cycles: when cycles run.
         """
-        #: Everything that the master knows.
+        #: The state of the master.
         self.state = MasterState(settings, allocator, clock, rng)
         self._cycles = cycles
         self._is_batch_due = False

@@ -1,4 +1,4 @@
-"""The agent of a node: address, attributes, fault domain, and what may be offered of it."""
+"""The agent of a node: address, attributes, fault domain, and the resources to offer."""
 
 import ipaddress
 from typing import Final
@@ -12,9 +12,9 @@ CAPABILITIES: Final = (
     "RESERVATION_REFINEMENT",
     "AGENT_DRAINING",
 )
-"""What the agents of nodes can do."""
+"""Capabilities of the agents of nodes."""
 VERSION: Final = "1.11.0"
-"""The version of Mesos whose agents they stand for."""
+"""The version of Mesos that they report."""
 KUBELET_PORT: Final = 10250
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -46,7 +46,7 @@ def ip_of(node: StoredObject) -> str:
 
 
 def is_ready(node: StoredObject) -> bool:
-    """Whether the kubelet answers: the condition Ready is True, or nothing maintains it."""
+    """Whether the kubelet answers: the condition Ready is True, or not maintained."""
     conditions = {
         each.get("type"): each.get("status") for each in node.status.get("conditions") or ()
     }

@@ -41,7 +41,7 @@ RESOURCES: Final = (
     Correspondence("disk", "ephemeral-storage", MIB),
     Correspondence(GPUS, GPU, 1),
 )
-"""What nodes offer besides ports. Other resources of a node are left to pods."""
+"""Resources that nodes offer besides ports. Only pods use other resources of a node."""
 _BY_OFFERED: Final = {each.offered: each for each in RESOURCES}
 _BY_RESOURCE: Final = {each.resource: each for each in RESOURCES}
 
@@ -61,7 +61,7 @@ def to_milli(resource: str, exact: int) -> tuple[str, int]:
 
 
 def columns_of(quantities: Iterable[tuple[str, int]], ledger: Ledger) -> dict[int, int]:
-    """Exact amounts by column of offered thousandths; what nodes do not offer is dropped."""
+    """Exact amounts by column of offered thousandths; other resources are omitted."""
     found: dict[int, int] = {}
     for name, milli in quantities:
         known = _BY_OFFERED.get(name)
@@ -72,7 +72,7 @@ def columns_of(quantities: Iterable[tuple[str, int]], ledger: Ledger) -> dict[in
 
 
 def milli_of(exact: Mapping[int, int], ledger: Ledger) -> dict[str, int]:
-    """Offered thousandths of exact amounts by column; what nodes do not offer is dropped."""
+    """Offered thousandths of exact amounts by column; other resources are omitted."""
     return {
         each.offered: exact[column] * MILLI // _scale(each)
         for each in RESOURCES

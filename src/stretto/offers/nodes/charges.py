@@ -2,9 +2,9 @@
 
 In one direction, the capacity that offers and tasks hold on a node, without the pods of these
 tasks, is one claim in the cluster's ledger, and counts for the queues of their roles. In the other
-direction, what pods leave free on a node is the total of its agent, and what the pods of a queue
-use counts for the quota of its role. Both sides are brought up to date in one step of one thread,
-so no capacity is promised twice.
+direction, the capacity without that of pods is the total of the node's agent, and the use of the
+pods of a queue counts for the quota of its role. One step of one thread updates both sides, so no
+capacity is promised twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,14 +45,14 @@ class ClaimedNode(NamedTuple):
     agent_id: str
     #: The pods of tasks that the ledger charges there.
     tasks: Sequence[TaskRow] = ()
-    #: What tasks whose pods have ended hold, without reservations.
+    #: Amounts of tasks whose pods have ended, without reservations.
     ended: AgentPart = AgentPart()
-    #: Reservations that nothing holds.
+    #: Unused reservations.
     reserved: AgentPart = AgentPart()
 
 
 class NodeBalance(NamedTuple):
-    """What frameworks have of one node."""
+    """The amounts of one node for frameworks."""
 
     #: What they hold and what is free besides it, in thousandths by offered name, without what is
     #: reserved and not held.
@@ -67,7 +67,7 @@ class QueueSums:
     """Amounts of queues on nodes, with their sums over all nodes."""
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start without claims."""
         #: Positive sums by queue and column.
         self.sums: dict[str, Columns] = {}
         self._by_node: dict[str, Mapping[str, Columns]] = {}
@@ -137,7 +137,7 @@ class SharedLedger:
     def claim(self, node: ClaimedNode) -> bool:
         """Claim what frameworks hold on a node, and what is reserved; whether the claim shrank.
 
-        A reservation counts for the queue of its role also while nothing uses it.
+        A reservation counts for the queue of its role also while it is unused.
         """
         ledger, slot = self._cluster.ledger, node.slot
         name = self._cluster.nodes.names[slot]
@@ -168,12 +168,12 @@ class SharedLedger:
         return self._cluster.offers.replace(slot, claim)
 
     def release(self, slot: int) -> None:
-        """Release the claim of a node whose agent has gone."""
+        """Release the claim of a node whose agent was removed."""
         self.forget(self._cluster.nodes.names[slot])
         self._cluster.offers.replace(slot, NOTHING)
 
     def forget(self, name: str) -> None:
-        """Count nothing of a node that the cluster has no longer."""
+        """Remove the amounts of a node that was deleted from the cluster."""
         self._claims.replace(name, {})
         self._tasks.replace(name, {})
 
@@ -197,7 +197,7 @@ class SharedLedger:
     # ------------------------------------------------------------ pods to frameworks
 
     def balance(self, agent_id: str, slot: int, *, is_offered: bool) -> NodeBalance:
-        """What frameworks have of a node after its claim.
+        """The amounts of a node for frameworks after its claim.
 
         Args:
             agent_id: its agent.
@@ -234,19 +234,19 @@ class SharedLedger:
         return frozenset(short)
 
     def _free_gpus(self, slot: int) -> int:
-        """Thousandths of the GPUs that nothing uses; negative if one is used twice."""
+        """Thousandths of the unused GPUs; negative if one is used twice."""
         devices = self._cluster.ledger.devices
         free = devices.free[slot][devices.kind[slot] == devices.kind_number(GPU)]
         return int(free.min()) if (free < 0).any() else WHOLE * int((free == WHOLE).sum())
 
     def _free_ports(self, slot: int) -> ranges.Ranges:
-        """The offered numbers that nothing uses."""
+        """The unused ones of the offered port numbers."""
         used = self._cluster.ledger.ports.numbers_on(slot, self._ports)
         taken = ranges.normalize((number, number) for number in used)
         return ranges.difference(self._ports, taken)
 
     def count_pods(self) -> None:
-        """Count what the pods of queues use for the quota of their roles."""
+        """Count the use of the pods of queues for the quota of their roles."""
         usage, ledger = self._usage(), self._cluster.ledger
         if usage is None:
             return

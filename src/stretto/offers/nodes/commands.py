@@ -31,7 +31,7 @@ class NodeCommands:
         self._refusal = refusal
 
     def carry_out(self, messages: list[AgentMessage], now: float) -> None:
-        """Carry out messages in their order; unknown ones need nothing on a node."""
+        """Carry out messages in their order; messages without an effect on a node are ignored."""
         launched: dict[str, int] = {}
         for each in messages:
             node = node_of(each.pid)

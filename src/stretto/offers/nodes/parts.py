@@ -1,4 +1,4 @@
-"""Parts of what an agent has: its reservations, what ended tasks hold, and its total."""
+"""Parts of the resources of an agent: reservations, those of ended tasks, and the total."""
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ _PORTS: Final = ItemKind(PORTS, "RANGES")
 
 
 class AgentPart(NamedTuple):
-    """A part of what an agent has."""
+    """A part of the resources of an agent."""
 
     #: Thousandths by role and name.
     scalars: Mapping[str, Mapping[str, int]] = {}
@@ -26,7 +26,7 @@ class AgentPart(NamedTuple):
 
 
 def ended_tasks(agent: Agent, has_ended: Callable[[TaskKey], bool]) -> AgentPart:
-    """What tasks whose pods have ended hold until their frameworks know it: it is free.
+    """Resources of tasks whose pods have ended and whose update is not acknowledged: free.
 
     Reserved resources are not free: they are reserved again. A task without any update has just
     been launched, although the pod of an ended one may still have its id.
@@ -44,7 +44,7 @@ def ended_tasks(agent: Agent, has_ended: Callable[[TaskKey], bool]) -> AgentPart
 
 
 def unheld_reservations(agent: Agent, held: Mapping[Holding, Resources]) -> AgentPart:
-    """What is reserved of an agent and held by no framework, by the role of the reservation."""
+    """Reservations of an agent that no framework holds, by the role of the reservation."""
     reserved, kept = _reserved(agent), _held_reservations(held)
     found: dict[str, dict[str, int]] = {}
     for item in reserved:
@@ -73,7 +73,7 @@ def total_of(
 
     Args:
         agent: the agent.
-        held: what frameworks hold of it.
+        held: the amounts that frameworks hold.
         balance: what is held or free, without reservations that are not held: thousandths by name,
             and port numbers.
     """

@@ -1,6 +1,6 @@
 """Pods of tasks: one pod for a task, or for a group of tasks, bound to the node of the offer.
 
-A pod carries what a restarted master needs: the tasks and the framework's description. Its name
+A pod contains the data for a restarted master: the tasks and the framework's description. Its name
 follows from the ids of framework and tasks, so a repeated creation finds the first pod.
 """
 
@@ -43,7 +43,7 @@ class PodSettings(msgspec.Struct, frozen=True):
 
     #: Namespace of the pods.
     namespace: str = "default"
-    #: Image of tasks that name none.
+    #: Image of tasks without an image.
     image: str = "busybox"
     #: Scheduler name, which decides who may preempt the pods.
     scheduler: str = "stretto-scheduler"
@@ -140,7 +140,7 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
 def _uses_reservation(task: Message) -> bool:
     """Whether a task uses reserved resources.
 
-    They stay reserved after its end, so its eviction frees nothing of them for another pod.
+    They stay reserved after its end, so its eviction does not free them for another pod.
     """
     return any(item.kind.reservations for item in formats.read(task.get("resources", ())))
 

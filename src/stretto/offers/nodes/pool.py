@@ -1,9 +1,9 @@
 """One pool: the nodes of a store are agents of a master, and offers are claims in its ledger.
 
 The plane of a scheduler and the master run in one thread. A step reads what has changed in the
-store, reports it to the master, runs the cycles that are due, and claims what they offered, all
+store, reports it to the master, runs the cycles that are due, and claims the offered capacity, all
 before the scheduler decides. `claim` follows every other step of the master before its effects are
-sent, so an offer is charged before a framework sees it.
+sent, so an offer is charged before a framework receives it.
 """
 
 from collections.abc import Callable, Iterable
@@ -58,7 +58,7 @@ class OfferedNodes:
     # ------------------------------------------------------------ messages of the master
 
     def deliver(self, message: AgentMessage) -> bool:
-        """Take a message to the agent of a node; false if it is for another agent."""
+        """Process a message to the agent of a node; false if it is for another agent."""
         node = agents.node_of(message.pid)
         if node is None:
             return False
@@ -73,7 +73,7 @@ class OfferedNodes:
     # ------------------------------------------------------------ steps
 
     def step(self, now: float) -> bool:
-        """Bring master, store and ledger up to date; whether anything was done."""
+        """Update master, store and ledger; whether anything was done."""
         inbox, self._inbox = self._inbox, []
         self._commands.carry_out(inbox, now)
         changed = self.nodes.step()
@@ -88,7 +88,7 @@ class OfferedNodes:
         return bool(inbox or changed or touched)
 
     def claim(self) -> None:
-        """Claim on nodes what frameworks hold, and give agents what pods leave free."""
+        """Claim on nodes the amounts of frameworks, and set the totals of agents."""
         self._totals.settle()
 
     def rescind(self, names: Iterable[str] | None = None) -> bool:
@@ -112,10 +112,10 @@ class OfferedNodes:
 
     @property
     def spared(self) -> frozenset[str]:
-        """Nodes whose free capacity is left to pods that need it."""
+        """Nodes whose free capacity is reserved for pods."""
         return self._totals.spared
 
     @property
     def next_due(self) -> float:
-        """Clock time at which there is work although no event comes."""
+        """Clock time of the next work without an event."""
         return min(self.tasks.next_due, self._totals.next_due)

@@ -107,7 +107,7 @@ class NodeAgents:
         return agent
 
     def _leave(self, name: str) -> None:
-        """A node is deleted: its agent goes, and its tasks are lost."""
+        """Remove the agent of a deleted node; its tasks are lost."""
         agent_id = self._registered.pop(name)
         self._cordoned.discard(agent_id)
         self._unregister(agent_id, self._pids.pop(name))
@@ -134,6 +134,6 @@ class NodeAgents:
 
 
 def _is_changed(agent: Agent, node: StoredObject) -> bool:
-    """Whether the labels of a node differ from what its agent registered."""
+    """Whether the labels of a node differ from those that its agent registered."""
     info = agents.agent_info(node)
     return any(info.get(key) != agent.info.get(key) for key in ("attributes", "domain"))

@@ -10,7 +10,7 @@ from stretto.offers.nodes.pods import CONTAINER, FRAMEWORK, FRAMEWORK_INFO, ROLE
 from stretto.reconcile.cache import Fields, StoredObject
 
 ENDED: Final = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED"})
-"""States in which the pod has nothing more to report."""
+"""States after which the pod reports no further one."""
 _OUT_OF_MEMORY: Final = "OOMKilled"
 _DEADLINE: Final = "DeadlineExceeded"
 
@@ -30,7 +30,7 @@ class _MarkedTask(msgspec.Struct):
 
 
 class TaskReport(NamedTuple):
-    """What a pod says about one task."""
+    """The state of one task, from its pod."""
 
     #: State of the task.
     state: str

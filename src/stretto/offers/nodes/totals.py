@@ -44,13 +44,13 @@ class NodeTotals:
         self._position = -1
 
     def spare(self, names: Iterable[str]) -> None:
-        """Leave what these nodes have free to pods for a while."""
+        """Reserve the free capacity of these nodes for pods for some seconds."""
         self._spared |= dict.fromkeys(names, self._master.now + SPARED)
         self._stale.update(self._spared)
 
     @property
     def spared(self) -> frozenset[str]:
-        """Nodes whose free capacity is left to pods."""
+        """Nodes whose free capacity is reserved for pods."""
         return frozenset(self._spared)
 
     @property
@@ -122,8 +122,8 @@ class NodeTotals:
     ) -> None:
         """Claim what an agent holds, then set its total.
 
-        Offers are rescinded that hold something of which the node has less than pods and frameworks
-        hold. Others would be offered again at once, and what is reserved stays reserved.
+        Rescinds only the offers that hold a resource of which pods and frameworks hold more than
+        the node has: the next cycle would make all others again. Reservations stay.
         """
         balance = self._claim(agent, slot, tasks, is_offered=is_offered)
         offers = offers_with(balance.short, self._master.offers.of_agent(agent.id))

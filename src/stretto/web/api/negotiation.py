@@ -14,7 +14,7 @@ _META: Final = "meta.k8s.io"
 STREAMED: Final = tuple(f"{each};stream=watch" for each in (JSON, PROTOBUF))
 """Media types of watches."""
 _KEPT_LENGTH: Final = 1024
-"""Characters of an ``Accept`` header whose best form is remembered."""
+"""Characters of an ``Accept`` header whose best form is cached."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ALL_WARNINGS: Final = 4096
 """Characters of all warnings of an answer, above which each is cut."""

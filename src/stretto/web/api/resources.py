@@ -63,7 +63,7 @@ class ServedResource:
     kind: Kind
     #: Kind under which the store holds its objects.
     stored: Kind
-    #: What discovery says.
+    #: Its entry in discovery.
     facts: ResourceFacts
     #: Struct of its objects.
     struct: StructType

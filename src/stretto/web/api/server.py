@@ -139,7 +139,7 @@ class ApiServer:
         self._turns.move()
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
-        """Forget the history of some kinds, or of all: older versions and pages are too old."""
+        """Drop the history of some kinds, or of all: older versions and pages are then too old."""
         self._snapshots.forget(kinds)
         store = self._state.storage.store
         if isinstance(store, PastStore):

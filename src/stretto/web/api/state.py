@@ -33,9 +33,9 @@ class AdmittedWrite:
     old: Json | None
     #: Subresource; empty for the object itself.
     subresource: str = ""
-    #: What reviewers see instead of the object, for example a Scale.
+    #: The object for reviewers, if it is another one, for example a Scale.
     shown: Json | None = None
-    #: What they see instead of the stored object.
+    #: The stored object for reviewers, if it is another one.
     shown_old: Json | None = None
     #: Its kind; ``None``: the kind of the object.
     shown_kind: Kind | None = None
@@ -87,7 +87,7 @@ class ApiState:
         return self.storage.views
 
     def change(self, admission: AdmittedWrite) -> None:
-        """Let admission change or refuse a write, twice if policies or webhooks change it.
+        """Run admission, which may change or refuse a write; twice if a reviewer changes it.
 
         Raises:
             ApiError: it is refused.
@@ -98,7 +98,7 @@ class ApiState:
             self.change(admission)
 
     def admit(self, admission: AdmittedWrite) -> None:
-        """Let admission change or refuse a write, and then only refuse it.
+        """Run admission, first the plugins that may change a write, then those that only refuse it.
 
         Raises:
             ApiError: it is refused.

@@ -35,7 +35,7 @@ class PastStore(Protocol):
         ...
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
-        """Forget the history of some kinds, or of all: watches from older versions are too old."""
+        """Drop the history of some kinds, or of all: watches from older versions are too old."""
         ...
 
     def watch_matching(self, kind: Kind, since: int, matches: Callable[[Record], bool]) -> Watch:
@@ -51,7 +51,7 @@ class PastStore(Protocol):
 class StoredItem:
     """An object with the record that holds it."""
 
-    #: The object as clients see it.
+    #: The object in the form for clients.
     item: Json
     #: Its record.
     record: Record
@@ -185,7 +185,7 @@ class ObjectStorage:
     def remove(self, resource: ServedResource, old: Record) -> StoredItem:
         """Delete an object whose record is still the current one, finalizers or not.
 
-        Watches see its stored state with the version of the deletion.
+        Watches get its stored state with the version of the deletion.
 
         Raises:
             ApiError: it was changed meanwhile, or the store refuses it.

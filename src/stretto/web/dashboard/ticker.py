@@ -1,4 +1,4 @@
-"""One timer for all streams: a tick wakes them together, in one turn of the event loop.
+"""One timer for all streams: a tick resumes them together, in one turn of the event loop.
 
 A timer of its own for each stream would make the event loop wait for the interpreter once for each
 of them, and a busy scheduler in the same process gives it up at most every 5 ms. Ticks are due at
@@ -9,7 +9,7 @@ import asyncio
 
 
 class Ticker:
-    """Wakes all that waits, at most once in an interval."""
+    """Resumes all waiting streams, at most once in an interval."""
 
     def __init__(self, interval: float) -> None:
         """Tick while something waits; ``interval`` is in seconds."""

@@ -41,7 +41,7 @@ def api_server(store: Store, clock: Clock, rng: Rng, keys: ServerKeys) -> ApiSer
 def audited(
     server: ApiServer, clock: Clock, rng: Rng, options: AuditOptions | None
 ) -> Iterator[Attempt]:
-    """The function that answers the requests of a server, and records them if options say so.
+    """The function that answers the requests of a server, and records them if options enable it.
 
     Raises:
         InputError: the log cannot be written.

@@ -66,7 +66,7 @@ class ServerKeys:
 
     @property
     def tls(self) -> TlsFiles:
-        """How the server proves its name and knows clients."""
+        """The certificates of the server, and those by which it authenticates clients."""
         return TlsFiles(self.serving.cert, self.serving.key, self.authority.cert)
 
 

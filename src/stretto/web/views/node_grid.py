@@ -1,6 +1,6 @@
 """The nodes as a grid of cells: a layout that changes with nodes, and frames with one byte a node.
 
-A frame of 20,000 nodes has 20 kB. The browser draws it; the layout says which byte is which node.
+A frame of 20,000 nodes has 20 kB. The browser draws it; the layout assigns a node to each byte.
 """
 
 from enum import IntEnum

@@ -31,7 +31,7 @@ class FrameworkLine(msgspec.Struct, frozen=True):
     name: str
     #: Its roles.
     roles: tuple[str, ...]
-    #: Roles in which it wants no offers.
+    #: Roles whose offers it has suppressed.
     suppressed: tuple[str, ...]
     #: Whether it has a connection.
     connected: bool
@@ -46,7 +46,7 @@ class FrameworkLine(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """Whether it is connected and wants offers, in words."""
+        """Whether it is connected and receives offers, in words."""
         if not self.connected:
             return "disconnected"
         return f"suppressed: {', '.join(self.suppressed)}" if self.suppressed else "active"

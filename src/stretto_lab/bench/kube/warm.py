@@ -58,7 +58,7 @@ class WarmUp:
         self._create(POD, pod_bodies(shape, NODES, range(pods)))
 
     def place(self, profile: str = "default", tier: str = "auto", batch: int = BATCH) -> None:
-        """Let a plane place the pods in batches."""
+        """Place the pods by a plane, in batches."""
         cluster = ClusterConfig(scheduler_names=frozenset({SCHEDULER}))
         config = PlaneConfig(load_profile(profile), cluster=cluster, tier=tier, batch=batch)
         plane = Plane(config, self.store, self.clock)

@@ -100,7 +100,7 @@ async def _measure(
 
 
 async def _raise_first(running: list[asyncio.Task[None]], seconds: float) -> None:
-    """Let the clients run; the error of one ends the bench."""
+    """Run the clients; the error of one ends the bench."""
     done, _ = await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     for each in done:
         each.result()

@@ -88,7 +88,7 @@ class OvercommitDraw:
         return tuple(msgspec.structs.replace(shape, cap=self.cap) for shape in shapes)
 
     def add_extras(self, requests: Sequence[PodRequest]) -> tuple[PodRequest, ...]:
-        """Let some pods have exclusive cores."""
+        """Give exclusive cores to some pods."""
         return tuple(
             msgspec.structs.replace(request, exclusive=True)
             if not request.best_effort and self._rng.random() < self.exclusive

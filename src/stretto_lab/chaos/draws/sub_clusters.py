@@ -40,7 +40,7 @@ class SubClusterDraw:
         return msgspec.structs.replace(profile, filters=(*profile.filters, rule))
 
     def add_extras(self, requests: Sequence[PodRequest]) -> tuple[PodRequest, ...]:
-        """Let more pods name a pool."""
+        """Set a pool in more pods."""
         if not self.parts:
             return tuple(requests)
         named = [each.pool or self._rng.choice(("blue", "green")) for each in requests]

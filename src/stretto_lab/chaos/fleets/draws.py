@@ -53,7 +53,7 @@ class FleetEvent(Enum):
 
 
 class FleetMove(Enum):
-    """How a step lets the fleet go on."""
+    """The kind of progress in a step."""
 
     #: The controllers of the host reconcile a few keys.
     HOST = "host reconciles"
@@ -68,7 +68,7 @@ class FleetMove(Enum):
 MOVES: Final = (FleetMove.HOST, FleetMove.HOST, FleetMove.MEMBER, FleetMove.DELAY, FleetMove.RUN)
 """How often each move is drawn."""
 _OF_USERS: Final = (FleetEvent.RESCALE, FleetEvent.UPDATE, FleetEvent.MIGRATE)
-"""What users want."""
+"""Changes by users."""
 _FAULTS: Final[Mapping[FleetEvent, FleetEvent]] = {
     FleetEvent.SILENCE: FleetEvent.RETURN,
     FleetEvent.BUSY: FleetEvent.RETURN,

@@ -11,15 +11,15 @@ from stretto_lab.chaos.fleets.workloads import DrawnWorkload
 from stretto_lab.chaos.fleets.world import FleetWorld
 
 OfWorld = Callable[[FleetWorld], None]
-"""Lets an event happen to the host."""
+"""Applies an event to the host."""
 OfWorkload = Callable[[FleetWorld, DrawnWorkload], None]
-"""Lets an event happen to a Deployment of the host."""
+"""Applies an event to a Deployment of the host."""
 OfCluster = Callable[[FleetWorld, str], bool]
-"""Lets an event happen to a cluster; whether it could."""
+"""Applies an event to a cluster; whether it was possible."""
 
 
 def happen(world: FleetWorld, event: FleetEvent) -> bool:
-    """Let an event happen to a drawn workload or cluster; whether it could."""
+    """Apply an event to a drawn workload or cluster; whether it was possible."""
     work = world.rng.choice(list(world.workloads.values()))
     cluster = world.rng.choice(world.clusters)
     if event in _OF_CLUSTERS:

@@ -32,7 +32,7 @@ class PodFacts(msgspec.Struct, frozen=True):
 class DeploymentFacts(msgspec.Struct, frozen=True):
     """A Deployment of a member."""
 
-    #: Wanted replicas.
+    #: Desired replicas.
     replicas: int
     #: Whether the federation manages it.
     is_managed: bool
@@ -69,7 +69,7 @@ class FleetTruth:
         return DeploymentFacts(found.spec["replicas"], is_managed)
 
     def answers(self, cluster: str) -> bool:
-        """Whether a member answers, and its FederatedCluster says so."""
+        """Whether a member answers, and the status of its FederatedCluster states it."""
         found = self._object(self._world.fleet.host, FEDERATED_CLUSTER.kind, cluster)
         is_readable = self._world.fleet.members[cluster].served.is_readable
         return found is not None and is_ready(found) and is_readable

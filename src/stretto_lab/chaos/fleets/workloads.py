@@ -18,15 +18,15 @@ class DrawnWorkload:
 
     #: Its name.
     name: str
-    #: Wanted replicas.
+    #: Desired replicas.
     replicas: int
-    #: Pods above the wanted number while it rolls.
+    #: Pods above the desired number while it rolls.
     surge: int
-    #: Pods below the wanted number while it rolls.
+    #: Pods below the desired number while it rolls.
     unavailable: int
     #: Number of its template.
     template: int = 1
-    #: Most replicas that were wanted since it ran exactly as wanted.
+    #: Largest desired number of replicas since it last ran exactly as desired.
     most: int = 0
     #: Pods that were available, less those that events outside the federation took.
     least: int = 0
@@ -42,7 +42,7 @@ class DrawnWorkload:
         return {"metadata": {"labels": {"app": self.name}}, "spec": {"containers": [container]}}
 
     def rescale(self, replicas: int) -> None:
-        """Want another number of replicas."""
+        """Set another number of replicas."""
         self.replicas = replicas
         self.most = max(self.most, replicas)
         self.least = min(self.least, replicas)
@@ -56,9 +56,9 @@ class DrawnWorkload:
                 self.stranded = set()
 
     def lose(self, cluster: str) -> None:
-        """An event outside the federation takes pods: no number is promised until they are back.
+        """An event outside the federation removes pods: no number is promised until they are back.
 
-        Controllers cannot know of it as long as the watches of the cluster stand still.
+        Controllers cannot react as long as the watches of the cluster stall.
         """
         self.least = 0
         self.unseen.add(cluster)

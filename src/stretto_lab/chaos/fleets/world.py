@@ -66,7 +66,7 @@ class FleetWorld:
     # ---------------------------------------------------------------- going on
 
     def move(self) -> FleetMove:
-        """Let the fleet go on as drawn."""
+        """Run the drawn kind of progress."""
         made = self.rng.choice(MOVES)
         if made is FleetMove.HOST:
             self._guarded(self._reconcile, self.rng.randint(1, 4))
@@ -80,7 +80,7 @@ class FleetWorld:
         return made
 
     def advance(self, seconds: float) -> None:
-        """Run everything that is due, and let time pass."""
+        """Run everything that is due, and advance the time."""
         self._guarded(self.fleet.run_until, self.fleet.clock.monotonic() + seconds)
 
     def heal(self) -> None:
@@ -117,7 +117,7 @@ class FleetWorld:
         self.fleet.host.patch(PROPAGATION_POLICY.kind, [Patch("default", work.name, body)])
 
     def fill(self, cluster: str, *, is_full: bool) -> None:
-        """Let the nodes of a member take no pods, or take pods again."""
+        """Make the nodes of a member unschedulable, or schedulable again."""
         store = self.fleet.members[cluster].store
         for record in store.list(NODE).records:
             change = {"spec": {"unschedulable": is_full or None}}

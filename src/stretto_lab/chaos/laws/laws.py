@@ -1,9 +1,9 @@
 """The laws, checked against the true state after each step.
 
-A claim is checked in the step in which it is made. All pods that Stretto placed on its node, and
-all other pods there that the plane knows, must fit together with it. A conflict that only other
-clients caused (a pod that the plane has not seen yet, another node under the same name) is not a
-breach.
+A claim is checked in the step in which it is made. It must fit together with all pods that Stretto
+placed on its node and all other pods there that the plane has received. A conflict that only other
+clients caused (a pod that the plane has not received yet, another node under the same name) is not
+a breach.
 """
 
 from collections import Counter
@@ -130,9 +130,9 @@ class Laws:
         return found
 
     def after_undecided_claims(self, plane: Plane) -> list[InvariantBreach]:
-        """Check the decided claims of a step in which the binder died before hosts were decided.
+        """Check the decided claims of a step in which the binder crashed before hosts were decided.
 
-        Their binds may be confirmed although no successor of the binder knows them.
+        Their binds may be confirmed although no successor of the binder has these claims.
         """
         return [
             each for uid, slot in self._claimed(plane) for each in self._judge(plane, uid, slot)
@@ -226,7 +226,7 @@ class Laws:
         return [InvariantBreach(1, f"claim on {claim.node}, whose rules exclude the pod")]
 
     def _seen_shape(self, plane: Plane, name: str, slot: int) -> NodeShapeDraw | None:
-        """The true shape of a node, or None if the plane knows an old version."""
+        """The true shape of a node, or None if the plane has an old version."""
         record = self._world.node_versions.get(name)
         known = plane.cluster.nodes.versions[slot]
         return self._world.nodes[name] if str(record) == known else None

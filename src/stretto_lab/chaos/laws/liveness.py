@@ -1,4 +1,4 @@
-"""Checks after the heal: every pod that fits is placed, and the plane knows the true state.
+"""Checks after the heal: every pod that fits is placed, and the plane has the true state.
 
 The reference computes from the true state whether pending units would fit. Gangs consist of equal
 pods, so counting how many fit needs no search. Gangs that other clients changed are skipped.

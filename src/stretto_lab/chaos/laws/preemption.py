@@ -1,6 +1,6 @@
 """Laws 4 and 8 in the simulator: which pods may be evicted, and for whom.
 
-The reference knows priorities, annotations and sizes of pods from the world that made them. It
+The reference reads priorities, annotations and sizes of pods from the world that made them. It
 checks every preemption that the binder grants, and every eviction that the plane starts.
 """
 
@@ -95,8 +95,8 @@ class PreemptionLaw:
     def _fit(self, plane: Plane, rows: list[int], later: set[int]) -> list[InvariantBreach]:
         """Check that the preemptors fit their nodes once all victims are deleted.
 
-        ``later`` holds the rows of claims that were granted after theirs. Nodes that the plane
-        knows in an old version are skipped.
+        ``later`` holds the rows of claims that were granted after theirs. Nodes of which the plane
+        has an old version are skipped.
         """
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
         evicting, members = plane.cluster.evictions.in_progress, self._world.members

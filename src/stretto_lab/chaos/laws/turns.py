@@ -18,7 +18,7 @@ _WITHOUT_WINNER = frozenset({EvictionCause.RESCHEDULE, EvictionCause.OVER_COMMIT
 
 
 class TurnsLaw:
-    """Remembers who was evicted for whom since the last change."""
+    """Records which pod was evicted for which other pod since the last change."""
 
     def __init__(self, world: ChaosWorld) -> None:
         """Start without any eviction."""
@@ -33,7 +33,7 @@ class TurnsLaw:
         self._involved: set[str] = set()
 
     def reset(self) -> None:
-        """Forget all pairs: something else has changed."""
+        """Clear all pairs: something else has changed."""
         self._pairs.clear()
         self._left.clear()
         self._involved.clear()

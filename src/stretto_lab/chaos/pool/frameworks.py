@@ -1,4 +1,4 @@
-"""A framework of the simulator: it launches, kills, acknowledges, and forgets."""
+"""A framework of the simulator: it launches, kills, acknowledges, and loses messages."""
 
 from typing import Any, Protocol
 
@@ -7,7 +7,7 @@ from stretto.offers.master.state.outbox import ClientStream
 from stretto_lab.chaos.pool.operations import PRINCIPAL, Body, drawn_operations, drawn_task
 
 ENDED = frozenset({"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_LOST", "TASK_ERROR"})
-"""States after which a framework forgets a task."""
+"""States after which a framework removes a task."""
 
 REUSED = 0.8
 """Odds that a task has the id of an ended one, if there is one."""
@@ -99,7 +99,7 @@ class FrameworkClient:
             self.lose()
 
     def rest(self, world: CallSender) -> None:
-        """Want no more offers, acknowledge everything, ask about all tasks, and repeat kills."""
+        """Suppress offers, acknowledge all updates, reconcile all tasks, and repeat kills."""
         if not self.is_connected:
             return
         self._send(world, "SUPPRESS")

@@ -1,9 +1,9 @@
 """A store with a scheduler and a master, frameworks that answer offers, and a kubelet, in steps.
 
-Each step is drawn from the seed: users create and delete pods and queues, nodes come, shrink, are
-cordoned, do not answer and go, frameworks answer, forget and disconnect, pods run and end, answers
-of the store are lost and its events late, and the process of master and scheduler is killed and
-starts again.
+Each step is drawn from the seed. Users create and delete pods and queues. Nodes are added, shrunk,
+cordoned, silent or removed. Frameworks answer, lose messages and disconnect. Pods run and end.
+Answers of the store are lost and its events are late. The process of master and scheduler is killed
+and starts again.
 """
 
 import json
@@ -274,7 +274,7 @@ class PoolWorld:
     # ------------------------------------------------------------ heal
 
     def heal(self) -> None:
-        """End all faults: nodes answer and take pods, frameworks return and want nothing new."""
+        """End all faults: nodes are schedulable and answer, frameworks return without tasks."""
         self.store.heal()
         for node in self.nodes():
             name, ready = node["metadata"]["name"], [{"type": "Ready", "status": "True"}]

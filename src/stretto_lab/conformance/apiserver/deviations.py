@@ -66,7 +66,7 @@ def _adds_diff(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
 
 
 def _remembers_token(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """Whether only the recorded server still knows a token that has ended."""
+    """Whether only the recorded server still accepts a token that has ended."""
     if line.request is None:
         return False
     if line.request.headers.get("Authorization", "").startswith("Bearer ${JWT"):

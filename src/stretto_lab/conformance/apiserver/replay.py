@@ -153,7 +153,7 @@ class SessionReplay:
             self._pass(1.0)
 
     def _pass(self, seconds: float) -> None:
-        """Let time pass; the wall clock stays, so that all recorded times are one value."""
+        """Advance the time; the wall clock stays, so that all recorded times are one value."""
         self._clock.advance(seconds)
         self._clock.jump_wall(-seconds)
         self._server.tick()
@@ -202,7 +202,7 @@ def digest(want: Any, answer: ApiResponse) -> Any:
 
 
 def _documented(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
-    """What a digest says about an OpenAPI document: names, and some parts in full."""
+    """The digest of an OpenAPI document: names, and some parts in full."""
     schemas = got.get("definitions") or (got.get("components") or {}).get("schemas") or {}
     paths = got.get("paths") or {}
     found: dict[str, Any] = {}
@@ -224,7 +224,7 @@ def _documented(want: dict[str, Any], got: dict[str, Any]) -> dict[str, Any]:
 
 
 def _beside(want: list[str], known: dict[str, Any]) -> Iterator[str]:
-    """The names that are known, without those of other groups if only one group is wanted."""
+    """The names of the document, without those of other groups if one group is requested."""
     groups = {each.split("/")[2] for each in want if each.startswith("/apis/") and each[6:]}
     is_one = len(groups) == 1 and all(each.startswith("/apis/") for each in want)
     start = f"/apis/{groups.pop()}" if is_one else ""
@@ -232,7 +232,7 @@ def _beside(want: list[str], known: dict[str, Any]) -> Iterator[str]:
 
 
 def _facts(want: dict[str, Any], answer: ApiResponse, *, is_json: bool) -> dict[str, Any]:
-    """What a digest says about an answer as a whole."""
+    """The digest of a complete answer."""
     location = str(answer.headers.get("Location", "")).partition("=")[0]
     found = {"status": answer.status, "is_json": is_json, "location": location}
     return {key: each for key, each in found.items() if key in want}

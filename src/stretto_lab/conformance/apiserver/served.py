@@ -22,7 +22,7 @@ _SCHEDULERS: Final = ("default-scheduler",)
 
 
 class ServedCluster:
-    """An API server over memory, with controllers and a scheduler if wanted."""
+    """An API server over memory, with optional controllers and scheduler."""
 
     def __init__(
         self, kubeconfig: Path, settings: ApiSettings | None = None, *, full: bool

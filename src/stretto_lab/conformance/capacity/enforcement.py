@@ -191,7 +191,7 @@ class EvictInput(msgspec.Struct, frozen=True):
     pods: tuple[EvictedPod, ...] = ()
 
     def rounds(self) -> Iterator[EvictionRound]:
-        """What the triggers that are on ask for."""
+        """The evictions of all active triggers."""
         config, pods = self.config, [each.pod() for each in self.pods]
         limit = UseLimit(config.evict_percent, config.lower_percent)
         used = self.node_memory_used

@@ -52,7 +52,7 @@ class EstimatedContainer(msgspec.Struct, frozen=True):
     metrics: Mapping[str, float] = {}
     #: Assigned CPUs per NUMA node.
     numa_cpus: Mapping[int, int] = {}
-    #: Whether the agent does not know it.
+    #: Whether the agent does not have it.
     unknown: bool = False
 
     def cpu(self, lends: bool, region: frozenset[int]) -> CpuContainer:
@@ -119,7 +119,7 @@ def utilisation(given: Fields) -> Fields:
 
 
 def report(given: Fields) -> Fields:
-    """``kc_headroom_report``: what the node report says."""
+    """``kc_headroom_report``: the contents of the node report."""
     least = {}
     if "min_ignored_cpu" in given:
         least[CPU] = quantity.milli(given["min_ignored_cpu"], "min_ignored_cpu")

@@ -36,7 +36,7 @@ class RecordedPod(msgspec.Struct, frozen=True):
     init_containers: tuple[NumaContainer, ...] = ()
     #: QoS level, perhaps an unknown one.
     qos: str = ""
-    #: Whether it asks for alignment.
+    #: Whether it requests alignment.
     numa_binding: bool = False
     #: Whether it uses NUMA nodes alone.
     numa_exclusive: bool = False

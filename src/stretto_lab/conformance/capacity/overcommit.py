@@ -240,7 +240,7 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
     cpu_manager: str = ""
     #: Memory manager of the node.
     memory_manager: str = ""
-    #: Whether the scheduler does not know the node.
+    #: Whether the scheduler does not have the node.
     node_unknown: bool = False
 
     @property

@@ -84,7 +84,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
     jobs: tuple[RecordedJob, ...]
     #: Tasks that need a queue.
     probes: tuple[RecordedProbe, ...] = ()
-    #: Jobs that want to start, in order.
+    #: Jobs that are due to start, in order.
     enqueue: tuple[RecordedJob, ...] = ()
     #: Whether queues are a tree.
     hierarchy: bool = False
@@ -108,7 +108,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
         return {queue: account for queue, account in found.items() if queue in names}
 
     def starting(self) -> list[tuple[str, Amounts]]:
-        """The queue of each job that wants to start, and what it needs."""
+        """The queue of each job that is due to start, and its amounts."""
         return [(each.queue, _counted(each.min_resources)) for each in self.enqueue]
 
 
@@ -165,7 +165,7 @@ def configured(given: Fields) -> Fields:
 
 
 def _refused(wanted: QueuesInput) -> Fields:
-    """What Volcano knows of queues that are no tree: without a root, only the first one."""
+    """The queues that Volcano reads without a tree: without a root, only the first one."""
     specs = wanted.specs()
     known = specs if any(each.name == capacities.ROOT for each in specs) else specs[:1]
     found = [ShareState(each, QueueAccount(), {}, each.deserved, 0.0) for each in known]

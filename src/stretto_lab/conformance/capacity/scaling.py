@@ -168,7 +168,7 @@ class StepsInput(msgspec.Struct, frozen=True):
 
 
 def replicas_of_metric(given: Fields) -> Fields:
-    """``hpa_replicas``: what one metric asks for."""
+    """``hpa_replicas``: the replicas that one metric requires."""
     fields = msgspec.convert(given, ReplicasInput)
     timing = ReadinessPeriods(fields.cpu_init_s, fields.readiness_delay_s)
     tolerance = Tolerance(fields.tolerance_up, fields.tolerance_down, Overflow.WRAP)

@@ -12,7 +12,7 @@ _MODE: Final = 0o777
 
 
 class ArchiveError(Exception):
-    """An archive that cannot be extracted; its text says why."""
+    """An archive that cannot be extracted; its text states the reason."""
 
 
 def is_archive(name: str) -> bool:

@@ -42,7 +42,7 @@ class MemoryKill(msgspec.Struct, frozen=True):
 
     #: Bytes of its limit; None for none.
     limit: int | None
-    #: Most bytes that it used; None if the kernel does not say.
+    #: Most bytes that it used; None if the kernel does not report it.
     peak: int | None
 
     @property
@@ -65,7 +65,7 @@ class Cgroups:
 
         Raises:
             NotAllowedError: this machine has no cgroup v2 with both controllers, or the agent may
-                not write to it; the text says what.
+                not write to it; the text states the file.
         """
         self._limiting = limiting
         base = root / MOUNT

@@ -29,7 +29,7 @@ ATTEMPTS: Final = 20
 
 
 class LaunchError(Exception):
-    """A container that was not started; its text says why."""
+    """A container that was not started; its text states the reason."""
 
 
 class ContainerSpec(msgspec.Struct, frozen=True):
@@ -247,7 +247,7 @@ class TaskContainer:
 
 
 def unsupported(info: Message) -> str | None:
-    """What a ContainerInfo wants that an agent cannot give: its containers are plain processes."""
+    """Settings of a ContainerInfo without support: containers are plain processes."""
     if info.get("type") == "DOCKER":
         return "containers of the type DOCKER are not supported: use MESOS without an image"
     if "image" in info.get("mesos", {}):

@@ -22,7 +22,7 @@ BLOCK: Final = 1 << 20
 
 
 class FetchError(Exception):
-    """A URI that was not fetched; its text names it and says why."""
+    """A URI that was not fetched; its text names it and states the reason."""
 
 
 class Fetcher(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ _PROGRAM: Final = "setpriv"
 
 
 class UserError(Exception):
-    """A command cannot run as its user; the text says why."""
+    """A command cannot run as its user; the text states the reason."""
 
 
 class CommandUser(NamedTuple):

@@ -12,7 +12,7 @@ FOLDER: Final = "volumes"
 
 
 class VolumeError(Exception):
-    """A volume that cannot be attached; its text says why."""
+    """A volume that cannot be attached; its text states the reason."""
 
 
 class Volumes:

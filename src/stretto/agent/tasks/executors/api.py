@@ -124,14 +124,14 @@ class ExecutorApi:
         return stream_answer(stream, {})
 
     def _update(self, executor: Executor, status: Message) -> None:
-        """Take an update once: an executor repeats what it has not seen acknowledged."""
+        """Process an update once: an executor repeats updates without an acknowledgement."""
         record = self._ledger.get((executor.record.key[0], status["task_id"]["value"]))
         if record is not None and record.executor_id == executor.record.key[1]:
             self._ledger.forward(record, self._completed(executor, record, status))
         executor.acknowledge(status)
 
     def _completed(self, executor: Executor, record: TaskRecord, status: Message) -> Message:
-        """The status with what the agent knows."""
+        """The status with the fields that the agent sets."""
         container = {
             "container_id": {"value": executor.record.container_id},
             "executor_pid": executor.record.pid,

@@ -15,7 +15,7 @@ class ExecutorTimes(msgspec.Struct, frozen=True):
 
     #: To subscribe after their start.
     registration: float = 60.0
-    #: To subscribe after a restart of the agent: known libraries wait up to 15 s between attempts.
+    #: To subscribe after a restart of the agent: common libraries wait up to 15 s between attempts.
     reregistration: float = 30.0
     #: To end after SHUTDOWN, unless the executor names its own.
     shutdown: float = 5.0

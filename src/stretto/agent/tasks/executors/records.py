@@ -60,7 +60,7 @@ class ExecutorFiles:
         write_file(self.place(record) / STATE, msgspec.json.encode(record))
 
     def forget(self, record: ExecutorRecord) -> None:
-        """Forget an executor that has ended; its sandbox stays."""
+        """Delete the record of an executor that has ended; its sandbox stays."""
         (self.place(record) / STATE).unlink(missing_ok=True)
 
     def all(self) -> Iterator[ExecutorRecord]:

@@ -165,7 +165,7 @@ class Executors:
             executor.container.kill_after(own if after is None else after)
 
     def subscribed(self, executor: Executor, known: frozenset[str]) -> None:
-        """An executor has subscribed; it knows these tasks of those without an update."""
+        """An executor has subscribed with these tasks, of those without an update."""
         for task in self._tasks(executor):
             if task.delivered and task.state == "TASK_STAGING" and task.task_id not in known:
                 text = "The executor did not receive the task"

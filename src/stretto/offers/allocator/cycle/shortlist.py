@@ -19,7 +19,7 @@ class Shortlist:
     """
 
     def __init__(self, sorter: ClientSorter, roles: Iterable[RoleNode]) -> None:
-        """Start with these roles; those that the sorter does not know are left out."""
+        """Start with these roles; those that the sorter does not contain are omitted."""
         self._sorter = sorter
         self._chosen = {role.name: role for role in roles if role.name in sorter}
         self._places: dict[str, Place] = {}

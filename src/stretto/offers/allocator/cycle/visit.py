@@ -135,7 +135,7 @@ class Visitor:
     # ------------------------------------------------------------ conditions
 
     def _may_see(self, subscription: Subscription, agent: AgentState) -> bool:
-        """Whether constraints and capabilities allow a framework to see an agent."""
+        """Whether constraints and capabilities allow offers of an agent to a framework."""
         if subscription.accepts is not None and not subscription.accepts(agent.info):
             return False
         framework, info = subscription.framework, agent.info

@@ -59,7 +59,7 @@ class AgentState:
         self.held: dict[HolderKey, Resources] = {}
         #: The part of it that tasks use.
         self.used: dict[HolderKey, Resources] = {}
-        #: Holders whose framework is not known yet: no sorter counts them.
+        #: Holders whose framework is not registered yet: no sorter counts them.
         self.unknown: set[HolderKey] = set()
         #: Free resources, and all shared items.
         self.available: Resources = info.resources
@@ -119,7 +119,7 @@ class AgentState:
         self.available = total - alone
 
     def adopt(self, key: HolderKey, resources: Resources) -> None:
-        """Record what tasks of a framework use that is not known yet."""
+        """Record the use of tasks whose framework is not registered yet."""
         self.unknown.add(key)
         self.held[key] = self.used[key] = resources
         self.recount()

@@ -49,7 +49,7 @@ class FilterOwner:
         self._active += 1
 
     def discard(self, end: float) -> None:
-        """Forget a filter before its end."""
+        """Remove a filter before its end."""
         if self._by_end.get(end):
             self._by_end[end] -= 1
             self._active -= 1

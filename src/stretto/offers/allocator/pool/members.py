@@ -127,7 +127,7 @@ class Subscription:
         self.agents = 0
         #: Whether the framework is subscribed; a former subscription may still hold something.
         self.is_subscribed = True
-        #: Whether it wants no offers.
+        #: Whether its offers are suppressed.
         self.is_suppressed = False
         #: Its filters since the last revive.
         self.filters = FilterOwner()
@@ -164,7 +164,7 @@ class Subscription:
         self.agents += change
 
     def set_suppressed(self, suppressed: bool) -> None:
-        """Want no offers, or offers again."""
+        """Suppress or revive its offers."""
         self.is_suppressed = suppressed
 
     def void_filters(self) -> None:
@@ -202,7 +202,7 @@ class FrameworkState:
         self.inverse_filters: dict[str, float] = {}
         #: Agents with an unanswered inverse offer.
         self.inverse_offers: set[str] = set()
-        #: Its demand, as the last REQUEST said.
+        #: Its demand, from the last REQUEST.
         self.requests: tuple[ResourceRequest, ...] = ()
         self.set_info(info)
 

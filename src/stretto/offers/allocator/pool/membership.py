@@ -26,7 +26,7 @@ def tests_of(info: FrameworkInfo) -> dict[str, AgentTest]:
 
 
 def join(pool: OfferPool, info: FrameworkInfo, suppressed: Collection[str], active: bool) -> None:
-    """Add a framework, or replace what a known one registered.
+    """Add a framework, or replace the registration of an existing one.
 
     Raises:
         InputError: a role or a constraint is invalid; nothing is changed.
@@ -53,7 +53,7 @@ def join(pool: OfferPool, info: FrameworkInfo, suppressed: Collection[str], acti
 
 
 def _count_earlier_holdings(pool: OfferPool, framework: FrameworkState) -> None:
-    """Count what agents reported as used before the framework was known."""
+    """Count the use that agents reported before the framework registered."""
     name = framework.info.id
     for agent in pool.agents:
         for key in [each for each in agent.unknown if each[0] == name]:
@@ -61,7 +61,7 @@ def _count_earlier_holdings(pool: OfferPool, framework: FrameworkState) -> None:
 
 
 def _leave(pool: OfferPool, subscription: Subscription) -> None:
-    """End a subscription; it stays known while it holds something."""
+    """End a subscription; its record stays while it holds resources."""
     subscription.end()
     pool.revives += 1
     pool.refresh(subscription)

@@ -102,7 +102,7 @@ class OfferPool:
         return ClientSorter(kind, rng, self.totals, weights)
 
     def untrack(self, subscription: Subscription) -> None:
-        """Forget a subscription that has ended and holds nothing."""
+        """Remove a subscription that has ended and holds nothing."""
         node, path = subscription.role, subscription.framework.info.id
         if subscription.is_subscribed or subscription.agents or node.sorter is None:
             return
@@ -150,7 +150,7 @@ class OfferPool:
         self._count(subscription, agent.info.id, resources)
 
     def count_known(self, agent: AgentState, subscription: Subscription) -> None:
-        """Count what a subscription held on an agent before its framework was known."""
+        """Count what a subscription held on an agent before its framework registered."""
         key = (subscription.framework.info.id, subscription.role.name)
         agent.unknown.discard(key)
         subscription.count_agents(1)
@@ -262,7 +262,7 @@ class OfferPool:
         """Add an agent with what its tasks use.
 
         Raises:
-            InputError: an agent with this id is known.
+            InputError: an agent with this id exists.
         """
         if self.agents.find(info.id) is not None:
             raise InputError("agent id", info.id, "an id that is not in use", "use update_agent")

@@ -1,4 +1,4 @@
-"""Agents as the allocator sees them."""
+"""Agents of the allocator."""
 
 from enum import Enum
 

@@ -1,4 +1,4 @@
-"""Frameworks as the allocator sees them."""
+"""Frameworks of the allocator."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -47,7 +47,7 @@ class FrameworkInfo(msgspec.Struct, frozen=True):
 class ResourceRequest(msgspec.Struct, frozen=True):
     """One item of REQUEST: the demand of a framework."""
 
-    #: Wanted amounts in thousandths.
+    #: Requested amounts in thousandths.
     quantities: Quantities
-    #: The wanted agent; ``None`` for any.
+    #: The requested agent; ``None`` for any.
     agent: str | None = None

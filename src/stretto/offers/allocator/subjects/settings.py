@@ -57,7 +57,7 @@ class AllocatorSettings(msgspec.Struct, frozen=True):
 
 
 DEFAULTS: Final = AllocatorSettings()
-"""Better than Mesos where Mesos is known to be weak."""
+"""The default settings: each improves on a weakness of Mesos."""
 
 MESOS: Final = AllocatorSettings(
     nested_quota=False,

@@ -36,7 +36,7 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 class EntityType(Enum):
-    """Which values an entity stands for."""
+    """The values that an entity matches."""
 
     #: The listed values.
     SOME = "SOME"
@@ -71,7 +71,7 @@ class AclEntry(msgspec.Struct, frozen=True):
 class Acls(msgspec.Struct, frozen=True):
     """All entries."""
 
-    #: What holds if no entry matches.
+    #: The result if no entry matches.
     permissive: bool = True
     #: Entries by action, in their given order.
     entries: Mapping[str, tuple[AclEntry, ...]] = {}

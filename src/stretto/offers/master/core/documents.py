@@ -81,7 +81,7 @@ def agent_message(master: MasterState, agent: Agent) -> Message:
 
 
 def offered_on(master: MasterState, agent: Agent) -> ResourceList:
-    """What outstanding offers hold of an agent."""
+    """Amounts of an agent in outstanding offers."""
     return total(offer.resources for offer in master.offers.of_agent(agent.id))
 
 
@@ -174,14 +174,14 @@ def known_roles(master: MasterState) -> list[str]:
 
 
 def held_by_role(master: MasterState, role: str) -> ResourceList:
-    """What frameworks use in a role, and what they are offered in it."""
+    """Amounts that frameworks use in a role, and those that are offered to them."""
     used = [each.used.where(lambda kind: kind.allocated == role) for each in master.frameworks]
     offers = [offer.resources for offer in master.offers if offer.role == role]
     return total([*used, *offers])
 
 
 def reserved_to(master: MasterState, role: str) -> ResourceList:
-    """What is reserved to a role or to a descendant of it, on all agents."""
+    """Amounts that are reserved to a role or a descendant of it, on all agents."""
     return total(
         agent.total.where(
             lambda kind: (

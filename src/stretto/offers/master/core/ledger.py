@@ -37,7 +37,7 @@ def finish(master: MasterState, framework_id: str, agent_id: str, resources: Res
 
 
 def _free(master: MasterState, agent_id: str, resources: ResourceList) -> None:
-    """An agent that is still known has resources free again."""
+    """Resources of a registered agent are free again."""
     agent = master.agents.get(agent_id)
     if agent is not None:
         agent.free(resources)

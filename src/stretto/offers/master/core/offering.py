@@ -30,7 +30,7 @@ def run(master: MasterState, *, batch: bool, most: int | None = None) -> None:
 
 
 def rescind(master: MasterState, offer: Offer, refuse: float | None = None) -> None:
-    """Take an offer back and tell its framework."""
+    """Rescind an offer and send RESCIND to its framework."""
     discard(master, offer, refuse)
     _report_end(master, offer)
 
@@ -55,7 +55,7 @@ def _report_end(master: MasterState, offer: Offer) -> None:
 
 
 def discard(master: MasterState, offer: Offer, refuse: float | None = None) -> None:
-    """Take an offer back silently."""
+    """Remove an offer without a message."""
     if master.offers.get(offer.id) is None:
         return
     master.offers.remove(offer.id)
@@ -68,7 +68,7 @@ def discard(master: MasterState, offer: Offer, refuse: float | None = None) -> N
 def withdraw_inverse(
     master: MasterState, offer: InverseOfferSent, tell: bool, answered: bool = False
 ) -> None:
-    """Forget an inverse offer."""
+    """Remove an inverse offer."""
     master.offers.remove(offer.id)
     if not answered:
         held = Holding(offer.framework_id, "", offer.agent_id)

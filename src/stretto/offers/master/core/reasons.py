@@ -17,7 +17,7 @@ from stretto.offers.master.state.frameworks import Framework
 
 
 class Obstacle(NamedTuple):
-    """What stands between a framework and an offer."""
+    """Reasons why a framework gets no offer."""
 
     #: Id of the agent.
     agent: str

@@ -14,7 +14,7 @@ VERSION: Final = "1.11.0"
 class MasterSettings(msgspec.Struct, frozen=True):
     """One master."""
 
-    #: Id: the prefix of all ids that it gives out.
+    #: Id: the prefix of all ids that it assigns.
     id: str
     #: Address that it announces.
     ip: str = "127.0.0.1"
@@ -32,7 +32,7 @@ class MasterSettings(msgspec.Struct, frozen=True):
     heartbeat_interval: float = 15.0
     #: Seconds after which an unanswered offer is rescinded; None for never.
     offer_timeout: float | None = None
-    #: Seconds of the filter that a rescinded offer leaves then; None for no filter, as in Mesos.
+    #: Seconds of the filter after such a rescinded offer; None for no filter, as in Mesos.
     timed_out_refuse: float | None = None
     #: Seconds for which a disconnected agent may return.
     agent_reregister_timeout: float = 600.0
@@ -49,5 +49,5 @@ class MasterSettings(msgspec.Struct, frozen=True):
 
     @property
     def pid(self) -> str:
-        """The address of the master as agents know it."""
+        """The address of the master for agents."""
         return f"master@{self.ip}:{self.port}"

@@ -1,4 +1,4 @@
-"""Everything that a master knows, and the means by which it acts: clock, timers, ids, outbox."""
+"""The complete state of a master, and its tools: clock, timers, ids, outbox."""
 
 from collections import Counter
 from typing import Final
@@ -27,7 +27,7 @@ class MasterState:
 
         Args:
             settings: addresses and intervals.
-            allocator: decides whom to offer what.
+            allocator: decides which capacity is offered to which framework.
             clock: all times.
             rng: ids of streams.
         """
@@ -81,7 +81,7 @@ class MasterState:
         return self.clock.now()
 
     def changed(self, *entities: StoredEntity) -> None:
-        """Entities are new, have changed, or are gone."""
+        """Record that entities were added, changed or removed."""
         for each in entities:
             self.changes.add(*each.entity)
 
@@ -112,7 +112,7 @@ class MasterState:
         return self._next_framework, self._next_agent, self._next_launch
 
     def wants_killed(self, framework_id: str, task_id: str) -> None:
-        """Remember a kill until the task ends."""
+        """Record a kill until the task ends."""
         self.killed.add((framework_id, task_id))
 
     def new_stream(self, kind: EventKind, protobuf: bool) -> ClientStream:

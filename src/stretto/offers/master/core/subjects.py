@@ -1,4 +1,4 @@
-"""Frameworks, agents and quota as the allocator sees them."""
+"""Frameworks, agents and quota in the form of the allocator."""
 
 import msgspec
 

@@ -21,7 +21,7 @@ def forward(master: MasterState, framework: Framework, status: Message) -> None:
 
 
 def report(master: MasterState, framework: Framework, status: Message) -> None:
-    """Send a status that the master itself decided, with a state that the framework knows."""
+    """Send a status that the master itself decided, with a state that the framework supports."""
     if status["state"] in PARTITION_STATES and not framework.partition_aware:
         status = status | {"state": "TASK_LOST"}
     master.counters[f"master/tasks_{status['state'][5:].lower()}"] += 1
@@ -67,7 +67,7 @@ def receive(master: MasterState, agent: Agent, update: Message) -> None:
 
 
 def acknowledge(master: MasterState, framework: Framework, body: Message) -> None:
-    """A framework acknowledges an update: pass it on, and forget a task that has ended."""
+    """Forward the acknowledgement of an update, and remove a task that has ended."""
     agent = master.agents.get(body["agent_id"]["value"])
     task_id, uuid = body["task_id"]["value"], body["uuid"]
     task = agent.task(framework.id, task_id) if agent else None
@@ -87,7 +87,7 @@ def acknowledge(master: MasterState, framework: Framework, body: Message) -> Non
 
 
 def record(master: MasterState, task: Task, status: Message, state: str) -> None:
-    """Take the state of a task; what an ended task used becomes free."""
+    """Set the state of a task; the resources of an ended task become free."""
     framework = master.frameworks.get(task.framework_id)
     was_active = task.is_active
     changed = task.record(status, state)
@@ -108,7 +108,7 @@ def record(master: MasterState, task: Task, status: Message, state: str) -> None
 
 
 def _release(master: MasterState, task: Task) -> None:
-    """Free what a task used."""
+    """Release the resources of a task."""
     ledger.finish(master, task.framework_id, task.agent_id, task.resources)
     agent, framework = master.agents.get(task.agent_id), master.frameworks.get(task.framework_id)
     if agent is not None:
@@ -138,7 +138,7 @@ def check_drained(agent: Agent) -> None:
 
 
 def remove_executor(master: MasterState, agent: Agent, framework_id: str, executor_id: str) -> None:
-    """Remove an executor; what it used becomes free."""
+    """Remove an executor; its resources become free."""
     info = agent.executor(framework_id, executor_id)
     if info is None:
         return

@@ -2,7 +2,7 @@
 
 Steps are stored in their order, those that come during a write together with the next one. The
 event loop does not wait for a write on another thread: heartbeats go out meanwhile, because they
-say nothing about the state.
+contain no part of the state.
 """
 
 import asyncio

@@ -47,7 +47,7 @@ class LocalAgents(Protocol):
 class MasterHost:
     """Runs the steps of a master on one event loop, and sends what they leave.
 
-    A step is stored before its effects are sent: what a client has seen survives a crash.
+    A step is stored before its effects are sent, so an answer that a client got survives a crash.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class MasterHost:
         self.links = AgentLinks(master.state.settings.pid, self._agent_lost)
 
     async def answer(self, request: MasterRequest) -> HttpAnswer:
-        """Answer a request, once what the answer says is stored.
+        """Answer a request, once its step is stored.
 
         Raises:
             StrettoError: it is not durable; this process must not answer any more.

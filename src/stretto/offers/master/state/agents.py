@@ -54,7 +54,7 @@ class Agent:
         self.capabilities: list[str] = [
             each["type"] for each in details.get("agent_capabilities", ()) if "type" in each
         ]
-        #: Whether another source knows it: it is stored only while it has tasks or reservations.
+        #: Whether another source has it: it is stored only while it has tasks or reservations.
         self.is_derived: Final[bool] = details.get("derived", False)
         #: Everything it has, in Mesos' order.
         self.total = formats.read(info.get("resources", ()))
@@ -206,7 +206,7 @@ class Agent:
             self.use(task.framework_id, task.resources)
 
     def remove_task(self, task: Task) -> None:
-        """Forget a task."""
+        """Remove a task."""
         found = self.tasks.get(task.framework_id, {})
         found.pop(task.id, None)
         if not found:
@@ -218,7 +218,7 @@ class Agent:
         self.use(framework_id, resources)
 
     def remove_executor(self, framework_id: str, executor_id: str) -> ResourceList:
-        """Forget an executor; return what it used."""
+        """Remove an executor; return what it used."""
         found = self.executors.get(framework_id, {})
         info = found.pop(executor_id, None)
         if not found:
@@ -278,7 +278,7 @@ class RegisteredAgents:
         self.unreachable.pop(agent.id, None)
 
     def remove(self, agent: Agent) -> None:
-        """Forget an agent."""
+        """Remove an agent."""
         self._registered.pop(agent.id, None)
         self._removed.add(agent.id)
 

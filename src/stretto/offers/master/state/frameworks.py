@@ -11,9 +11,9 @@ from stretto.offers.master.state.tasks import Task
 from stretto.offers.messages.schema import Message
 
 MAX_COMPLETED: Final = 50
-"""Frameworks that are remembered after their end, as in Mesos."""
+"""Frameworks that are kept after their end, as in Mesos."""
 MAX_COMPLETED_TASKS: Final = 1000
-"""Tasks that are remembered per framework, as in Mesos."""
+"""Ended tasks that are kept per framework, as in Mesos."""
 
 
 def roles_of(info: Message) -> list[str]:
@@ -45,7 +45,7 @@ class Framework:
         self.stream: ClientStream | None = None
         #: Whether it receives offers.
         self.active = False
-        #: Whether it is known from storage or agents only and has not subscribed yet.
+        #: Whether it comes from storage or agents only and has not subscribed yet.
         self.recovered = False
         #: Time of the registration.
         self.registered_at: Final = at
@@ -90,7 +90,7 @@ class Framework:
 
     @property
     def partition_aware(self) -> bool:
-        """Whether it knows the states of partitions."""
+        """Whether it supports the states of partitions."""
         return "PARTITION_AWARE" in self.capabilities
 
     @property
@@ -118,7 +118,7 @@ class Framework:
         self.generation += 1
 
     def recover(self) -> None:
-        """Mark it as known from storage only."""
+        """Mark it as restored from storage only."""
         self.recovered = True
 
     def end(self, at: float) -> None:

@@ -32,7 +32,7 @@ class Turns:
 
 @dataclass
 class Rounds:
-    """What the rounds of one write know."""
+    """State that the rounds of one write share."""
 
     #: Whether the second round runs.
     is_second: bool = False

@@ -41,7 +41,7 @@ def node_access(
     Args:
         storage: the pods that relate objects to nodes.
         user: the user.
-        wanted: what is to be done.
+        wanted: the requested access.
         fields: what a field selector demands, by field.
     """
     if _GROUP not in user.groups or not user.name.startswith(_PREFIX):

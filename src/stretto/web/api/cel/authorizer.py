@@ -1,7 +1,7 @@
 """The variable ``authorizer`` of CEL: what the user of a request may do.
 
-Its value is a map that collects what is to be checked; ``check`` asks the function that the
-evaluation runs with.
+Its value is a map that collects the attributes of the check; ``check`` calls the function of the
+evaluation.
 """
 
 from collections.abc import Callable, Iterator

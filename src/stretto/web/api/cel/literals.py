@@ -161,7 +161,7 @@ def literal_functions(*, checks: bool) -> list[Any]:
 
     Args:
         checks: whether they have the types of the literals, for compiling only: the library cannot
-            evaluate calls of types that it does not know.
+            evaluate calls of unknown types.
     """
     kinds: dict[str, tuple[Any, list[Any], Callable[..., Any]]] = {
         "made_member": (cel.Type.DYN, [cel.Type.STRING, cel.Type.MAP], _made),

@@ -30,7 +30,7 @@ _WORDS: Final = (
     ("No matching overloads", "no such overload"),
     ("SELECT to non-message type", "no such overload"),
 )
-"""Parts of errors, and what the implementation in Go says."""
+"""Parts of errors, with the texts of the implementation in Go."""
 
 
 MOST_BYTES: Final = 10_000

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class HookAnswer:
-    """What a webhook says about a write."""
+    """The answer of a webhook about a write."""
 
     #: Whether the write is allowed.
     is_allowed: bool = True
@@ -43,7 +43,7 @@ class HookAnswer:
 
 
 def answer_of(state: ApiState, attributes: WriteAttributes, hook: Hook, kind: Kind) -> HookAnswer:
-    """What a webhook says about a write; one that fails open allows it if it cannot be called.
+    """Call a webhook about a write; one that fails open allows it if it cannot be called.
 
     Raises:
         PendingReviewsError: it is not called yet.

@@ -1,4 +1,4 @@
-"""A write as policies and webhooks see it."""
+"""The attributes of a write for policies and webhooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _OPTIONS: Final = {
 
 @dataclass(frozen=True)
 class WriteAttributes:
-    """What rules match and what reviewers see of a write."""
+    """The attributes of a write that rules match and reviewers get."""
 
     #: The write.
     admission: AdmittedWrite

@@ -89,7 +89,7 @@ def met_expressions(
 ) -> tuple[WriteExpressions | None, str]:
     """The expressions of a policy about a write; ``None`` if a condition leaves the write out.
 
-    The text says why a condition cannot be evaluated; it is empty if all can.
+    The text states why a condition cannot be evaluated; it is empty if all can.
     """
     expressions = policy_expressions(state, attributes, bound, params)
     conditions = bound.spec.get("matchConditions") or ()

@@ -33,7 +33,7 @@ class WriteExpressions:
         """For a write.
 
         Args:
-            state: the server, which knows rights.
+            state: the server, which has the rights.
             attributes: the write.
             params: the parameter of a policy.
             variables: ``name`` and ``expression`` of further variables, which may read earlier

@@ -20,7 +20,7 @@ def matched_resource(
     """The resource under which some rules match a write; ``None`` if they do not.
 
     Args:
-        state: the server, which knows other versions of the resource.
+        state: the server, which has the other versions of the resource.
         attributes: the write.
         resources: selectors and ``matchPolicy``.
         rules: the rules.

@@ -23,7 +23,7 @@ def replace_reviewed(
         admission: the write.
         value: what replaces it, in the version of ``kind``.
         kind: the resource under which the reviewer matched.
-        strict: whether a member that the kind does not know is refused, or left out.
+        strict: whether a member that the kind does not have is refused, or omitted.
 
     Raises:
         ApiError: the kind cannot hold the value.

@@ -23,7 +23,7 @@ _PART: Final = "webhooks"
 
 
 def mutate_by_webhooks(state: ApiState, admission: AdmittedWrite) -> None:
-    """Change an object as webhooks want it, one after the other.
+    """Apply the patches of webhooks to an object, one after the other.
 
     Raises:
         ApiError: a webhook denies the write or cannot be called, or its patch does not apply.
@@ -52,7 +52,7 @@ def mutate_by_webhooks(state: ApiState, admission: AdmittedWrite) -> None:
 def _passed(
     state: ApiState, attributes: WriteAttributes, matched: tuple[Hook, Kind], passed: PassedWebhook
 ) -> bool:
-    """Let a webhook change an object; whether it has."""
+    """Call a webhook that may change an object; whether it has changed it."""
     admission, (hook, kind) = attributes.admission, matched
     before, changed = _content(admission), False
     try:

@@ -58,8 +58,8 @@ def shown_custom(
 ) -> list[Json]:
     """Stored objects in the served version.
 
-    They have the defaults of the version in which they are stored, without what the served version
-    does not know.
+    They have the defaults of the version in which they are stored, without the fields that the
+    served version does not have.
 
     Args:
         items: the objects.
@@ -97,7 +97,7 @@ def _with_defaults(item: Json, resource: ServedResource) -> Json:
 def _in_version(
     items: Sequence[Json], resource: ServedResource, version: str, memory: ReviewMemory
 ) -> list[Json]:
-    """Objects in a version, without what it does not know."""
+    """Objects in a version, without the fields that it does not have."""
     wanted = f"{resource.group}/{version}"
     schema = resource.version["schemas"][version]
     found = converted_to(items, resource, wanted, memory)
@@ -127,7 +127,7 @@ def converted_to(
 
 
 def _fitted(item: Json, schema: Json) -> Json:
-    """An object without what a schema does not know, and without nulls that it does not allow."""
+    """An object without fields that the schema lacks and nulls that it does not allow."""
     return {**drop_nulls(_pruned(item, schema), schema), "metadata": item["metadata"]}
 
 

@@ -20,7 +20,7 @@ _BLOCKED: Final = (
 
 
 def check_rules(schema: Json, item: Json, old: Json | None, *, blocked: bool) -> Errors:
-    """The errors of all rules; one that says so if other errors come first."""
+    """The errors of all rules; a single one if earlier errors block the rules."""
     if blocked:
         if _has_rules(schema):
             return [FieldError("FieldValueInvalid", f"Invalid value: null: {_BLOCKED}", "<nil>")]

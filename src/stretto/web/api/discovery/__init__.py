@@ -1,1 +1,1 @@
-"""What the server says about itself: version, groups, resources, health, OpenAPI."""
+"""Discovery: version, groups, resources, health and OpenAPI of the server."""

@@ -59,7 +59,7 @@ def _level(name: str, spec: Json) -> Json:
 
 
 def settle_flows(state: ApiState) -> None:
-    """Say in the status of each flow schema whether its level exists."""
+    """Write to the status of each flow schema whether its level exists."""
     for record in state.storage.listing(_SCHEMA).records:
         found = state.storage.find(_SCHEMA, "", record.name)
         if found is not None:

@@ -55,7 +55,7 @@ def _service_network() -> Json:
 
 
 def settle_network(state: ApiState) -> None:
-    """Say in the status of the network of Services that it is ready."""
+    """Write to the status of the network of Services that it is ready."""
     kind = Kind("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", namespaced=False)
     resource = state.resources.find(kind.group, kind.version, kind.plural)
     found = state.storage.find(kind, "", _NAME)

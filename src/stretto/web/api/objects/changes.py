@@ -117,7 +117,7 @@ _KEYS: Final = {
 
 
 def other_uid(resource: ServedResource, namespace: str, name: str, uids: tuple[str, str]) -> str:
-    """Why a write conflicts that wants another uid than the object has, with its key in etcd."""
+    """Message for a write whose uid is not that of the object, with its key in etcd."""
     part = _KEYS.get((resource.group, resource.resource), resource.resource)
     if resource.definition is not None:
         part = f"{resource.group}/{resource.resource}"

@@ -42,7 +42,7 @@ class JsonTextError(Exception):
 
 
 class _Pairs(dict[str, Any]):
-    """An object that remembers which members were repeated."""
+    """An object with the names of its repeated members."""
 
     repeated: tuple[str, ...] = ()
 
@@ -94,7 +94,7 @@ def _collect(value: Any, path: str, found: list[str]) -> None:
 
 
 class TextProblems(list[str]):
-    """What strict decoding says about repeated members, with the order of all members."""
+    """Messages of strict decoding about repeated members, with the order of all members."""
 
     def __init__(self, body: bytes, repeated: Iterable[str]) -> None:
         """About a text that is valid JSON."""
@@ -113,7 +113,7 @@ class _Ordered(list[tuple[str, Any]]):
 
 
 def _place(value: Any, path: str, found: dict[str, int]) -> None:
-    """Number what may be said about members in the order in which Go's decoder meets them."""
+    """Number possible messages about members, in the order of Go's decoder."""
     if isinstance(value, _Ordered):
         seen: set[str] = set()
         for name, each in value:

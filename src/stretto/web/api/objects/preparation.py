@@ -86,7 +86,7 @@ def _claim(_state: ApiState, item: Json) -> None:
 
 
 def _data_source(item: Json) -> None:
-    """Both forms of the source of a PVC's content say the same."""
+    """Set both forms of the source of a PVC's content to the same value."""
     spec = item["spec"]
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
     if old and not new:

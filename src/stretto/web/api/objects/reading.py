@@ -51,7 +51,7 @@ def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list
     Args:
         body: the bytes.
         content_type: the header of the request.
-        expected: the kind that the path wants, for messages; empty for none.
+        expected: the kind of the path, for messages; empty for none.
     """
     json_text.check_size(body)
     media = media_type(content_type)
@@ -164,7 +164,7 @@ def read_object(
 
     Args:
         value: the body.
-        repeated: what strict decoding says about its repeated members.
+        repeated: messages of strict decoding about its repeated members.
         resource: what the path names.
         validation: ``Strict``, ``Warn`` or ``Ignore``.
         is_applied: whether it is the result of an apply, whose nulls are values.
@@ -214,7 +214,7 @@ def _unknown(value: Json) -> list[str]:
 def decoded_object(
     value: Json, resource: ServedResource, *, keeps_nulls: bool = False
 ) -> tuple[Json, list[str]]:
-    """An object of a kind from a value, and what strict decoding says about unknown members.
+    """An object of a kind from a value, and messages of strict decoding about unknown members.
 
     Raises:
         DecodeError: the value is an object of another kind, or its kind cannot hold it.
@@ -288,7 +288,7 @@ _OLD_VERSIONS: Final = frozenset(
 
 
 def _is_readable(group: str, version: str, kind: Any) -> bool:
-    """Whether kube-apiserver knows a kind in a version."""
+    """Whether kube-apiserver has a kind in a version."""
     known = kind_versions()
     if (group, version, kind) in known:
         return True

@@ -1,4 +1,4 @@
-"""Objects as clients see them, and as the store keeps them.
+"""Objects in the form for clients, and in the form for the store.
 
 The store assigns uid, version and times, so a stored body does not contain them.
 """

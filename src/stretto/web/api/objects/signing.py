@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: who asks, and since when each condition holds."""
+"""CertificateSigningRequests: the requester, and the time of each condition."""
 
 from typing import Any
 

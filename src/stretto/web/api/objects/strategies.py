@@ -168,7 +168,7 @@ def keep_status(item: Json, old: Json) -> None:
 
 
 def count_generation(item: Json, old: Json, strategy: Strategy, resource: ServedResource) -> None:
-    """Count a change of what a user wants."""
+    """Count a change of the spec in the generation."""
     before = old["metadata"].get("generation", 0)
     if not strategy.counts:
         generation = before

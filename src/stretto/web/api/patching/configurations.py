@@ -36,7 +36,7 @@ class AppliedConfig:
     item: Json
     #: The kind of its object.
     kind: Kind
-    #: What strict decoding says about its repeated keys.
+    #: Messages of strict decoding about its repeated keys.
     problems: list[str]
 
     @property

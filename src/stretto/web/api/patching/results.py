@@ -14,7 +14,7 @@ from stretto.web.api.patching.unstructured import conversion_fault
 Json = dict[str, Any]
 
 Read = Callable[[Json], tuple[Json, list[str]]]
-"""Decodes a value as its kind, and says what strict decoding finds; raises ``DecodeError``."""
+"""Decodes a value as its kind, with messages of strict decoding; raises ``DecodeError``."""
 
 
 def read_result(call: Call, result: PatchResult, struct: StructType, read: Read) -> Json:

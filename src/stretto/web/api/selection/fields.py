@@ -1,4 +1,4 @@
-"""Field selectors: which kinds know which fields, and the errors of the others."""
+"""Field selectors: the fields of each kind, and the errors of all others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def parse_fields(text: str, resource: ServedResource) -> tuple[FieldTerm, ...]:
     """The comparisons of a field selector.
 
     Raises:
-        ApiError: it is malformed, or names a field that the kind does not know.
+        ApiError: it is malformed, or names a field that the kind does not support.
     """
     terms = []
     for part in _split(text):

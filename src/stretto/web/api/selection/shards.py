@@ -19,7 +19,7 @@ _END: Final = 1 << 64
 _DIGITS: Final = 16
 """Digits of a hash in base 16."""
 _KNOWN_HASHES: Final = 1 << 17
-"""Hashes that are remembered: each shard of a large list needs them again."""
+"""Hashes that are cached: each shard of a large list needs them again."""
 _FIELDS: Final = ("object.metadata.uid", "object.metadata.namespace")
 _CALL: Final = re.compile(r"shardRange\s*\((.*)\)", re.DOTALL)
 _TEXT: Final = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")

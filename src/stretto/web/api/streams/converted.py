@@ -40,7 +40,7 @@ class ConvertedSelection:
         self._shown: dict[str, Json] = {}
 
     def follow(self, item: Json) -> None:
-        """Note an object that the client of the watch knows, if it is selected."""
+        """Record an object that the client of the watch has, if it is selected."""
         if self._selection.matches(item):
             self._shown[item["metadata"]["uid"]] = item
 

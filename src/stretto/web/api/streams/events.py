@@ -26,7 +26,7 @@ _BOOKMARK_SECONDS: Final = 60.0
 class _StreamChange(NamedTuple):
     """One change that a watch yields."""
 
-    #: Type of the event; ``_KNOWN`` for an object that the client knows.
+    #: Type of the event; ``_KNOWN`` for an object that the client has.
     word: str
     #: The object; ``None`` for the end of the present objects.
     record: Record | None
@@ -116,7 +116,7 @@ class EventStream:
         return [lines] if lines else []
 
     def _shown(self, changes: Sequence[WatchEvent]) -> list[_StreamChange]:
-        """The changes of the namespace that the stream does not know yet."""
+        """The changes of the namespace that the stream has not received yet."""
         namespace = self._plan.selection.namespace
         return [
             _StreamChange(change.type.name, change.record)

@@ -58,7 +58,7 @@ def binding(state: ApiState, call: Call) -> ApiResponse:
 
 
 def admit_part(state: ApiState, admission: AdmittedWrite) -> None:
-    """Let admission change or refuse what is created as a part of an object.
+    """Run admission, which may change or refuse an object that is a part of another one.
 
     Raises:
         ApiError: it is refused.

@@ -57,7 +57,7 @@ def page_of(state: ApiState, call: Call, snapshots: Snapshots) -> ListPage:
 
 
 def _records(state: ApiState, call: Call, selection: Selection) -> tuple[Sequence[Record], int]:
-    """All objects of the kind at the version that the client wants."""
+    """All objects of the kind at the version that the client requests."""
     kind = call.resource.stored
     wanted = version_number(selection.version) if selection.version else 0
     listing = state.storage.listing(kind)

@@ -53,7 +53,7 @@ def remove(
 
 
 def admit_removal(state: ApiState, call: Call, found: StoredItem) -> None:
-    """Let admission refuse the deletion of an object.
+    """Run admission, which may refuse the deletion of an object.
 
     Raises:
         ApiError: it does.

@@ -18,7 +18,7 @@ _OF_SERVICE: Final = "kubernetes.io/service-name"
 
 
 class AddressError(Exception):
-    """A webhook that cannot be reached; the message says why."""
+    """A webhook that cannot be reached; the message states the reason."""
 
 
 @dataclass(frozen=True)

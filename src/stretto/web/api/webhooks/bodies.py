@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class BadAnswerError(Exception):
-    """An answer that is no review, or no usable one; the message says why."""
+    """An answer that is no review, or no usable one; the message states the reason."""
 
 
 @dataclass(frozen=True)

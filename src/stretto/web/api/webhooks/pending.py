@@ -14,7 +14,7 @@ T = TypeVar("T")
 _MOST_ATTEMPTS: Final = 100
 """Attempts of a write whose webhooks have answered."""
 _MOST_MEMORIES: Final = 1024
-"""Writes that wait; the oldest is forgotten, and its webhooks are called again."""
+"""Limit of waiting writes; beyond it the webhooks of the oldest are called again."""
 
 StartReviews = Callable[[ReviewMemory, Sequence[ReviewCall]], None]
 """Starts calls of webhooks whose answers a memory gets."""

@@ -56,7 +56,7 @@ def _of_connection(call: WebhookCall, answer: WebhookAnswer) -> str:
 
 
 def _of_status(answer: WebhookAnswer) -> str:
-    """What an answer says whose status is that of a failure."""
+    """The message of an answer with the status of a failure."""
     stated = _status_message(answer.body)
     said = answer.body.decode("utf-8", "replace").strip() if answer.is_text else _UNKNOWN
     if stated:

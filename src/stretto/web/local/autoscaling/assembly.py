@@ -26,7 +26,7 @@ def scaling_controllers(
 
     Args:
         cache: caches of the cluster's store.
-        cluster: the same cluster, as controllers of workloads see it.
+        cluster: the same cluster, for the controllers of workloads.
         clock: wall time.
         client: a client of the API server that serves the metrics.
         plane: configuration of the scheduler that tries switches of tidal pools first; without

@@ -30,7 +30,7 @@ _READERS: Final[dict[str, Any]] = {
     },
     "rules": [{"apiGroups": [_GROUP], "resources": ["pods", "nodes"], "verbs": list(_VERBS)}],
 }
-"""The role that lets users who may view a namespace see what its pods use."""
+"""The role by which users who may view a namespace read the use of its pods."""
 
 
 @dataclass(frozen=True)

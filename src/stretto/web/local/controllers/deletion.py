@@ -1,4 +1,4 @@
-"""The objects of an API server as the controllers of deletions see them."""
+"""The objects of an API server, for the controllers of deletions."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

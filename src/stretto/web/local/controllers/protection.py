@@ -36,7 +36,7 @@ class VolumeProtectionController:
             yield PERSISTENT_VOLUME, "", item.spec["volumeName"]
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Let one volume go if nothing uses it."""
+        """Remove the finalizer of one volume that is not in use."""
         assert isinstance(key, tuple)
         kind, namespace, name = key
         item = self._cluster.objects(kind).get(namespace, name)

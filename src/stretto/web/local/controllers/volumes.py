@@ -79,7 +79,7 @@ class VolumeBindingController:
         self._cluster.set_status(claim, {"phase": "Bound", **amounts})
 
     def _settle(self, volume: StoredObject) -> None:
-        """Give a volume its phase; one whose PVC is gone is deleted if its policy says so."""
+        """Set the phase of a volume; if its PVC is gone, delete it by its reclaim policy."""
         reference = volume.spec.get("claimRef")
         if reference is None:
             self._cluster.set_status(volume, {"phase": "Available"})

@@ -1,6 +1,6 @@
 """The changes that the dashboard may make, as writes to the store of a cluster.
 
-The store is that of a local cluster or an API server; an ``ActingUser`` knows the rights there.
+The store is that of a local cluster or an API server; an ``ActingUser`` has the rights there.
 """
 
 from collections.abc import Mapping, Sequence

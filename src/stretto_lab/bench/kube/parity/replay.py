@@ -1,7 +1,7 @@
 """Live parity: kube-scheduler's choice for each pod, compared with Stretto's best nodes.
 
 Random pods are created one at a time in a cluster of varied nodes with a real kube-scheduler. A
-plane with the ``kube-parity`` profile follows the cluster and binds nothing; before it sees the
+plane with the ``kube-parity`` profile follows the cluster and binds nothing; before it receives the
 binding of a pod, it computes the best nodes. kube-scheduler draws among equal nodes, so its choice
 must be one of the best. If it finds no node, none may be feasible and both messages must be equal.
 """
@@ -29,7 +29,7 @@ OnDeviation = Callable[[str], None]
 def run_parity(
     pods: int, nodes: int, rng: Rng, clock: Clock, on_deviation: OnDeviation
 ) -> ParityReport:
-    """Let kube-scheduler place random pods and compare each choice with the best nodes.
+    """Create random pods for kube-scheduler and compare each choice with the best nodes.
 
     Raises:
         StrettoError: a program cannot be built or has exited, or an object is rejected.

@@ -60,7 +60,7 @@ class ParityTrial:
         self._clock = clock
 
     def prepare(self, nodes: list[bytes]) -> None:
-        """Create namespace, service and nodes; wait until both schedulers know the nodes."""
+        """Create namespace, service and nodes; wait until both schedulers have the nodes."""
         space = msgspec.json.encode({"metadata": {"name": SPACE}})
         for kind, bodies in ((NAMESPACE, [space]), (SERVICE, [service_body()]), (NODE, nodes)):
             for reply in self._store.create(kind, bodies):

@@ -1,4 +1,4 @@
-"""What the master says about operations: to frameworks that fail, to agents that must store."""
+"""Messages about operations: errors to frameworks, operations to agents that store them."""
 
 from stretto.offers.master.core.state import MasterState
 from stretto.offers.master.resources import formats

@@ -71,7 +71,7 @@ def add(master: MasterState, agent: Agent, used: Mapping[Holding, Resources]) ->
 
 
 def _return(master: MasterState, agent: Agent, pid: str, message: Message) -> None:
-    """A known agent is connected again; it may have other resources than before.
+    """A registered agent is connected again; it may have other resources than before.
 
     If it has lost some, its offers end, and what is left is offered again. Tasks keep what they
     use, also if that is more than the agent has now.

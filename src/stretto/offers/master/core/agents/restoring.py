@@ -1,4 +1,4 @@
-"""What an agent brings to a master that does not know it: frameworks, executors and tasks."""
+"""Restores frameworks, executors and tasks from the registration of a new agent."""
 
 from collections.abc import Mapping
 

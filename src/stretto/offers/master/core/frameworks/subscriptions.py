@@ -127,7 +127,7 @@ def remove(master: MasterState, framework: Framework) -> None:
 
 
 def restore(master: MasterState, info: Message, suppressed: list[str]) -> Framework:
-    """Add a framework that is known from storage or from agents, without a stream."""
+    """Add a framework from storage or from reports of agents, without a stream."""
     framework = Framework(info, master.wall)
     framework.update(info, suppressed, {})
     framework.recover()

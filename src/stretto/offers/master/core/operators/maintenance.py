@@ -139,7 +139,7 @@ def _machines_error(machines: list[Message]) -> str | None:
 
 
 def _new_machines_error(machines: list[Message], seen: set[MachineKey]) -> str | None:
-    """Check machines that are not among those seen so far, and add them to these."""
+    """Check machines that are not in ``seen``, and add them to it."""
     for machine in machines:
         error = _machine_error(machine)
         if error:

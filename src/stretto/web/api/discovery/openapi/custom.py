@@ -1,7 +1,7 @@
 """Schemas of custom kinds in OpenAPI documents.
 
-Version 2 cannot say everything that a structural schema says. What kubectl would misread is left
-out of it, as real servers do: alternatives, nullable types, and fields next to unknown ones.
+Version 2 cannot express every structural schema. As in kube-apiserver, it omits what kubectl would
+misread: alternatives, nullable types, and fields next to unknown ones.
 """
 
 from typing import Any, Final
@@ -82,7 +82,7 @@ def _head(meta: Json, description: str) -> Json:
 
 
 def _for_v2(schema: Json) -> Json:
-    """A schema without what version 2 cannot say."""
+    """A schema without the parts that version 2 cannot express."""
     found = {key: value for key, value in schema.items() if key not in _UNSAID}
     if found.pop("nullable", False):
         found.pop("type", None)

@@ -1,7 +1,7 @@
-"""What schemas of Kubernetes say besides their types: the descriptions of metadata, and marks.
+"""Parts of Kubernetes' schemas besides their types: descriptions of metadata, and marks.
 
-``data/words.json`` holds merge patches of schemas by name, in the dialect of version 3. The
-descriptions say what ``kubectl explain`` prints about metadata.
+``data/words.json`` holds merge patches of schemas by name, in the dialect of version 3.
+``kubectl explain`` prints the descriptions of metadata.
 """
 
 from collections.abc import Mapping

@@ -54,7 +54,7 @@ def own_scale(state: ApiState, call: Call, old: Json, wanted: Json) -> Managers:
 
 
 def _replicas_field(call: Call) -> ReplicasField:
-    """The field of the workload that holds the wanted replicas, by version."""
+    """The field of the workload with the desired replicas, by version."""
     definition = call.resource.definition
     if definition is None:
         field = _field_at(replica_paths(call)[0])
@@ -68,7 +68,7 @@ def _replicas_field(call: Call) -> ReplicasField:
 
 
 def _replicas_path(version: Json) -> str:
-    """Where a version of a custom kind has the wanted replicas; empty if it has none."""
+    """Path of the desired replicas in a version of a custom kind; empty if it has none."""
     scale = (version.get("subresources") or {}).get("scale") or {}
     return str(scale.get("specReplicasPath") or "")
 

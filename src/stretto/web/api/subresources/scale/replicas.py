@@ -23,7 +23,7 @@ def scale_struct() -> StructType:
 
 
 def decoded_scale(value: Json) -> tuple[Json, list[str]]:
-    """A scale from a value, and what strict decoding says about unknown members.
+    """A scale from a value, and messages of strict decoding about unknown members.
 
     Raises:
         DecodeError: the value has members of the wrong type.
@@ -73,7 +73,7 @@ def check_replicas(call: Call, item: Json) -> None:
 
 
 def replica_paths(call: Call) -> tuple[str, str, str]:
-    """Paths of the wanted replicas, of the present ones and of the selector."""
+    """Paths of the desired replicas, of the present ones and of the selector."""
     custom = call.resource.version.get("scale")
     if custom:
         return (

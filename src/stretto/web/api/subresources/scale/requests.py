@@ -1,4 +1,4 @@
-"""Requests that change a scale, as functions from the present scale to the wanted one."""
+"""Requests that change a scale, as functions from the present scale to the desired one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from stretto.web.api.subresources.typed import read_typed
 Json = dict[str, Any]
 
 ScaleChange = Callable[[Json], tuple[Json, Managers]]
-"""From a scale with its owners to the wanted scale and the new owners."""
+"""From a scale with its owners to the desired scale and the new owners."""
 
 
 def read_update(state: ApiState, call: Call) -> ScaleChange:

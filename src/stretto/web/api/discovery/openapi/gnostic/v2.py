@@ -80,7 +80,7 @@ def _response(value: Json) -> bytes:
 
 
 def _parameter(value: Json) -> bytes:
-    """A parameter: messages in one another, which say where it stands."""
+    """A parameter: nested messages that state its location."""
     place = value["in"]
     required = varint_field(4 if place == "body" else 1, 1) if value.get("required") else b""
     if place == "body":
