@@ -29,8 +29,8 @@ COLUMNS = (
     "API ceiling",
     "share (goal)",
     "p50 / p99 s",
-    "kube-scheduler's",
-    "CPU us a pod, ours / theirs",
+    "kube-scheduler, p50 / p99 s",
+    "CPU us per pod, Stretto / kube-scheduler",
     "peak MB",
     "start to first binding, s",
 )

@@ -167,7 +167,7 @@ def reclaim_table(points: list[dict[str, Any]]) -> list[str]:
     """One row for each lender and limit."""
     lines = [
         (
-            "| limit | lender | loaned | used by batch | whole use | core hours done | won "
+            "| limit | lender | loaned | used by batch | total use | core hours done | gained "
             "| throttled | evicted per 1,000 core hours | work lost |"
         ),
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -191,7 +191,7 @@ def span(seconds: float) -> str:
 
 
 def use_table(points: list[dict[str, Any]]) -> list[str]:
-    """One row for each configuration: use, work, and the price beside it."""
+    """One row for each configuration: use, work and cost."""
     lines = [
         (
             "| | requested | in use, mean / peak | core hours done | jobs used core hours "
