@@ -40,7 +40,7 @@ class NodeAgent:
         self._clock = clock
         self._estimator = estimator(rules or ReclaimRules())
         self._enforcer = enforcer
-        #: What the last step enforced, or would enforce.
+        #: Actions of the last step, or those of a dry run.
         self.enforced = Enforced()
 
     def measure(self) -> CnrStatus | None:

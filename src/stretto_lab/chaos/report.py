@@ -21,7 +21,7 @@ OnSeed = Callable[[SeedResult], None]
 
 
 class Campaign(msgspec.Struct, frozen=True):
-    """What to run."""
+    """The parameters of a campaign."""
 
     #: First seed; the others follow it.
     first: int

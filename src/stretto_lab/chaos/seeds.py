@@ -1,4 +1,4 @@
-"""Seeds of a world with laws: each is played step by step, and the first breach ends it."""
+"""Seeds of a world with laws: each runs step by step, and the first breach ends it."""
 
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
@@ -24,7 +24,7 @@ class SeedPlay(Protocol):
     """A world whose steps are drawn from one seed, and its laws."""
 
     def step(self) -> None:
-        """Play the next step."""
+        """Run the next step."""
         ...
 
     def breaches(self) -> Iterator[str]:
@@ -32,7 +32,7 @@ class SeedPlay(Protocol):
         ...
 
     def sample(self) -> object:
-        """What the digest covers of a step."""
+        """The part of a step that the digest covers."""
         ...
 
     def settle(self) -> str:
@@ -40,12 +40,12 @@ class SeedPlay(Protocol):
         ...
 
     def close(self) -> None:
-        """Free what the world holds."""
+        """Release the resources of the world."""
         ...
 
 
 def run_seed(begin: Callable[[int], SeedPlay], seed: int, steps: int) -> SeedOutcome:
-    """Play one seed, and check every law after each step; the first breach ends it.
+    """Run one seed, and check every law after each step; the first breach ends it.
 
     Args:
         begin: makes the world of a seed.
@@ -74,7 +74,7 @@ def run_seeds(
     steps: int,
     on_seed: Callable[[int], None] = lambda _: None,
 ) -> list[SeedOutcome]:
-    """Play seeds; Ctrl-C returns those that are done.
+    """Run seeds; Ctrl-C returns those that are done.
 
     Raises:
         KeyboardInterrupt: before the first seed is done.

@@ -137,7 +137,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
     profile: str
     #: When a claim conflicts.
     conflicts: ConflictMode
-    #: What a conflict does to its unit.
+    #: The effect of a conflict on its unit.
     commit: CommitMode
     #: Scheduler shards.
     shards: int

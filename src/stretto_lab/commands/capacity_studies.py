@@ -121,7 +121,7 @@ class PoolUseOptions(OnePoolOptions):
 )
 @USE_OPTION
 def pool_use(common: CommandContext, opts: PoolUseOptions) -> None:
-    """Compare what a day of one pool really uses, with overcommit, reclaimed batch and elasticity.
+    """Compare the use of a day of one pool, with overcommit, reclaimed batch and elasticity.
 
     The work is that of ``study one-pool``; pods repeat the use of measured machines.
     docs/appendix/one-pool.md explains the figures.

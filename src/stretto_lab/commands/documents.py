@@ -163,7 +163,7 @@ class ReclaimDocument(msgspec.Struct, frozen=True):
 
     #: Options of the study.
     study: ReclaimStudy
-    #: Where the measured use comes from.
+    #: Source of the measured use.
     source: str
     #: The runs.
     points: list[ReclaimPoint]

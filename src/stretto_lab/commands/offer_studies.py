@@ -59,8 +59,9 @@ class FiveQuestionsOptions:
 def five_questions(common: CommandContext, opts: FiveQuestionsOptions) -> None:
     """Answer five questions about resource offers, with figures.
 
-    Who is offered what; is a node divided; what do weights do; may one side use more, and how does
-    the balance return; what happens to a declined node. docs/mesos.md explains the answers.
+    Which framework gets which offers; is a node divided; what do weights do; may one side use more,
+    and how does the balance return; what happens to a declined node. docs/mesos.md explains the
+    answers.
     """
     import msgspec
 

@@ -1,8 +1,8 @@
 """The division study: the default division, and those of KubeAdmiral and Karmada on equal inputs.
 
 Each workload is a set of clusters and a sequence of totals. Every planner divides the totals one
-after another, each time from its own last result. Distances are measured on divisions from nothing.
-Karmada knows no limits of single clusters, so it divides only the workloads without them.
+after another, each time from its own last result. Distances are measured on first
+divisions. Karmada has no limits of single clusters, so it divides only the workloads without them.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Enforcement: what best-effort pods of a node may use, and which of them are evicted.
+"""Enforcement: limits of best-effort pods of a node, and their evictions.
 
 Here belong pure functions from measurements to decisions. Reading and writing cgroups do not.
 """

@@ -243,7 +243,7 @@ class _Accumulator:
         return sorted(cpus, key=lambda each: (self._state.references(each), each.cpu))
 
     def _core_fill_order(self, cpus: Iterable[Cpu]) -> list[Cpu]:
-        """CPUs of cores that fill up what is used already."""
+        """CPUs that complete partly used cores."""
         own = _counted((c for c in self._state.topology if c.cpu in self._taken), _socket)
         sockets, nodes = _counted(self._free, _socket), _counted(self._free, _numa)
         cores = _counted(self._free, lambda each: each.core_key)

@@ -33,7 +33,7 @@ class Trigger(Enum):
 
     #: The node uses too much; only best-effort pods.
     BEST_EFFORT = "BEMemoryEvict"
-    #: Requests of reclaimed memory exceed what is left of it.
+    #: Requests of reclaimed memory exceed the remaining amount.
     ALLOCATABLE = "MemoryAllocatableEvict"
     #: The node uses too much; pods up to a priority.
     MEMORY = "MemoryEvict"

@@ -110,7 +110,8 @@ class EligibleCpus:
 def cpus(milli: int, eligible: EligibleCpus, old: int, processors: int) -> tuple[int, ...]:
     """CPUs for best-effort pods, sorted; empty if the old ones stay.
 
-    Idle and shared CPUs give in proportion. A part that is larger than its CPUs gives nothing.
+    CPUs are taken from idle and shared ones in proportion. A group with fewer CPUs than its part
+    gives none.
 
     Args:
         milli: the allowance.

@@ -31,14 +31,14 @@ class EnforceMode(Enum):
 
     #: Nothing; limits of a former agent are released.
     OFF = "off"
-    #: It reports what it would do.
+    #: It only reports.
     DRY_RUN = "dry-run"
     #: It sets limits and evicts pods.
     ON = "on"
 
 
 class Enforced(msgspec.Struct, frozen=True):
-    """What one step did, or would do."""
+    """Actions of one step, or those of a dry run."""
 
     #: Limits that changed.
     changes: tuple[LimitChange, ...] = ()
@@ -68,7 +68,7 @@ class Enforcer:
 
         Args:
             root: root of the file system.
-            mode: what is done.
+            mode: whether limits are set or only reported.
             rules: thresholds.
             state: directory of the record of limits.
         """

@@ -107,7 +107,7 @@ def plan_limits(state: LimitState, rules: LimitRules) -> LimitPlan:
 
 
 def _cpu_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
-    """The limit of CPU of the tree: what others leave below the threshold, also when that is much.
+    """The CPU limit of the tree: the threshold minus the use of others, however large.
 
     Nothing changes where the present limit is close enough, or without a tree or processors.
     """
@@ -141,7 +141,7 @@ def _quota_now(text: str) -> int:
 
 
 def _memory_changes(state: LimitState, rules: LimitRules) -> list[LimitChange]:
-    """``memory.high`` of each reclaimed pod: what exceeds the threshold is spread by use."""
+    """``memory.high`` of each reclaimed pod: the excess over the threshold is divided by use."""
     limit = state.memory * rules.throttle_percent // 100
     excess, held = state.memory_used - limit, sum(pod.memory for pod in state.pods)
     if excess <= 0 or held <= 0:

@@ -95,7 +95,7 @@ class TaskAgent:
         await self.post("ExitedExecutorMessage", self._named(executor, status=status))
 
     async def post(self, name: str, message: dict[str, Any]) -> None:
-        """Send a message; what the master cannot take now is sent again by its owner."""
+        """Send a message; if the master cannot receive it now, its owner sends it again."""
         try:
             await self._client.post(name, message)
         except (OSError, MasterError, TimeoutError) as error:

@@ -112,7 +112,7 @@ class AgentWork:
             executor.message(message["data"])
 
     def _framework_returned(self, message: Message) -> None:
-        """A framework has subscribed again: what it has not acknowledged is sent at once."""
+        """A framework has subscribed again: send all updates without an acknowledgement."""
         self._ledger.resend(message["framework_id"]["value"])
 
     def _end_framework(self, message: Message) -> None:

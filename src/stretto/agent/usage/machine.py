@@ -190,7 +190,7 @@ def _io_bytes(path: Path) -> int:
 
 
 def _used_memory(path: Path) -> int:
-    """Total memory without what is available."""
+    """Total memory without available memory."""
     amounts = {}
     for line in (read_text(path) or "").splitlines():
         name, _, rest = line.partition(":")

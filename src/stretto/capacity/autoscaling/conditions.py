@@ -80,7 +80,7 @@ def active(metric: str) -> AutoscalerCondition:
 
 
 def of_step(step: ScalingStep) -> list[AutoscalerCondition]:
-    """What earlier recommendations and limits did to the desired replicas."""
+    """The effect of earlier recommendations and limits on the desired replicas."""
     found = []
     if step.stabilized is not None:
         text = _STABILIZED[step.stabilized]

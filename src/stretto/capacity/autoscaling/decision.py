@@ -29,7 +29,7 @@ class ScalingDecision:
     reason: str = ""
     #: Entries of the status, one for each metric.
     metrics: tuple[dict[str, Any], ...] = ()
-    #: Events about what failed.
+    #: Events about failures.
     events: tuple[EventText, ...] = ()
 
 
@@ -39,7 +39,7 @@ def decide(
     """Evaluate an autoscaler.
 
     Args:
-        spec: what it does.
+        spec: its specification.
         history: earlier recommendations and changes; it gets those of this evaluation.
         inputs: pods and metrics.
         now: monotonic seconds.

@@ -28,7 +28,7 @@ PERIODS: Final = ReadinessPeriods()
 
 @dataclass(frozen=True)
 class ScalingInputs:
-    """What all metrics of one evaluation share."""
+    """Values that all metrics of one evaluation share."""
 
     #: The pods that the workload selects.
     pods: Sequence[NamedPod]
@@ -68,7 +68,7 @@ def inputs_of(
     """The inputs of an evaluation.
 
     Args:
-        spec: what the autoscaler does.
+        spec: the specification of the autoscaler.
         scale: the scale of its workload.
         pods: the pods of the namespace.
         metrics: the metrics of the pods of the namespace.

@@ -1,4 +1,4 @@
-"""CPU headroom by estimate: what shared and dedicated containers are not expected to need."""
+"""CPU headroom by estimate: CPU that shared and dedicated containers should not need."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -1,7 +1,7 @@
 """Memory headroom by estimate (Katalyst's policy ``canonical``).
 
-What shared, dedicated and system containers are not expected to need is loaned, and in addition a
-part of the memory that is free now or could be freed from caches.
+It lends the memory that shared, dedicated and system containers should not need, and a part of the
+memory that is free now or could be freed from caches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class MemorySystem(msgspec.Struct, frozen=True):
 
 
 class HeadroomLimits(msgspec.Struct, frozen=True):
-    """What a headroom of memory may not exceed, and whose memory is loaned."""
+    """Bounds of a memory headroom, and the containers whose memory is loaned."""
 
     #: Bytes that may be loaned at most.
     upper: float
@@ -66,7 +66,7 @@ class HeadroomLimits(msgspec.Struct, frozen=True):
     reserved: float = 0.0
     #: Share of caches that counts as free.
     cache_ratio: float = 0.0
-    #: Whether containers lend what they do not use.
+    #: Whether containers lend their unused memory.
     lends: bool = True
     #: Whether exclusive containers lend their NUMA nodes.
     lends_exclusive: bool = True
@@ -90,7 +90,7 @@ class MemoryLoan(msgspec.Struct, frozen=True):
         numas: Sequence[NumaMemory],
         profile: CapacityProfile = CapacityProfile.STRETTO,
     ) -> dict[int, float]:
-        """Bytes loaned by each NUMA node, in proportion to what it could free.
+        """Bytes loaned by each NUMA node, in proportion to the memory that it could free.
 
         If no NUMA node could free any memory, the split follows their sizes. ``KATALYST`` divides
         by zero instead.
@@ -114,14 +114,14 @@ def memory_headroom(
 ) -> MemoryLoan:
     """Bytes of a node that may be loaned, and their split over NUMA nodes.
 
-    The split follows what each NUMA node could free.
+    The split is in proportion to the memory that each NUMA node could free.
 
     Args:
         containers: all containers of the node.
         numas: memory of each NUMA node.
         system: memory of the node.
         limits: bounds.
-        buffer: what is loaned beyond the estimates; ``None`` for nothing.
+        buffer: the loan beyond the estimates; ``None`` for none.
 
     Raises:
         HeadroomError: a container has no NUMA nodes where they are needed.

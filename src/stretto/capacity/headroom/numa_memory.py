@@ -1,7 +1,7 @@
 """Memory headroom per NUMA node (Katalyst's policy ``numa_aware``).
 
-What NUMA nodes could free now is loaned, without a reserve for containers that use less than they
-request, and is stretched by how much more reclaimed containers request than they use.
+It lends the memory that NUMA nodes could free now, without a reserve for containers that use less
+than they request, multiplied by the ratio of requests to use of reclaimed containers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ UNBOUND = -1
 
 
 class NumaReserve(msgspec.Struct, frozen=True):
-    """What is kept free."""
+    """Memory that is kept free."""
 
     #: Bytes kept free on the node for containers that start.
     reserved: float
@@ -69,7 +69,7 @@ def numa_memory_headroom(
     Args:
         containers: all containers of the node.
         numas: memory of each NUMA node.
-        reserve: what is kept free.
+        reserve: the memory that is kept free.
         oversold: bounds by cgroups; ``None`` for none.
         profile: ``KATALYST`` refuses a failed binding if there are bounds by cgroups.
 

@@ -1,4 +1,4 @@
-"""What a node agent reads about containers and NUMA nodes, as the memory headroom needs it."""
+"""Readings of a node agent about containers and NUMA nodes, for the memory headroom."""
 
 from collections.abc import Sequence
 from enum import Enum

@@ -100,7 +100,7 @@ class DecayingHistogram:
         self._total += grown
 
     def subtract(self, value: float, weight: float, at_s: float) -> None:
-        """Take back a sample; what is left below epsilon becomes nothing."""
+        """Subtract a sample; a remainder below epsilon becomes 0."""
         grown = weight * 2.0 ** ((at_s - self._reference_s) / self._half_life_s)
         bucket = self._scale.find(value)
         self._weights[bucket] = self._less(self._weights.get(bucket, 0.0), grown)

@@ -1,4 +1,4 @@
-"""Peaks of the use of pods, classes of pods and the node, and what they leave of the requests.
+"""Peaks of the use of pods, classes of pods and the node, and reclaimable requests.
 
 Source: Koordinator's ``koordlet/prediction`` (``predict_server.go``, ``peak_predictor.go``).
 """
@@ -146,7 +146,7 @@ class PredictedPod(msgspec.Struct, frozen=True):
 
 
 class PeakEstimate(msgspec.Struct, frozen=True):
-    """The peak of online pods and what it leaves of their requests."""
+    """The peak of online pods, and their requests beyond it."""
 
     #: Milli-CPU and bytes.
     peak: Pair
@@ -155,10 +155,10 @@ class PeakEstimate(msgspec.Struct, frozen=True):
 
 
 def by_pod(models: PeakModels, pods: Iterable[PredictedPod], allocatable: Pair) -> PeakEstimate:
-    """The sum over online pods of what each leaves of its request.
+    """The sum over online pods of their requests beyond their peaks.
 
     A young pod, or one without a model, keeps its whole request; a young one even after its end.
-    The sum is at most what the peaks of the other pods leave of the node.
+    The sum is at most the capacity of the node minus the peaks of the other pods.
     """
     peak, reclaimable, predicted = (0, 0), (0, 0), (0, 0)
     for pod in pods:
@@ -179,7 +179,7 @@ def by_pod(models: PeakModels, pods: Iterable[PredictedPod], allocatable: Pair) 
 def by_class(
     models: PeakModels, pods: Iterable[PredictedPod], allocatable: Pair
 ) -> PeakEstimate | None:
-    """What the peak of all online pods and the system leaves of the requests together.
+    """The requests beyond the common peak of all online pods and the system.
 
     Peaks of different pods at different times count once. ``None`` before the first report.
     """

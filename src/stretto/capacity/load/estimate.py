@@ -28,7 +28,7 @@ MID_NAMES: Final = {CPU: "kubernetes.io/mid-cpu", MEMORY: "kubernetes.io/mid-mem
 
 
 class ClassNames(msgspec.Struct, frozen=True):
-    """How pods of a band name CPU and memory, and what they are expected to use by default."""
+    """The names of CPU and memory for pods of a band, and their expected use by default."""
 
     #: Name of a resource in requests; a missing one is its own name.
     names: Mapping[str, str]
@@ -36,7 +36,7 @@ class ClassNames(msgspec.Struct, frozen=True):
     default: Mapping[str, int]
 
 
-#: Mid pods without a request weigh nothing, and free pods never weigh anything.
+#: Mid pods without a request have no weight, and free pods never have a weight.
 KOORDINATOR_CLASSES: Final[Mapping[Band, ClassNames]] = {
     Band.MID: ClassNames(MID_NAMES, {}),
     Band.BATCH: ClassNames(BATCH_NAMES, DEFAULT_USE),

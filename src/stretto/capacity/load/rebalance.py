@@ -1,4 +1,4 @@
-"""Which pods leave loaded nodes, in which order, within what the receivers can take.
+"""Which pods leave loaded nodes, in which order, within the capacity of the receivers.
 
 Source: Koordinator's ``descheduler/framework/plugins/loadaware/low_node_load.go``.
 """
@@ -64,7 +64,7 @@ class MovablePod:
     evictable: bool = True
 
     def freed(self, resource: str) -> int:
-        """What leaves its node with it."""
+        """The use of its node that ends when it leaves."""
         return 1 if resource == PODS else (self.usage or {}).get(resource, 0)
 
 
@@ -175,7 +175,7 @@ class _Pool:
     members: Sequence[LoadedMember]
 
     def budget(self, receivers: Iterable[LoadedMember], *, prod: bool) -> dict[str, int]:
-        """What receivers can take below their high thresholds."""
+        """Capacity of receivers below their high thresholds."""
         sums: dict[str, int] = {}
         for each in receivers:
             for name, limit in self._bounds(each, prod=prod).high.items():
@@ -191,7 +191,7 @@ class _Pool:
         *,
         prod: bool,
     ) -> None:
-        """Move pods off ``sources``; ``budget`` shrinks by what moves."""
+        """Move pods off ``sources``; ``budget`` shrinks by the moved amounts."""
         if not receivers:
             return
         ordered = sorted(sources, key=lambda each: -self._score(each, prod=prod))

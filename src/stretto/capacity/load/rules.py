@@ -23,7 +23,7 @@ FULL_SCORE: Final = 100
 
 
 class Expired(Enum):
-    """What the filter does with an expired report."""
+    """The handling of an expired report by the filter."""
 
     #: It rejects the pod.
     REJECT = "reject"
@@ -65,7 +65,7 @@ class LoadRules:
     prod_with_system: bool = False
     #: Seconds after which a report is expired.
     expiration: float = 180.0
-    #: What the filter does with an expired report.
+    #: The handling of an expired report by the filter.
     when_expired: Expired = Expired.REJECT
 
     def check(self) -> None:

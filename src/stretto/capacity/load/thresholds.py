@@ -17,7 +17,7 @@ MEMORY: Final = "memory"
 
 
 class LoadClass(Enum):
-    """What a node is for the rebalancing."""
+    """The role of a node in the rebalancing."""
 
     #: It receives any pod.
     LOW = "low"

@@ -1,4 +1,4 @@
-"""What a pod requests and limits, summed over its containers as Kubernetes does.
+"""Requests and limits of a pod, summed over its containers as in Kubernetes.
 
 Source: ``k8s.io/component-helpers/resource`` (``PodRequests``, ``PodLimits``).
 """

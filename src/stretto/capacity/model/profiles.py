@@ -1,10 +1,10 @@
-"""Profiles of the capacity models: whose arithmetic a model follows where systems differ."""
+"""Profiles of the capacity models: the system whose arithmetic a model follows."""
 
 from enum import Enum
 
 
 class CapacityProfile(Enum):
-    """Whose results a model reproduces, quirks included."""
+    """The system whose results a model reproduces, quirks included."""
 
     #: The formulas without the defects of the systems that they come from.
     STRETTO = "stretto"

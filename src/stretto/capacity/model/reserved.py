@@ -50,7 +50,7 @@ def listed(cpus: str) -> frozenset[int]:
 def reserved(
     capacity: Mapping[str, int], allocatable: Mapping[str, int], stated: NodeReservation
 ) -> tuple[int, int]:
-    """Milli-CPU and bytes: what the kubelet keeps back, or a larger annotation."""
+    """Milli-CPU and bytes that the kubelet reserves, or a larger annotation."""
     cpu, memory = stated.amounts()
     kept = [capacity.get(name, 0) - allocatable.get(name, 0) for name in ("cpu_milli", "memory")]
     return max(kept[CPU], cpu), max(kept[MEMORY], memory)

@@ -38,7 +38,7 @@ class NumaContainer(msgspec.Struct, frozen=True):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the kubelet gives it exclusive cores: whole, and limited to the request."""
+        """Whether the kubelet assigns exclusive cores: a whole number, limits equal to requests."""
         cores = self.requests.get(CPU, 0)
         bounded = all(
             0 < self.requests.get(name, 0) == self.limits.get(name) for name in (CPU, MEMORY)

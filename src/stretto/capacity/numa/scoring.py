@@ -22,11 +22,11 @@ from stretto.capacity.numa.zones import (
 MAX_SCORE: Final = 100
 """The best score."""
 _NO_NUMBER: Final = -(2.0**63)
-"""What Katalyst makes of a score that is no number."""
+"""Katalyst's value for a score that is no number."""
 
 
 class NumaStrategy(Enum):
-    """What a score prefers."""
+    """The preference of a score."""
 
     #: NUMA nodes with little left.
     MOST = "MostAllocated"
@@ -39,7 +39,7 @@ class NumaStrategy(Enum):
 class NumaScoring(msgspec.Struct, frozen=True):
     """How pods are scored."""
 
-    #: What is preferred.
+    #: The preference.
     strategy: NumaStrategy
     #: Which pods are aligned.
     policy: AlignmentPolicy
@@ -47,7 +47,7 @@ class NumaScoring(msgspec.Struct, frozen=True):
     aligned: frozenset[str]
     #: Weights by resource; below 1 counts as 1.
     weights: dict[str, int] = {}
-    #: Whose results are reproduced.
+    #: The system whose results are reproduced.
     profile: CapacityProfile = CapacityProfile.STRETTO
 
     def weight(self, resource: str) -> int:
@@ -118,7 +118,7 @@ def _container_score(
 
 
 def _usable(free: FreeZones, zone: int) -> Mapping[str, int]:
-    """What a NUMA node has for the pod: an exclusive one takes only untouched resources."""
+    """Amounts of a NUMA node for the pod: an exclusive pod uses only unused resources."""
     left = free.free[zone]
     if not free.is_exclusive:
         return left

@@ -1,4 +1,4 @@
-"""NUMA nodes of a machine: what they have, and what is left of it."""
+"""NUMA nodes of a machine: their total and their free amounts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ class AlignedMachine(msgspec.Struct, frozen=True):
 
 
 class FreeZones(msgspec.Struct, frozen=True):
-    """NUMA nodes with what is left, for one pod."""
+    """NUMA nodes with their free amounts, for one pod."""
 
     #: NUMA nodes.
     zones: tuple[NumaZone, ...]
@@ -66,7 +66,7 @@ class FreeZones(msgspec.Struct, frozen=True):
     is_exclusive: bool = False
 
     def is_untouched(self, zone: int, resource: str) -> bool:
-        """Whether a NUMA node has given out nothing of a resource."""
+        """Whether a resource of a NUMA node is completely free."""
         return self.free[zone].get(resource) == self.zones[zone].allocatable.get(resource)
 
     def without(self, zone: int, requests: Mapping[str, int]) -> "FreeZones":
@@ -106,7 +106,7 @@ def policy_of(machine: AlignedMachine, policy: AlignmentPolicy) -> TopologyPolic
 def free_zones(
     machine: AlignedMachine, pod: NumaPod, policy: AlignmentPolicy, aligned: Iterable[str]
 ) -> FreeZones:
-    """What is left for a pod.
+    """The free amounts for a pod.
 
     Pods that are not reported yet are charged to every NUMA node, because it is unknown which one
     the agent gives them.
@@ -129,7 +129,7 @@ def free_zones(
 
 
 def _held(pod: NumaPod, zones: Sequence[NumaZone], aligned: frozenset[str]) -> Mapping[str, int]:
-    """What a pod that is not reported yet holds: an exclusive one a whole NUMA node."""
+    """Amounts of a pod that is not reported yet; an exclusive one holds a whole NUMA node."""
     held = pod.total()
     if pod.is_exclusive:
         for name in aligned & held.keys():
@@ -140,6 +140,6 @@ def _held(pod: NumaPod, zones: Sequence[NumaZone], aligned: frozenset[str]) -> M
 def _minus(
     free: Mapping[str, int], used: Mapping[str, int], floor: int | None = 0
 ) -> dict[str, int]:
-    """What is left, at least ``floor``."""
+    """Free minus used amounts, at least ``floor``."""
     left = {name: amount - used.get(name, 0) for name, amount in free.items()}
     return left if floor is None else {name: max(each, floor) for name, each in left.items()}

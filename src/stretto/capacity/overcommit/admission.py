@@ -48,7 +48,7 @@ class PodCpu(NamedTuple):
 
 
 class OvercommittedNode(NamedTuple):
-    """What decides about a pod on an overcommitted node."""
+    """The values that decide about a pod on an overcommitted node."""
 
     #: Effective CPU ratio.
     cpu_ratio: float

@@ -1,8 +1,9 @@
 """The ratios of all nodes: chosen by pool, situation and measured load, and set in the ledger.
 
 A ratio changes the allocatable amounts that pods compete for, and the binder checks every claim
-against them. A smaller ratio therefore revokes nothing: it only stops new pods. A node is judged
-again when it or its report changes, and once a minute for the time of day and the age of metrics.
+against them. A smaller ratio therefore revokes no claim: it only stops new pods. A node is
+evaluated again when it or its report changes, and once a minute for the time of day and the age of
+metrics.
 """
 
 from collections import Counter
@@ -45,7 +46,7 @@ NodeWarning = Callable[[str, str, str], None]
 
 
 class _Moment(NamedTuple):
-    """What is the same for all nodes that are judged together."""
+    """Values that are the same for all nodes that are evaluated together."""
 
     #: Wall time in seconds since 1970.
     at: float

@@ -1,4 +1,4 @@
-"""What happens on a node whose capacity shrinks below what it has promised.
+"""Actions on a node whose capacity shrinks below the promised amounts.
 
 An admission is never revoked: a smaller ratio stops new pods, then best-effort pods are throttled,
 and only then pods are evicted, reclaimed ones first and production never for best effort.
@@ -13,7 +13,7 @@ from stretto.capacity.headroom.readings import CoreLevel
 
 
 class ShrinkStep(Enum):
-    """How far a node has gone."""
+    """The strongest action on a node."""
 
     #: Everything fits.
     NONE = "none"
@@ -39,9 +39,9 @@ class PromisedPod(msgspec.Struct, frozen=True):
 
 
 class ShrinkPlan(msgspec.Struct, frozen=True):
-    """What to do on a node."""
+    """The actions on a node."""
 
-    #: How far it goes.
+    #: The strongest action.
     step: ShrinkStep
     #: Pods to throttle.
     throttled: tuple[str, ...] = ()
@@ -50,14 +50,14 @@ class ShrinkPlan(msgspec.Struct, frozen=True):
 
 
 def shrink(capacity: int, real: int, pods: Iterable[PromisedPod]) -> ShrinkPlan:
-    """What to do with one resource of a node.
+    """Choose the actions for one resource of a node.
 
     Promises above the capacity only close the node. Throttling and eviction need use above the real
     amount: a promise that is not used harms no pod.
 
     Args:
-        capacity: what may be promised now.
-        real: what the node has.
+        capacity: the amount that may be promised now.
+        real: the real amount of the node.
         pods: its pods.
     """
     found = list(pods)

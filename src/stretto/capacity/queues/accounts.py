@@ -1,4 +1,4 @@
-"""What the jobs of each queue hold, request, and are about to hold."""
+"""Held, requested and assigned amounts of the jobs of each queue."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -66,7 +66,7 @@ class QueuedTasks(msgspec.Struct, frozen=True):
 
     @property
     def amounts(self) -> Amounts:
-        """What all of them request, with one pod for each."""
+        """The requests of all of them, with one pod for each."""
         each = {**self.requests, PODS: 1.0}
         return {name: amount * self.count for name, amount in each.items()}
 
@@ -104,7 +104,7 @@ class QueuedJob(msgspec.Struct, frozen=True):
 
 
 class QueueAccount(msgspec.Struct, frozen=True):
-    """What jobs hold and request."""
+    """Held and requested amounts of jobs."""
 
     #: Held amounts.
     allocated: Amounts = {}

@@ -17,7 +17,7 @@ UNLIMITED_AT_ZERO: Final = frozenset((CPU, MEMORY))
 
 
 def beyond(amounts: AnyAmounts, taken: AnyAmounts) -> Amounts:
-    """What exceeds ``taken``, at least 0."""
+    """The amounts above ``taken``, at least 0."""
     return {name: max(amount - taken.get(name, 0.0), 0.0) for name, amount in amounts.items()}
 
 

@@ -40,7 +40,7 @@ class QueueTreeError(ValueError):
 def flat(
     queues: Iterable[ShareQueue], accounts: Mapping[str, QueueAccount], whole: AnyAmounts
 ) -> list[ShareState]:
-    """Queues that have jobs, with what they deserve and may hold."""
+    """Queues that have jobs, with their deserved amounts and capability."""
     specs = list(queues)
     guaranteed = total_of(each.guarantee for each in specs)
     states = []

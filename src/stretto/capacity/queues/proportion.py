@@ -33,14 +33,14 @@ def proportional(
     whole: AnyAmounts,
     profile: CapacityProfile = CapacityProfile.STRETTO,
 ) -> list[ShareState]:
-    """Queues that have jobs, with what they deserve.
+    """Queues that have jobs, with their deserved amounts.
 
     Args:
         queues: all queues.
         accounts: accounts of the queues that have jobs.
         whole: amounts of the cluster.
         profile: ``VOLCANO`` raises queues to their guarantees after the division, so that the sum
-            may exceed the cluster; otherwise guarantees are given before the rest is divided.
+            may exceed the cluster; otherwise guarantees are assigned before the rest is divided.
     """
     specs = list(queues)
     guaranteed = total_of(each.guarantee for each in specs)
@@ -68,14 +68,14 @@ def _fill(
     most: Mapping[str, Amounts],
     first: Mapping[str, Amounts],
 ) -> dict[str, Amounts]:
-    """What each queue deserves.
+    """Compute the deserved amounts of each queue.
 
     Args:
         queues: queues with jobs.
         accounts: their accounts.
         whole: amounts of the cluster.
         most: the most each queue may hold.
-        first: what each queue gets before the first round.
+        first: the amounts of each queue before the first round.
     """
     deserved = dict(first)
     left = beyond(whole, total_of(first.values()))

@@ -25,7 +25,7 @@ class ShareQueue(msgspec.Struct, frozen=True):
 
     #: Its name.
     name: str
-    #: Its part of what is left.
+    #: Its weight in the division of the remaining amounts.
     weight: int = 1
     #: Queues with a higher priority come first.
     priority: int = 0
@@ -35,24 +35,24 @@ class ShareQueue(msgspec.Struct, frozen=True):
     parent: str = ""
     #: The most it may hold.
     capability: Amounts = {}
-    #: What it may hold in any case.
+    #: Amounts that it may hold in any case.
     guarantee: Amounts = {}
-    #: What it should hold.
+    #: Amounts that it should hold.
     deserved: Amounts = {}
 
 
 class ShareState(msgspec.Struct, frozen=True):
-    """A queue with what it holds and may hold."""
+    """A queue with its held amounts and its limits."""
 
     #: The queue.
     spec: ShareQueue
-    #: What its jobs hold and request.
+    #: Held and requested amounts of its jobs.
     account: QueueAccount
-    #: The most it may hold, given what others are guaranteed.
+    #: The most it may hold without the guarantees of others.
     capability: Amounts
-    #: What it should hold.
+    #: Amounts that it should hold.
     deserved: Amounts
-    #: Largest held part of what it deserves.
+    #: Largest held part of a deserved amount.
     share: float
     #: Queues from it up to the root, itself first.
     path: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class ShareState(msgspec.Struct, frozen=True):
 
     @property
     def is_overused(self) -> bool:
-        """Whether it holds what it deserves of every resource."""
+        """Whether it holds the deserved amount of every resource."""
         bound = {CPU: 0.0, MEMORY: 0.0, **self.deserved}
         return within(bound, self.account.allocated)
 
@@ -88,7 +88,7 @@ def real_capability(queue: ShareQueue, whole: AnyAmounts, guaranteed: AnyAmounts
 
 
 def largest_part(held: AnyAmounts, deserved: AnyAmounts, least: float = 0.0) -> float:
-    """The largest held part of what is deserved; deserved amounts up to ``least`` do not count."""
+    """The largest held part of a deserved amount; amounts up to ``least`` do not count."""
     parts = [held.get(name, 0.0) / n for name, n in deserved.items() if n > least]
     return max(parts, default=0.0)
 
@@ -139,14 +139,14 @@ def _branches(
 
 
 def admits(state: ShareState, ancestors: Sequence[ShareState], requests: AnyAmounts) -> bool:
-    """Whether a task fits what a queue and its ancestors may hold."""
+    """Whether a task fits within the capability of a queue and its ancestors."""
     if state.spec.closed or state.is_parent:
         return False
     return all(_fits(each, each.capability, requests) for each in (state, *ancestors))
 
 
 def may_reclaim(state: ShareState, requests: AnyAmounts) -> bool:
-    """Whether a queue may take back amounts for a task: some of them it deserves."""
+    """Whether a queue may reclaim amounts for a task: it deserves some of them."""
     if state.spec.closed or not _fits(state, state.capability, requests):
         return False
     return any(
@@ -157,7 +157,7 @@ def may_reclaim(state: ShareState, requests: AnyAmounts) -> bool:
 
 
 def within_deserved(state: ShareState, requests: AnyAmounts) -> bool:
-    """Whether a task fits what a queue deserves."""
+    """Whether a task fits within the deserved amounts of a queue."""
     return not state.spec.closed and _fits(state, state.deserved, requests)
 
 
@@ -192,7 +192,7 @@ def admit_jobs(
 
 
 def _starts(state: ShareState, needs: AnyAmounts, promised: Mapping[str, AnyAmounts]) -> bool:
-    """Whether a queue may hold a job besides what it holds and has promised."""
+    """Whether a queue may hold a job in addition to its held and promised amounts."""
     account, extra = state.account, promised[state.spec.name]
     return all(
         amount

@@ -1,4 +1,4 @@
-"""Batch capacity: what online pods do not use now.
+"""Batch capacity: capacity that online pods do not use now.
 
 Source: Koordinator's ``noderesource/plugins/batchresource``.
 """
@@ -17,7 +17,7 @@ NO_LIMIT: Final = np.iinfo(np.int64).max
 
 
 class BatchPolicy(Enum):
-    """What online pods take from batch capacity."""
+    """The amounts of online pods that lower batch capacity."""
 
     #: Their use.
     USAGE = "usage"
@@ -33,7 +33,7 @@ class BatchStrategy:
 
     #: Percent of the capacity that online and batch pods may use together; above 100 overcommits.
     reclaim_percent: tuple[int, int] = (60, 65)
-    #: What online pods take.
+    #: The amounts of online pods that lower it.
     policies: tuple[BatchPolicy, BatchPolicy] = (BatchPolicy.USAGE, BatchPolicy.USAGE)
     #: Upper bound in percent of the capacity; ``None`` for no bound.
     cap_percent: tuple[int | None, int | None] = (None, None)
@@ -79,7 +79,7 @@ def percent_of(capacity: Amounts, percent: npt.ArrayLike) -> Amounts:
 
 
 def taken(policy: BatchPolicy, supply: NodeSupply, pods: HeldAmounts) -> Amounts:
-    """What the node and its online pods take from the capacity, by node."""
+    """Amounts of the node and its online pods that lower the capacity, by node."""
     if policy is BatchPolicy.REQUEST:
         return supply.reserved + pods.requested
     outside = np.maximum(supply.system, supply.reserved)

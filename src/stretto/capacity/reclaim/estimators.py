@@ -29,7 +29,7 @@ Pair = tuple[int, int]
 
 
 class OwnerPod(NamedTuple):
-    """A pod that may lend what it does not use."""
+    """A pod that may lend its unused requests."""
 
     #: Its uid.
     uid: str
@@ -67,10 +67,10 @@ class HeadroomEstimator(Protocol):
 
 
 class CanonicalEstimator:
-    """Katalyst's estimate per container; of memory, a share of what is free."""
+    """Katalyst's estimate per container; of memory, a share of the free amount."""
 
     def __init__(self, rules: ReclaimRules) -> None:
-        """Keep back what the rules reserve."""
+        """Estimate by rules."""
         self._rules = rules
 
     def estimate(self, reading: HeadroomReading) -> Pair:
@@ -88,7 +88,7 @@ class CanonicalEstimator:
 
 
 class UtilisationEstimator:
-    """Katalyst's headroom by the utilisation of what is loaned."""
+    """Katalyst's headroom by the utilisation of the loaned cores."""
 
     def __init__(self, rules: ReclaimRules) -> None:
         """Start without a loan."""
@@ -106,7 +106,7 @@ class UtilisationEstimator:
 
 
 class BatchEstimator:
-    """Koordinator's batch capacity: what online pods do not use now."""
+    """Koordinator's batch capacity: capacity that online pods do not use now."""
 
     def __init__(self, rules: ReclaimRules) -> None:
         """Lend up to the percentages of the rules."""
@@ -120,7 +120,7 @@ class BatchEstimator:
 
 
 class MidEstimator:
-    """Koordinator's mid capacity: what online pods will not need soon, by their peaks."""
+    """Koordinator's mid capacity: requests of online pods beyond their predicted peaks."""
 
     def __init__(self, rules: ReclaimRules) -> None:
         """Start without history."""
@@ -146,7 +146,7 @@ class MidEstimator:
 
 
 class ReservationEstimator:
-    """Borg's reservations: what is left of the node after the reservation of each pod."""
+    """Borg's reservations: the node minus the reservation of each pod."""
 
     def __init__(self, rules: ReclaimRules) -> None:
         """Start without reservations; the first one of a pod is its request."""

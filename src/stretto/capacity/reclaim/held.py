@@ -1,4 +1,4 @@
-"""What pods above a band hold on each node: use, requests and the larger of both.
+"""Amounts of pods above a band on each node: use, requests and the larger of both.
 
 Pods are columns, so that one call sums a fleet.
 """
@@ -16,7 +16,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Unmeasured(Enum):
-    """What the larger of use and request is for a pod without a metric."""
+    """The larger of use and request, for a pod without a metric."""
 
     #: Its request.
     REQUEST = "request"

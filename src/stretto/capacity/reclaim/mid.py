@@ -1,4 +1,4 @@
-"""Mid capacity: what online pods will not need soon.
+"""Mid capacity: requests of online pods beyond their predicted peaks.
 
 Source: Koordinator's ``noderesource/plugins/midresource``.
 """

@@ -1,4 +1,4 @@
-"""Borg's reservation: what is kept for a pod, between its request and its use.
+"""Borg's reservation: the amount that is reserved for a pod, between its request and its use.
 
 A new pod keeps its whole request. After 300 s the reservation decays slowly to the use with a
 safety margin, and grows at once if the use exceeds it. Source: Verma et al. 2015, section 5.5; the

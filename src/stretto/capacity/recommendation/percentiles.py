@@ -115,7 +115,7 @@ class OomRecord(msgspec.Struct, frozen=True):
 
 
 class RecommendedWorkload(msgspec.Struct, frozen=True):
-    """What a recommendation is for."""
+    """The purpose of a recommendation."""
 
     #: Namespace.
     namespace: str

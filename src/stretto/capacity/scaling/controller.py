@@ -32,7 +32,7 @@ from stretto.reconcile.conditions import condition_of, transition_time
 INVALID: Final = "InvalidSpec"
 """Reason of a policy that cannot be divided."""
 TRIED_AGAIN_S: Final = 300.0
-"""Seconds for which a group keeps the limit of what was scheduled."""
+"""Seconds for which a group keeps the limit of its scheduled replicas."""
 CRON_S: Final = 30.0
 """Seconds between two looks at the limits by cron."""
 
@@ -171,7 +171,7 @@ class ScalingController:
 def _limit(
     policy: ScalingPolicy, group: ScalingGroupSpec, found: TargetPods | None, now: float
 ) -> tuple[ScalingGroupStatus, float | None]:
-    """What limits a group, and seconds until that may change without an event.
+    """The limit of a group, and seconds until it may change without an event.
 
     A limit holds for a while, and falls if further pods turn out to fit nowhere: they may have
     been created later than the first ones.

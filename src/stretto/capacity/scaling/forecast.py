@@ -30,7 +30,7 @@ class Predictor:
 
     #: The expected value; it is called with at least one season of values.
     predict: Predict
-    #: What it does, in one sentence for listings.
+    #: Its description in one sentence, for listings.
     summary: str
 
 

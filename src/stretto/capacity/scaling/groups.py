@@ -1,7 +1,7 @@
 """Scaling groups: how the replicas of one service are divided among data centres.
 
-Groups fill in the order of their priority; the emergency pool fills last and so empties first. What
-a trial of the scheduler cannot place is not promised to a group.
+Groups fill in the order of their priority; the emergency pool fills last and so empties first.
+Replicas that a trial of the scheduler cannot place are not promised to a group.
 """
 
 from collections.abc import Iterable, Mapping

@@ -19,7 +19,7 @@ class ScalingEvent:
 
 @dataclass
 class History:
-    """What happened to one workload."""
+    """Recommendations and changes of one workload."""
 
     #: Recommendations.
     recommended: list[ScalingEvent] = field(default_factory=list)

@@ -16,7 +16,7 @@ INT64_MAX: Final = 2**63 - 1
 
 
 class Overflow(Enum):
-    """What a number of replicas above 32 bits becomes."""
+    """The result for a number of replicas above 32 bits."""
 
     #: The largest number of replicas.
     CAP = "cap"
@@ -32,7 +32,7 @@ class Tolerance:
     up: float = 0.1
     #: Below the target.
     down: float = 0.1
-    #: What too many replicas become.
+    #: The result for too many replicas.
     overflow: Overflow = Overflow.CAP
 
     def holds(self, ratio: float) -> bool:

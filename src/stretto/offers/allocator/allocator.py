@@ -36,12 +36,12 @@ class Allocator:
     # ------------------------------------------------------------ agents
 
     def add_agent(self, agent: AgentInfo, used: Mapping[Holding, Resources] = NO_USE) -> None:
-        """Add an agent with what its running tasks use."""
+        """Add an agent with the use of its running tasks."""
         self.pool.enter(agent, {(each.framework, each.role): n for each, n in used.items()})
         self._triggers.call(agent.id)
 
     def update_agent(self, agent: AgentInfo) -> bool:
-        """Replace what an agent registered; whether anything changed."""
+        """Replace the registration of an agent; whether anything changed."""
         changed = self.pool.update(agent)
         if changed:
             self._triggers.call(agent.id)
@@ -144,7 +144,7 @@ class Allocator:
     # ------------------------------------------------------------ held capacity
 
     def holdings(self, agent: str) -> Mapping[Holding, Resources]:
-        """What is held of an agent."""
+        """Held amounts of an agent."""
         return self._ledger.holdings(agent)
 
     def take_changed(self) -> set[str]:

@@ -32,12 +32,12 @@ OfferJudge: TypeAlias = Callable[[Holding, Resources], bool]
 
 
 class OfferAllocator(Protocol):
-    """What a master may call. Times are seconds of one clock that never goes back."""
+    """The calls of a master. Times are seconds of one monotonic clock."""
 
     # ------------------------------------------------------------ agents
 
     def add_agent(self, agent: AgentInfo, used: Mapping[Holding, Resources]) -> None:
-        """Add an agent with what its running tasks use; a cycle for it is due.
+        """Add an agent with the use of its running tasks; a cycle for it is due.
 
         The frameworks of ``used`` may be unknown yet: their use counts once they are added.
         """
@@ -45,7 +45,7 @@ class OfferAllocator(Protocol):
     def update_agent(self, agent: AgentInfo) -> bool:
         """Replace an agent's total, attributes, domain and capabilities; whether any changed.
 
-        The total may fall below what is held; the rest is offered after recovery. Changed
+        The total may fall below the held amounts; the rest is offered after recovery. Changed
         attributes remove the filters on this agent.
         """
 
@@ -53,7 +53,7 @@ class OfferAllocator(Protocol):
         """Remove an agent and everything that was held there."""
 
     def set_agent_active(self, agent: str, active: bool) -> None:
-        """An inactive agent is not offered; what is held there stays held."""
+        """An inactive agent is not offered; held amounts stay held."""
 
     def set_whitelist(self, hostnames: Collection[str] | None) -> None:
         """Offer only agents with these host names; ``None`` for all."""
@@ -115,7 +115,7 @@ class OfferAllocator(Protocol):
     # ------------------------------------------------------------ held capacity
 
     def holdings(self, agent: str) -> Mapping[Holding, Resources]:
-        """What is held of an agent; a contested capacity is counted at one of its holders."""
+        """Held amounts of an agent; a contested capacity counts for one of its holders."""
 
     def take_changed(self) -> set[str]:
         """Agents whose total or holdings have changed since the last call."""
@@ -178,7 +178,7 @@ class OfferAllocator(Protocol):
     def begin_recovery(self, expected_agents: int, now: float) -> None:
         """After a restart with quota, offer nothing until most agents have registered again.
 
-        Without them, free capacity that guarantees need would go to other roles.
+        Without them, other roles would get free capacity that guarantees need.
         """
 
     @property

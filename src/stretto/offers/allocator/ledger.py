@@ -55,7 +55,7 @@ class HoldingLedger:
             self._pool.hold(agent, subscription, what)
 
     def holdings(self, name: str) -> Mapping[Holding, Resources]:
-        """What is held of an agent, by holder."""
+        """Held amounts of an agent, by holder."""
         agent = self._pool.agents.find(name)
         held = agent.held.items() if agent is not None else ()
         return {Holding(*key, name): resources for key, resources in held}

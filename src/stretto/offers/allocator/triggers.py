@@ -1,4 +1,4 @@
-"""What calls for a cycle: events name agents or all of them, and several events call for one."""
+"""Triggers of a cycle: events name some agents or all, and several events cause one cycle."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
 """A Mesos master: frameworks, agents, tasks, operations and its HTTP interfaces.
 
-Here: the state machine, its validation, its answers and its server. Not here: whom to offer what.
+Here: the state machine, its validation, its answers and its server. Not here: the choice of offers.
 """

@@ -1,7 +1,7 @@
 """Writes of pods of tasks: repeated until they have an answer, and no task starts twice.
 
 A creation is repeated under the same name, and the pod has a finalizer: it stays in the store until
-the master has seen it, so a repetition always finds the pod of the first attempt, also if another
+the master has read it, so a repetition always finds the pod of the first attempt, also if another
 client has deleted it meanwhile. The master removes the finalizer of pods that are being deleted.
 """
 

@@ -1,4 +1,4 @@
-"""Actions: a preview of what each would do, and the action itself."""
+"""Actions: a preview of the effect of each, and the action itself."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -24,7 +24,7 @@ from stretto.web.views.sight import ViewSource
 
 
 class ActionPages:
-    """The handlers of actions: GET shows what would happen, POST does it."""
+    """The handlers of actions: GET shows the effect, POST runs the action."""
 
     def __init__(self, source: ViewSource, actions: Actions, renderer: Renderer) -> None:
         """Serve actions on the objects of a source."""

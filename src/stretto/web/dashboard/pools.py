@@ -1,4 +1,4 @@
-"""Pages about what is around a scheduler: offers of a master, clusters of a federation."""
+"""Pages outside of a scheduler: offers of a master, clusters of a federation."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

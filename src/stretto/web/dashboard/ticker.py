@@ -1,7 +1,7 @@
 """One timer for all streams: a tick resumes them together, in one turn of the event loop.
 
 A timer of its own for each stream would make the event loop wait for the interpreter once for each
-of them, and a busy scheduler in the same process gives it up at most every 5 ms. Ticks are due at
+of them, and a busy scheduler in the same process releases it at most every 5 ms. Ticks are due at
 fixed intervals, so that such waits do not make them rarer.
 """
 

@@ -17,11 +17,11 @@ from stretto.web.local.keys import ServerKeys
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """What the audit log records, and where it is."""
+    """The contents and the place of the audit log."""
 
     #: The files.
     files: AuditFiles
-    #: What is recorded.
+    #: The recorded parts.
     policy: AuditPolicy
 
 

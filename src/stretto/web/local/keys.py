@@ -71,7 +71,7 @@ class ServerKeys:
 
 
 def open_keys(folder: Path) -> ServerKeys:
-    """The keys in a folder; what is missing is made.
+    """The keys in a folder; missing ones are created.
 
     Raises:
         InputError: the folder cannot be written, or a file in it is damaged.

@@ -21,7 +21,7 @@ from stretto.web.local.webhooks import LocalWebhooks
 
 @dataclass(frozen=True)
 class LocalOptions:
-    """What a local cluster consists of and where it is served."""
+    """The parts of a local cluster, and the address of its server."""
 
     #: Parts besides the API.
     parts: LocalParts
@@ -54,7 +54,7 @@ def serve_local(
         store: the objects.
         clock: times of the cluster.
         rng: names and identities.
-        options: what is served and where.
+        options: the parts and the address.
         on_ready: called with the address of the API, and with the one of the dashboard, which is
             empty without a scheduler.
 

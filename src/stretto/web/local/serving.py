@@ -45,8 +45,8 @@ class LocalServer:
         """Serve some applications.
 
         Args:
-            applications: what is served; signals stop the first one, and all others with it.
-            cluster: what moves besides.
+            applications: the applications; signals stop the first one, and all others with it.
+            cluster: the cluster whose controllers run besides.
             speed: cluster seconds per second, for waiting.
             settled: makes what the cluster has written durable.
             check: raises if a signal has arrived before the applications handle signals.

@@ -1,4 +1,4 @@
-"""What a dashboard may offer besides its source; the process that serves it decides."""
+"""Optional parts of a dashboard besides its source; the process that serves it decides."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -13,7 +13,7 @@ from stretto.web.views.offers import OfferBoard
 
 
 class PlannedPod(NamedTuple):
-    """What would happen to one pod of submitted objects."""
+    """The result for one pod of submitted objects."""
 
     #: ``namespace/name``.
     pod: str
@@ -24,7 +24,7 @@ class PlannedPod(NamedTuple):
 
 
 class PlanPreview(NamedTuple):
-    """What would happen if objects were submitted now."""
+    """The result if objects were submitted now."""
 
     #: One sentence with the figures.
     summary: str
@@ -82,7 +82,7 @@ class DashboardParts(NamedTuple):
     defragment: Defragmenter | None = None
     #: Estimates the starts of pending pods; ``None`` without estimates.
     start: StartEstimator | None = None
-    #: What a master offers; ``None`` without that page.
+    #: The offers of a master; ``None`` without that page.
     offers: Callable[[], OfferBoard] | None = None
     #: The clusters of a federation; ``None`` without that page.
     clusters: Callable[[], Sequence[ClusterFacts]] | None = None

@@ -25,7 +25,7 @@ class QueueBar(NamedTuple):
     guarantee_pct: float | None
     #: Position of the limit in percent of the scale; ``None`` without a limit.
     limit_pct: float | None
-    #: What it uses above its guarantee, and whose guarantee that is; empty for nothing.
+    #: Its use above its guarantee, with the queue whose guarantee it borrows; empty for none.
     borrowed: str
 
     @property

@@ -1,1 +1,1 @@
-"""What each part of the engine contributes: measured with the part switched off."""
+"""The contribution of each part of the engine: measured with the part disabled."""

@@ -1,7 +1,7 @@
 """Plain counterparts of the optimisations: the straightforward implementations.
 
 Each returns the same results as its optimised version and caches nothing. The ablation bench and
-property tests use them; the product has no switch for them.
+property tests use them; the product has no option for them.
 """
 
 from collections import deque

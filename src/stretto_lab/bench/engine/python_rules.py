@@ -1,4 +1,4 @@
-"""Rules as a plugin author writes them: NumPy only, so that the bench measures what they cost."""
+"""Rules in the form of a plugin author: NumPy only, so that the bench measures their cost."""
 
 from typing import ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""The watcher: what a watch of all pods has shown, with times.
+"""The watcher: events of a watch of all pods, with times.
 
 It runs while a side or the ceiling is measured, and polls every few milliseconds. Times are those
 of the poll that returned a change.

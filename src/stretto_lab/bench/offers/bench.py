@@ -25,7 +25,7 @@ PROGRAM: Final = "from stretto.cli.start import main; main()"
 
 
 class OfferBenchResult(msgspec.Struct, frozen=True):
-    """What a master did in the measured time."""
+    """Counters of a master in the measured time."""
 
     #: Calls of frameworks per second that were accepted.
     calls_per_s: float

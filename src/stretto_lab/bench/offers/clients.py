@@ -19,7 +19,7 @@ ACCEPTED: Final = 202
 
 
 class Tally(msgspec.Struct):
-    """What has been answered since the start of the measurement."""
+    """Answers since the start of the measurement."""
 
     #: Calls that were accepted.
     calls: int = 0

@@ -136,7 +136,7 @@ class OvercommitDraw:
 
 
 class OvercommittedWorld(Protocol):
-    """What the changes need of the world."""
+    """The parts of the world that the changes use."""
 
     #: The store without faults.
     store: Store

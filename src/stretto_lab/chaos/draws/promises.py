@@ -64,7 +64,7 @@ class PromiseLaw:
 
 
 def _promised_to_nominated(plane: Plane) -> dict[str, dict[int, int]]:
-    """What the node of each nominated pod promises: uid to amounts by column."""
+    """Promised amounts of the node of each nominated pod: uid to amounts by column."""
     cluster = plane.cluster
     pods, alloc = cluster.pods, cluster.ledger.alloc
     rows = np.flatnonzero(pods.state[: pods.length] == PodState.NOMINATED).tolist()

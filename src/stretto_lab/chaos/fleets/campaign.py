@@ -21,7 +21,7 @@ Counts = dict[str, int]
 
 
 class FleetSeedResult(msgspec.Struct, frozen=True):
-    """What one seed did."""
+    """The result of one seed."""
 
     #: The seed.
     seed: int

@@ -1,4 +1,4 @@
-"""What a seed draws: the fleet, how its members fail over, and how often each event happens."""
+"""The draws of a seed: the fleet, its settings, and how often each event occurs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from stretto.federation.settings import FailoverRule
 
 
 class FleetEvent(Enum):
-    """What happens from outside."""
+    """Events from outside of the controllers."""
 
     #: The replicas of a Deployment change.
     RESCALE = "rescale"
@@ -18,7 +18,7 @@ class FleetEvent(Enum):
     UPDATE = "update"
     #: The weights of its policy change.
     MIGRATE = "migrate"
-    #: A member is partitioned from the host: it goes on and does not answer.
+    #: A member is partitioned from the host: it continues to run and does not answer.
     SILENCE = "member partitioned"
     #: A member answers 429.
     BUSY = "member busy"
@@ -34,7 +34,7 @@ class FleetEvent(Enum):
     FILL = "member full"
     #: The nodes of a member take pods again.
     FREE = "member free"
-    #: A member is gone permanently; a user deletes its FederatedCluster.
+    #: A member is lost permanently; a user deletes its FederatedCluster.
     LOSE = "member lost"
     #: The API server of the host stops.
     CRASH_HOST = "host down"
@@ -57,7 +57,7 @@ class FleetMove(Enum):
 
     #: The controllers of the host reconcile a few keys.
     HOST = "host reconciles"
-    #: One member does what is due.
+    #: The due work of one member runs.
     MEMBER = "member runs"
     #: Time passes, and nothing runs.
     DELAY = "everything is delayed"

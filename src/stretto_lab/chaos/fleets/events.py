@@ -1,4 +1,4 @@
-"""What each event of a seed does to its fleet."""
+"""The effect of each event of a seed on its fleet."""
 
 from collections.abc import Callable
 from typing import Final

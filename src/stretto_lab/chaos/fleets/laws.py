@@ -26,7 +26,7 @@ class FleetLaws:
     """Law 7 over one fleet."""
 
     def __init__(self, world: FleetWorld) -> None:
-        """Of the fleet of a world."""
+        """Read the fleet of a world."""
         self._world = world
         self._truth = FleetTruth(world)
         self._silent: set[str] = set()
@@ -60,7 +60,7 @@ class FleetLaws:
     # ---------------------------------------------------------------- laws
 
     def _plan(self, work: DrawnWorkload, federated: StoredObject) -> Iterator[str]:
-        """What the scheduler has decided adds up, and stays once it was decided."""
+        """The planned replicas add up, and a decided placement stays."""
         notes = federated.annotations
         if pending.pending(notes) or names.SCHEDULING_MODE in notes:
             return
@@ -114,7 +114,7 @@ class FleetLaws:
         return sum(each.is_ready for each in self._truth.pods(cluster, work.name))
 
     def _present(self, work: DrawnWorkload, federated: StoredObject) -> Iterator[str]:
-        """What is placed and was written is there."""
+        """Every object that is placed and was written exists."""
         states = {
             each["cluster"]: each["status"] for each in federated.status.get("clusters") or ()
         }

@@ -1,4 +1,4 @@
-"""What the stores of a fleet really hold, read without any cache of the product.
+"""The true contents of the stores of a fleet, read without any cache of the product.
 
 An object is decoded again only if its version has changed, so that the laws are cheap.
 """
@@ -42,7 +42,7 @@ class FleetTruth:
     """Facts about the pods and Deployments of all members, and the federated objects."""
 
     def __init__(self, world: FleetWorld) -> None:
-        """Of the fleet of a world."""
+        """Read the fleet of a world."""
         self._world = world
         self._decoded: dict[tuple[str, str], tuple[int, object]] = {}
         self._pods: dict[str, tuple[int, list[PodFacts]]] = {}

@@ -14,7 +14,7 @@ OWN: Final = "own"
 
 @dataclass(slots=True)
 class DrawnWorkload:
-    """A Deployment of the host and what it should be."""
+    """A Deployment of the host and its desired state."""
 
     #: Its name.
     name: str

@@ -1,4 +1,4 @@
-"""A drawn fleet in virtual time: what happens to it, and how it goes on."""
+"""A drawn fleet in virtual time: its events and its progress."""
 
 from collections import Counter
 from dataclasses import replace
@@ -33,7 +33,7 @@ class FleetWorld:
     def __init__(self, seed: int) -> None:
         """Draw the fleet of a seed; its Deployments are placed."""
         self.rng = Rng(seed).child("fleet-chaos")
-        #: What holds for the whole seed.
+        #: Settings of the whole seed.
         self.draw = drawn(self.rng)
         #: Names of the clusters that are not lost permanently.
         self.clusters = list(self.draw.clusters)

@@ -23,7 +23,7 @@ class OfferLaws:
         self._before: dict[str, int] = {}
 
     def breaches(self) -> Iterator[str]:
-        """Violated laws, each with what was found."""
+        """Violated laws, each with the finding."""
         for agent in self._allocator.pool.agents:
             yield from self._agent(agent)
         yield from self._tasks()
@@ -32,7 +32,7 @@ class OfferLaws:
         yield from self._order()
 
     def _agent(self, agent: AgentState) -> Iterator[str]:
-        """Law 1: what is held and what is free are exactly what the agent has."""
+        """Law 1: held and free amounts add up to the total of the agent."""
         held = NOTHING
         for resources in agent.held.values():
             held += resources

@@ -15,7 +15,7 @@ class OfferPlay:
         self._laws = OfferLaws(self._pool)
 
     def step(self) -> None:
-        """Play the next step."""
+        """Run the next step."""
         self._pool.step()
 
     def breaches(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Random steps over a pool of frameworks: what users, agents, frameworks and faults do.
+"""Random steps of users, agents, frameworks and faults over a pool of frameworks.
 
 Frameworks are greedy, slow, silent or flapping: a greedy one answers all its offers, a slow one a
 few, a silent one none, and a flapping one disconnects and returns with its tasks running.

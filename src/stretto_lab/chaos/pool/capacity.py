@@ -24,7 +24,7 @@ _UNITS: Final = {
 
 
 def capacity_of(cluster: Cluster, slot: int) -> Amounts:
-    """What a node has, as the ledger has read it."""
+    """The amounts of a node in the ledger."""
     ledger = cluster.ledger
     ledger.widen()
     found = {name: int(ledger.alloc[slot, ledger.resources.column(name)]) for name in COLUMNS}
@@ -44,7 +44,7 @@ def exact(resources: ResourceList) -> Amounts:
 
 
 def by_role(resources: ResourceList, role: str) -> dict[str, Amounts]:
-    """The same by the role of the reservation; ``role`` for what is not reserved."""
+    """The same by the role of the reservation; ``role`` for unreserved amounts."""
     found: dict[str, Amounts] = {}
     for item in resources:
         mine = item.kind.role if item.kind.reservations else role

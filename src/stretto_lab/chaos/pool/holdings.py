@@ -1,4 +1,4 @@
-"""What frameworks hold of nodes without a pod, from the offers and tasks of the master."""
+"""Amounts of nodes that frameworks hold without a pod, from offers and tasks of the master."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from stretto_lab.chaos.pool.objects import PoolPod
 
 
 class Held(NamedTuple):
-    """What is held of a node without a pod."""
+    """Amounts of a node that are held without a pod."""
 
     #: The node.
     node: str
@@ -28,7 +28,7 @@ def held_of(master: MasterState, pods: list[PoolPod], started: Container[str]) -
     """Each offer, each task that never had a pod, and reservations that nothing uses.
 
     Args:
-        master: what it holds.
+        master: the master with offers and tasks.
         pods: pods that hold something.
         started: tasks that have had a pod.
     """
@@ -61,7 +61,7 @@ def _distinct(offers: Iterable[Offer]) -> Iterator[Offer]:
 
 
 def _unused(agent: Agent, users: list[ResourceList]) -> dict[str, Amounts]:
-    """What is reserved of an agent by role, and neither offered nor used by a task."""
+    """Reservations of an agent by role that are neither offered nor used by a task."""
     reserved = by_role(agent.total, "")
     for each in users:
         for role, used in by_role(each, "").items():

@@ -1,4 +1,4 @@
-"""Laws over pods and tasks in one pool, from the objects in the store and what the master sent."""
+"""Laws over pods and tasks in one pool, from the objects in the store and sent messages."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class PoolLaws:
         self._offers: set[str] = set()
 
     def breaches(self) -> Iterator[str]:
-        """Violated laws, each with what was found."""
+        """Violated laws, each with the finding."""
         self.checked += 1
         world = self._world
         if world.pool.plane.pump.synced:
@@ -140,7 +140,7 @@ class PoolLaws:
         return {k for k, uids in self._pods.items() if len(uids) > self._former.get(k, (0, 0))[1]}
 
     def _spared(self) -> Iterator[str]:
-        """Law 8: what was taken from frameworks for a pod is not offered in turn.
+        """Law 8: capacity that was rescinded for a pod is not offered in turn.
 
         Reserved capacity is none that a pod could use.
         """
@@ -173,13 +173,13 @@ class PoolLaws:
         )
 
     def _holdings(self) -> list[Held]:
-        """What frameworks hold now."""
+        """Amounts that frameworks hold now."""
         world = self._world
         held = [each for each in world.pods() if each.holds]
         return list(held_of(world.master.state, held, self._started()))
 
     def _charged(self) -> Iterator[str]:
-        """Law 1: queues are charged for what frameworks hold, and for nothing else."""
+        """Law 1: queues are charged for exactly the amounts that frameworks hold."""
         plane = self._world.pool.plane
         cluster, usage = plane.cluster, plane.dispatcher.reclaimer.usage
         if usage is None:
@@ -223,7 +223,7 @@ class PoolLaws:
 
 
 def _charged_parts(pod: PoolPod) -> Iterator[tuple[str, Amounts]]:
-    """What a pod uses of its queue, and of the reservations of other roles."""
+    """Amounts of its queue and of the reservations of other roles that a pod uses."""
     rest = dict(pod.requests)
     for role, used in pod.reserved.items():
         yield queue_of(role), used

@@ -31,11 +31,11 @@ class PoolPod(NamedTuple):
     queue: str
     #: Its phase.
     phase: str
-    #: What it needs.
+    #: Requests.
     requests: Mapping[str, int]
     #: Ids of the tasks that it runs.
     tasks: tuple[str, ...]
-    #: What its tasks use of reservations, by their role.
+    #: Reserved amounts that its tasks use, by role of the reservation.
     reserved: Mapping[str, Amounts]
 
     @property
@@ -87,7 +87,7 @@ def _reserved(messages: list[dict[str, Any]]) -> dict[str, Amounts]:
 
 
 def _requests(containers: list[dict[str, Any]], milli: int) -> Amounts:
-    """What containers need; ``milli`` is the part of each GPU."""
+    """Requests of containers; ``milli`` is the part of each GPU."""
     found: Amounts = {"pods": 1}
     for container in containers:
         add(found, amounts(container["resources"].get("requests", {}), "pod"))

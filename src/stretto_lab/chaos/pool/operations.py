@@ -1,4 +1,4 @@
-"""What a framework of the simulator does with an offer: tasks, reservations and volumes."""
+"""Operations of a simulated framework on an offer: tasks, reservations and volumes."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ PRINCIPAL: Final = "p"
 _AMOUNTS: Final = {"cpus": (0.5, 1.0, 1.5), "mem": (128.0,), "gpus": (1.0, 2.0), "disk": (256.0,)}
 """Amounts of a task or a reservation, by name."""
 _FITTING: Final = 0.9
-"""Odds that an amount is at most what the offer has."""
+"""Odds that an amount is at most that of the offer."""
 
 
 def drawn_task(rng: Rng, name: str, offer: Body) -> Body:

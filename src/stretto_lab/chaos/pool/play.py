@@ -19,7 +19,7 @@ class PoolPlay:
         self._laws = PoolLaws(self._world)
 
     def step(self) -> None:
-        """Play the next step."""
+        """Run the next step."""
         self._world.step()
 
     def breaches(self) -> Iterator[str]:

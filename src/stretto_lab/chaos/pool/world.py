@@ -106,7 +106,7 @@ class PoolWorld:
         self.start()
 
     def flush(self) -> None:
-        """Charge, store and send what a step of the master has left, and what cycles offer."""
+        """Charge, store and send the effects of a step of the master, and the offers of cycles."""
         self.pool.nodes.claim()
         for _ in range(CYCLES):
             if not self.master.is_cycle_due:
@@ -175,7 +175,7 @@ class PoolWorld:
         self.flush()
 
     def add_node(self) -> None:
-        """A node comes."""
+        """Add a node."""
         if len(self.inner.list(NODE).records) < 5:
             self.inner.create(NODE, [drawn_node(self.rng, self._name("n"))])
 
@@ -202,7 +202,7 @@ class PoolWorld:
         self._patch_node(changed, is_status=True)
 
     def remove_node(self) -> None:
-        """A node goes."""
+        """Remove a node."""
         nodes = self.nodes()
         if len(nodes) > 2:
             name = self.rng.choice(nodes)["metadata"]["name"]

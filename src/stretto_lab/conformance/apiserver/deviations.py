@@ -46,7 +46,7 @@ def _quotes_internals(_line: RecordedLine, _path: str, want: Any, got: Any) -> b
 
 
 def _around_value(text: str) -> tuple[str, str]:
-    """What precedes and what follows a quoted object."""
+    """The text before and after a quoted object."""
     head, mark, rest = text.partition("Invalid value: {")
     return head + mark, rest.rpartition("}")[2] if mark else text
 
@@ -139,17 +139,17 @@ def _depends_on_pace(line: RecordedLine, path: str, want: Any, got: Any) -> bool
 DEVIATIONS: Final = (
     WireDeviation(
         "internal-structs",
-        "a message that quotes a template writes it as in the API, and not as Go's internal struct",
+        "a message quotes a template as in the API, not as Go's internal struct",
         _quotes_internals,
     ),
     WireDeviation(
         "missing-lines",
-        "the recording lacks requests of the session, and later answers show what they wrote",
+        "the recording lacks requests of the session, and later answers show their effects",
         _follows_gap,
     ),
     WireDeviation(
         "printed-versions",
-        "a printed resource version is a number of the recorded server",
+        "a printed resource version comes from the recorded server",
         _prints_version,
     ),
     WireDeviation(
@@ -190,7 +190,7 @@ DEVIATIONS: Final = (
     ),
     WireDeviation(
         "no-field-diff",
-        "a refused change is named without the textual difference of internal structs",
+        "the message about a refused change contains no textual difference of internal structs",
         _adds_diff,
     ),
     WireDeviation(
@@ -200,8 +200,8 @@ DEVIATIONS: Final = (
     ),
     WireDeviation(
         "ended-tokens",
-        "a token ends at once with its account; kube-apiserver remembers answers about tokens for "
-        "ten seconds",
+        "a token ends at once with its account; kube-apiserver caches token reviews for ten "
+        "seconds",
         _remembers_token,
     ),
 )

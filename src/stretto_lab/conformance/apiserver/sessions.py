@@ -1,4 +1,4 @@
-"""Recorded sessions of a kube-apiserver: what was requested and what came back, in order."""
+"""Recorded sessions of a kube-apiserver: requests and answers in order."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,7 +47,7 @@ class RecordedLine(msgspec.Struct, frozen=True):
     n: int
     #: Whether an earlier line of the session is missing.
     follows_gap: bool = False
-    #: What is tried.
+    #: The tested behavior.
     name: str = ""
     #: The server; only in the first line of a session.
     setup: SessionSetup | None = None
@@ -61,7 +61,7 @@ class RecordedLine(msgspec.Struct, frozen=True):
     json: Any = msgspec.UNSET
     #: Body as text.
     body: str | None = None
-    #: What matters of a large body.
+    #: Digest of a large body.
     json_digest: Any = None
     #: Name of a watch that stays open.
     stream: str = ""
@@ -94,7 +94,7 @@ class RecordedLine(msgspec.Struct, frozen=True):
 
 
 class _FirstLine(msgspec.Struct, frozen=True):
-    """What only these files have in their first line."""
+    """Key that only these files have in their first line."""
 
     #: Name of the session.
     session: str = ""

@@ -129,7 +129,7 @@ def recommend(given: Fields) -> Fields:
 
 
 def predict(given: Fields) -> Fields:
-    """``ko_predictor``: peaks of every model, and what they leave of the requests."""
+    """``ko_predictor``: peaks of every model, and the reclaimable part of the requests."""
     fields = msgspec.convert(given, PredictorInput)
     models = PeakModels(fields)
     bands = {pod.name: pod.band() for pod in fields.pods}

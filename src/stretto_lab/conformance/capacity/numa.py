@@ -57,7 +57,7 @@ class RecordedPod(msgspec.Struct, frozen=True):
 
 
 class RecordedAllocation(msgspec.Struct, frozen=True):
-    """What a pod uses of a NUMA node."""
+    """Amounts of a NUMA node that a pod uses."""
 
     #: The pod.
     pod: str
@@ -117,7 +117,7 @@ class NumaInput(msgspec.Struct, frozen=True):
 
     #: Which pods are aligned.
     plugin_policy: AlignmentPolicy
-    #: What a score prefers.
+    #: The preference of the score.
     strategy: NumaStrategy
     #: The pod.
     pod: RecordedPod

@@ -134,7 +134,7 @@ class OvercommitNodeInput(msgspec.Struct, frozen=True):
     node_annotations: Mapping[str, str] = {}
     #: Configured ratios by resource.
     config_ratio: Mapping[str, str] = {}
-    #: What the CNR reports; without a CNR, the annotations of the node stay.
+    #: Values of the CNR; without a CNR, the annotations of the node stay.
     cnr: Mapping[str, str] | None = None
 
 

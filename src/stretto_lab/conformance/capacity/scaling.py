@@ -243,7 +243,7 @@ def _propose(
     counts: tuple[int, int],
     tolerance: Tolerance,
 ) -> Proposal:
-    """What a metric asks for; ``counts`` are the replicas of spec and status."""
+    """Replicas that a metric requires; ``counts`` are the replicas of spec and status."""
     if metric.metrics_error:
         raise InputError("metrics", None, "values from the metrics API")
     spec, status = counts

@@ -61,9 +61,9 @@ class UsageTask(msgspec.Struct, frozen=True):
 
     #: Its state.
     status: str
-    #: What it requests.
+    #: Requests.
     requests: dict[str, int] = {}
-    #: What it is limited to.
+    #: Limits.
     limits: dict[str, int] = {}
     #: Seconds since it started.
     started_ago_s: float | None = None

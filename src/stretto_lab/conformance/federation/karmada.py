@@ -70,7 +70,7 @@ class RuleInput(msgspec.Struct, frozen=True):
 class SpreadInput(msgspec.Struct, frozen=True):
     """A spread constraint."""
 
-    #: What is counted.
+    #: Field whose values are the groups.
     by: SpreadField
     #: Least groups.
     min: int = 0
@@ -129,7 +129,7 @@ class ListedMember(msgspec.Struct, frozen=True):
         return self.allocatable
 
     def summary(self) -> ClusterSummary | None:
-        """What it reports."""
+        """Its report."""
         if self.no_summary:
             return None
         allocatable = self.allocatable if isinstance(self.allocatable, dict) else {}

@@ -165,7 +165,7 @@ class MemberInput(msgspec.Struct, frozen=True):
     allocatable: dict[str, str] = {}
     #: Quantities that are free.
     available: dict[str, str] = {}
-    #: Whether it leaves.
+    #: Whether it is being removed.
     deleting: bool = False
     #: Whether it is not ready.
     not_ready: bool = False

@@ -20,7 +20,7 @@ Found = tuple[str, Any, Any]
 
 
 class SessionCase(msgspec.Struct, frozen=True):
-    """One record, and what the replay did."""
+    """One record, and the result of its replay."""
 
     #: The record.
     record: WireRecord

@@ -1,6 +1,6 @@
 """The conformance runner of recorded wire traffic: one case for each recorded outcome.
 
-An outcome that differs agrees all the same if a named rule says why Stretto does it otherwise.
+An outcome that differs is no disagreement if a named rule states the reason.
 """
 
 from collections.abc import Iterator

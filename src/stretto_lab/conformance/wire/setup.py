@@ -1,4 +1,4 @@
-"""What was there before a scenario began: objects of the host, clusters that have joined, members.
+"""State before a scenario began: objects of the host, clusters that have joined, members.
 
 Everything is made by name from the recording; nothing depends on which scenario is replayed.
 """

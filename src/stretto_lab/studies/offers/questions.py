@@ -1,6 +1,6 @@
 """Five questions about offers, asked of pools of several sizes.
 
-1. N equal nodes, two frameworks: who is offered what?
+1. N equal nodes, two frameworks: which framework gets which offers?
 2. One node, several frameworks: is it divided?
 3. Weights 1:2: how are the nodes divided?
 4. May one side use more than its weight, and how does the balance return?

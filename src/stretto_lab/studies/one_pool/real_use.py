@@ -1,8 +1,8 @@
-"""The one-pool day with real use: what overcommit, reclaimed capacity and elasticity win and cost.
+"""The one-pool day with real use: gains and costs of overcommit, reclaimed capacity, elasticity.
 
 Every configuration runs the same work on the same number of machines. Beside what pods request, it
 measures what they use (``one_pool.use``), so that a pool that is full of requests differs from one
-that is in use. The price is shown next to the use: throttled time, evictions, lost work, waits.
+that is in use. The costs are shown next to the use: throttled time, evictions, lost work, waits.
 """
 
 from collections import Counter

@@ -1,9 +1,9 @@
-"""What the pods of a one-pool day really use, and the reports of the node agents about it.
+"""The use of the pods of a one-pool day, and the reports of the node agents about it.
 
 A pod of a job repeats the use of a measured machine, from a drawn moment on, as a share of its
 request. The replicas of a service share the load of the service: at the replica count that its load
-requires, each uses ``REPLICA_USE`` of its request. A node that is asked for more CPU than it has
-throttles pods of the lowest priority first. Memory in use is what pods request.
+requires, each uses ``REPLICA_USE`` of its request. If the pods of a node demand more CPU than it
+has, those of the lowest priority are throttled first. Memory in use equals the requests.
 """
 
 from collections import Counter, defaultdict

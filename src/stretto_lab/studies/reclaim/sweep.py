@@ -1,7 +1,7 @@
-"""The reclaim study: what each estimator lends on measured CPU use, and what that costs.
+"""The reclaim study: loans of each estimator on measured CPU use, and their costs.
 
-Every estimator sees the same nodes and online pods. Each step of five minutes it reads the use of
-the step before, as an agent whose report is five minutes old, and states the headroom by which
+Every estimator gets the same nodes and online pods. Each step of five minutes it reads the use of
+the step before, as an agent whose report is five minutes old, and computes the headroom by which
 batch tasks start. Two more lenders bound the comparison: ``requests`` lends only what no pod
 requests, and ``hindsight`` lends exactly what the present step leaves below the limit.
 """

@@ -129,7 +129,7 @@ class Cgroups:
         return MemoryKill(read_number(cgroup / "memory.max"), read_number(cgroup / "memory.peak"))
 
     def remove(self, name: str) -> bool:
-        """Kill what is left in a cgroup and remove it; whether it is gone."""
+        """Kill the remaining processes of a cgroup and remove it; whether it is removed."""
         cgroup = self._tree / name
         if not cgroup.exists():
             return True

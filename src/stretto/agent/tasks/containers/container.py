@@ -25,7 +25,7 @@ MEMORY: Final = "REASON_CONTAINER_LIMITATION_MEMORY"
 KILLED: Final = 128 + signal.SIGKILL
 """Exit status of a container that was killed."""
 ATTEMPTS: Final = 20
-"""Looks at what is left of a container: the kernel needs a moment to end processes."""
+"""Checks for remaining processes of a container: the kernel needs time to end them."""
 
 
 class LaunchError(Exception):
@@ -219,7 +219,7 @@ class TaskContainer:
             raise
 
     async def _kill_rest(self, pid: int) -> None:
-        """Kill what the first process has left, and what that starts meanwhile."""
+        """Kill the remaining processes, and those that they start meanwhile."""
         processes.send(pid, signal.SIGKILL)
         for _ in range(ATTEMPTS):
             if not processes.kill_marked(self._spec.exit_file):

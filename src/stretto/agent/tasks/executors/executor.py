@@ -29,7 +29,7 @@ class Executor:
 
     def __init__(self, record: ExecutorRecord, container: TaskContainer) -> None:
         """Take an executor that starts, or one that runs."""
-        #: What is stored.
+        #: Its stored record.
         self.record: Final = record
         #: Its container.
         self.container: Final = container

@@ -1,4 +1,4 @@
-"""What quota counts during a cycle."""
+"""The consumption of quota during a cycle."""
 
 from stretto.offers.allocator.pool.members import RoleNode
 from stretto.offers.allocator.values.resources import Resources
@@ -18,11 +18,11 @@ class Consumption:
         self._later: dict[RoleNode, dict[str, int]] = {}
 
     def counted(self, role: RoleNode) -> tuple[RoleNode, ...]:
-        """The roles whose quota binds a role."""
+        """The roles whose quota applies to a role."""
         return role.path if self._is_nested else (role,)
 
     def lack(self, role: RoleNode) -> dict[str, int]:
-        """What is missing of the guarantees that bind a role, without zeros."""
+        """Unsatisfied amounts of the guarantees that apply to a role, without zeros."""
         lacks: dict[str, int] = {}
         for node in self.counted(role):
             for name, amount in node.quota.guarantees.items():
@@ -32,7 +32,7 @@ class Consumption:
         return lacks
 
     def left(self, role: RoleNode) -> dict[str, int]:
-        """What the limits that bind a role leave; a resource without a limit is absent."""
+        """The remaining amounts of the limits of a role; a resource without a limit is absent."""
         left: dict[str, int] = {}
         for node in self.counted(role):
             for name, limit in node.quota.limits.items():

@@ -38,7 +38,7 @@ class ShuffledAgents:
 def run_cycle(
     pool: OfferPool, agents: list[AgentState], visitor: Visitor, order: AgentOrder
 ) -> list[OfferGrant]:
-    """Offer what is free on these agents; return the grants in their order."""
+    """Offer the free capacity of these agents; return the grants in their order."""
     headroom = CycleHeadroom(pool)
     consumption = Consumption(pool.settings.nested_quota)
     guarantees = GuaranteePortion(pool, headroom, consumption)

@@ -39,7 +39,7 @@ class GuaranteePortion:
                 yield role
 
     def of(self, role: RoleNode, readable: Resources) -> Resources:
-        """The part of readable resources that may be offered; nothing without a lack."""
+        """The part of readable resources that may be offered; empty if guarantees are satisfied."""
         lack, left = self._consumption.lack(role), self._consumption.left(role)
         wanted = {name: min(amount, left.get(name, amount)) for name, amount in lack.items()}
         free, rest = free_scalars(readable)

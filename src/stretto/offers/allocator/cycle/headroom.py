@@ -17,7 +17,7 @@ class CycleHeadroom:
         self._is_nested = pool.settings.nested_quota and any(
             "/" in role.name for role in pool.roles if role.row >= 0
         )
-        #: What unsatisfied guarantees need, in thousandths, without zeros.
+        #: Amounts for unsatisfied guarantees, in thousandths, without zeros.
         self.required: dict[str, int] = self._required()
         #: Unreserved, non-revocable, free scalars of all agents; empty if nothing is required.
         self.available: dict[str, int] = self._available() if self.required else {}
@@ -40,7 +40,7 @@ class CycleHeadroom:
 
     @property
     def surplus(self) -> Mapping[str, int]:
-        """What is available beyond what is required."""
+        """Available amounts beyond the required ones."""
         required = self.required
         return {name: n - required.get(name, 0) for name, n in self.available.items()}
 
@@ -61,7 +61,7 @@ class CycleHeadroom:
 
 
 def _needs(node: RoleNode) -> dict[str, int]:
-    """What a subtree needs: its own lack, or the sum of the lacks below it if that is more."""
+    """Unsatisfied amounts of a subtree: its own, or the sum below it if that is more."""
     below: dict[str, int] = {}
     for child in node.children.values():
         add_to(below, _needs(child).items())

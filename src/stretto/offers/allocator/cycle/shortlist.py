@@ -12,7 +12,7 @@ Place = tuple[tuple[Any, ...], str, RoleNode]
 
 
 class Shortlist:
-    """Roles that a stage considers; the others cost nothing.
+    """Roles that a stage evaluates; the others cost no time.
 
     The sorter's tree is walked in order of the keys on each path, so sorting the paths of the
     chosen roles gives the same order. A grant moves the role and those that share its top role.

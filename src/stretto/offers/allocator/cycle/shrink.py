@@ -29,7 +29,7 @@ def shrink_within(resources: Resources, limits: Mapping[str, int], rng: Rng) -> 
 
 
 def _shrink(resources: Resources, most: Mapping[str, int], rng: Rng) -> Resources:
-    """Divisible resources are cut, indivisible items that exceed what is left are dropped."""
+    """Divisible resources are cut, indivisible items above the remaining amount are dropped."""
     if all(amount <= most.get(name, amount) for name, amount in resources.quantities):
         return resources
     left, kept = dict(most), dict[object, ResourceValue]()

@@ -16,7 +16,7 @@ from stretto.offers.allocator.values.scalars import Quantities, covers
 
 
 class Portion(Protocol):
-    """What a stage of the cycle grants of the resources that a framework could receive."""
+    """The part of receivable resources that a stage of the cycle grants."""
 
     @property
     def stage(self) -> CycleStage:
@@ -47,7 +47,7 @@ class Visitor:
         self._now = now if batch else nextafter(now, inf)
         self._offered_shared: dict[str, Resources] = {}
         #: Number of changes of holdings before the cycle: headroom of a cycle with grants does not
-        #: tell what the next one may offer.
+        #: determine that of the next one.
         self.holdings = pool.holdings
         #: Grants in their order.
         self.grants: list[OfferGrant] = []
@@ -56,7 +56,7 @@ class Visitor:
 
     @property
     def filter_time(self) -> float:
-        """Filters that end at or before this time are gone."""
+        """Filters that end at or before this time do not apply."""
         return self._now
 
     def offered_shared(self, agent: AgentState) -> bool:
@@ -64,7 +64,7 @@ class Visitor:
         return agent.info.id in self._offered_shared
 
     def visit(self, agent: AgentState, role: RoleNode, portion: Portion) -> None:
-        """Offer to the frameworks of a role, the next one first, until nothing is left."""
+        """Offer to the frameworks of a role, the next one first, until no capacity is left."""
         assert role.sorter is not None
         is_special, filters, takes_all = agent.is_special, agent.filters, portion.takes_all
         for subscription in role.sorter.order():

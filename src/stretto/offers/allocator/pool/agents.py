@@ -1,4 +1,4 @@
-"""Agents: what is free on each, and the columns from which a cycle takes its candidates."""
+"""Agents: free amounts of each, and the columns from which a cycle takes its candidates."""
 
 from collections.abc import Iterator
 from math import inf
@@ -21,7 +21,7 @@ SETTLED: int = -1
 
 
 class Closing(NamedTuple):
-    """Why an agent need not be looked at again: nothing there can be offered until one changes."""
+    """Why an agent is skipped: it has nothing to offer until one of these changes."""
 
     #: Number of events that may open any agent.
     opened: int
@@ -55,7 +55,7 @@ class AgentState:
         """Start with everything free."""
         #: Its row in the columns.
         self.slot = slot
-        #: What is held of it, by framework and role; shared items are counted per holder.
+        #: Held amounts, by framework and role; shared items are counted per holder.
         self.held: dict[HolderKey, Resources] = {}
         #: The part of it that tasks use.
         self.used: dict[HolderKey, Resources] = {}
@@ -78,8 +78,8 @@ class AgentState:
         self.set_info(info)
 
     def set_info(self, info: AgentInfo) -> None:
-        """Replace what it registered."""
-        #: What it registered.
+        """Replace its registration."""
+        #: Its registration.
         self.info = info
         #: Whether it has GPUs.
         self.has_gpus = any(name == "gpus" and n for name, n in info.resources.quantities)
@@ -109,7 +109,7 @@ class AgentState:
         self.set_info(msgspec.structs.replace(self.info, resources=total))
 
     def recount(self) -> None:
-        """Compute what is free from the total and the holdings."""
+        """Compute the free amounts from the total and the holdings."""
         total = self.info.resources
         taken = NOTHING
         for held in self.held.values():

@@ -1,4 +1,4 @@
-"""Decliners yield: a framework that declined comes after its siblings until its filter ends."""
+"""Decliners yield: a framework that declined is behind its siblings until its filter ends."""
 
 import heapq
 from itertools import count

@@ -53,7 +53,7 @@ class RoleNode:
         #: Unreserved, non-revocable scalars that the subtree is offered or uses; counted only while
         #: the role has a quota.
         self.held: dict[str, int] = {}
-        #: What the subtree consumes outside the pool: the pods of its queue.
+        #: Consumption of the subtree outside the pool: the pods of its queue.
         self.outside: dict[str, int] = {}
         #: Unreserved, non-revocable scalars that the subtree uses.
         self.used: dict[str, int] = {}
@@ -63,11 +63,11 @@ class RoleNode:
         self.sorter: ClientSorter | None = None
 
     def consumed(self, name: str) -> int:
-        """What quota counts of a resource: reservations, holdings, and pods of the queue."""
+        """Consumption of a resource for quota: reservations, holdings, and pods of the queue."""
         return self.reserved.get(name, 0) + self.held.get(name, 0) + self.outside.get(name, 0)
 
     def lack(self) -> dict[str, int]:
-        """What consumption lacks of the guarantee, without zeros."""
+        """Unsatisfied amounts of the guarantee, without zeros."""
         lacks = ((n, amount - self.consumed(n)) for n, amount in self.quota.guarantees.items())
         return {name: lack for name, lack in lacks if lack > 0}
 
@@ -76,7 +76,7 @@ class RoleNode:
         self.sorter = sorter
 
     def set_quota(self, quota: RoleQuota, row: int, held: dict[str, int]) -> None:
-        """Replace its quota; ``row`` is -1 for none; ``held`` is what its subtree holds."""
+        """Replace its quota; ``row`` is -1 for none; ``held`` are the amounts of its subtree."""
         self.quota, self.row, self.held = quota, row, held
 
     @property
@@ -88,7 +88,7 @@ class RoleNode:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the role carries anything of its own or below."""
+        """Whether the role has children, frameworks, quota or amounts."""
         return bool(
             self.children
             or self.frameworks
@@ -142,7 +142,7 @@ class Subscription:
     def configure(
         self, least: tuple[Quantities, ...], accepts: AgentTest | None, suppressed: bool
     ) -> None:
-        """Apply what the framework registered for this role."""
+        """Apply the registration of the framework for this role."""
         self.min_allocatable, self.accepts = least, accepts
         self.is_subscribed, self.is_suppressed = True, suppressed
 
@@ -207,9 +207,9 @@ class FrameworkState:
         self.set_info(info)
 
     def set_info(self, info: FrameworkInfo) -> None:
-        """Replace what it registered."""
+        """Replace its registration."""
         has = info.capabilities
-        #: What it registered.
+        #: Its registration.
         self.info = info
         #: Whether it receives agents with GPUs.
         self.has_gpus = FrameworkCapability.GPU_RESOURCES in has

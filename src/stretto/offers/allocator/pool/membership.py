@@ -13,7 +13,7 @@ from stretto.offers.allocator.subjects.quota import RoleQuota
 
 
 def tests_of(info: FrameworkInfo) -> dict[str, AgentTest]:
-    """Check what a framework registers; return its compiled constraints by role.
+    """Check the registration of a framework; return its compiled constraints by role.
 
     Raises:
         InputError: a role or a constraint is invalid, or the weight is not positive.
@@ -69,7 +69,7 @@ def _leave(pool: OfferPool, subscription: Subscription) -> None:
 
 
 def leave(pool: OfferPool, framework: FrameworkState) -> None:
-    """Remove a framework; what it holds stays charged until it is recovered."""
+    """Remove a framework; its holdings stay charged until they are recovered."""
     framework.set_active(active=False)
     for subscription in list(framework.subscriptions.values()):
         _leave(pool, subscription)

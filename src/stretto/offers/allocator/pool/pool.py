@@ -116,7 +116,7 @@ class OfferPool:
             self.roles.trim(node)
 
     def refresh(self, subscription: Subscription) -> None:
-        """Bring the sorters up to date with a changed subscription or framework."""
+        """Update the sorters after a change of a subscription or framework."""
         node = subscription.role
         if node.sorter is not None:
             node.sorter.set_active(subscription.framework.info.id, subscription.is_active)
@@ -227,7 +227,7 @@ class OfferPool:
             node.sorter.adjust(path, agent, resources, sign)
 
     def set_quota(self, role: str, quota: RoleQuota) -> None:
-        """Set or remove the quota of a role, and count what its subtree holds."""
+        """Set or remove the quota of a role, and count the holdings of its subtree."""
         node = self.roles.get(role)
         held: dict[str, int] = {}
         for agent in () if node.holds_nothing else self.agents:
@@ -259,7 +259,7 @@ class OfferPool:
         self.opened += 1
 
     def enter(self, info: AgentInfo, used: Mapping[HolderKey, Resources]) -> None:
-        """Add an agent with what its tasks use.
+        """Add an agent with the use of its tasks.
 
         Raises:
             InputError: an agent with this id exists.
@@ -278,7 +278,7 @@ class OfferPool:
         self.agents.note(agent)
 
     def update(self, info: AgentInfo) -> bool:
-        """Replace what an agent registered; whether anything changed."""
+        """Replace the registration of an agent; whether anything changed."""
         agent = self.agents.find(info.id)
         if agent is None or agent.info == info:
             return False

@@ -78,12 +78,12 @@ class QuotaTable:
                 consumed[column] += sign * amount
 
     def lacks(self) -> Amounts64:
-        """What consumption lacks of the guarantees [row, column]."""
+        """Unsatisfied amounts of the guarantees [row, column]."""
         lacks: Amounts64 = np.maximum(self.guarantee - self.consumed, 0)
         return lacks
 
     def lacking(self) -> set[int]:
-        """Rows whose consumption lacks something of the guarantee."""
+        """Rows whose guarantee is not satisfied."""
         return set(np.flatnonzero(self.lacks().any(axis=1)).tolist())
 
     def _column(self, name: str) -> int:

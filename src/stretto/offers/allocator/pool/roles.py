@@ -1,4 +1,4 @@
-"""The tree of roles: what each subtree has reserved, holds and uses, and its quota."""
+"""The tree of roles: reserved, held and used amounts of each subtree, and its quota."""
 
 from collections.abc import Iterator
 
@@ -40,13 +40,13 @@ class RoleTree:
         return found
 
     def trim(self, node: RoleNode) -> None:
-        """Remove a role that carries nothing any more, and its ancestors likewise."""
+        """Remove a role that has become empty, and its ancestors likewise."""
         while node.parent is not None and not node.is_needed:
             del self._nodes[node.name], node.parent.children[node.name]
             node = node.parent
 
     def set_quota(self, role: str, quota: RoleQuota, held: dict[str, int]) -> None:
-        """Set or remove the quota of a role; ``held`` is what its subtree holds."""
+        """Set or remove the quota of a role; ``held`` are the holdings of its subtree."""
         node = self.get(role)
         if quota.is_default:
             if node.row >= 0:
@@ -93,7 +93,7 @@ class RoleTree:
                 self.get(kind.reserved_to)
 
     def hold(self, node: RoleNode, resources: Resources, sign: int) -> None:
-        """Add (+1) or remove (-1) what a role is offered or uses, where a quota counts it."""
+        """Add (+1) or remove (-1) offered or used amounts of a role that a quota counts."""
         if not self.has_quota:
             return
         free = resources.free
@@ -103,7 +103,7 @@ class RoleTree:
                 self.table.add(each.row, free, sign)
 
     def use(self, node: RoleNode, resources: Resources, sign: int) -> None:
-        """Add (+1) or remove (-1) what tasks of a role use."""
+        """Add (+1) or remove (-1) the use of tasks of a role."""
         free = resources.free
         for each in node.path:
             add_to(each.used, free, sign)

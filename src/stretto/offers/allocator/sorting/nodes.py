@@ -16,7 +16,7 @@ SELF: Final = "."
 
 
 class ClientKind(Enum):
-    """What a node stands for."""
+    """The meaning of a node."""
 
     #: A part of a path that has children.
     INTERNAL = "internal"
@@ -58,7 +58,7 @@ class SorterNode:
         self.parent = parent
         #: Path from the root.
         self.path: str = f"{parent.path}/{name}" if parent and parent.path else name
-        #: What it stands for.
+        #: Its meaning.
         self.kind = kind
         #: The client of a leaf.
         self.client: Any = None
@@ -83,7 +83,7 @@ class SorterNode:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it stands for a client."""
+        """Whether it represents a client."""
         return self.kind is not ClientKind.INTERNAL
 
     @property

@@ -1,1 +1,1 @@
-"""What the allocator is given and returns: agents, frameworks, quota, settings, grants."""
+"""Inputs and results of the allocator: agents, frameworks, quota, settings, grants."""

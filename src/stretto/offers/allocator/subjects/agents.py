@@ -8,7 +8,7 @@ from stretto.offers.allocator.values.resources import Resources
 
 
 class AgentCapability(Enum):
-    """What an agent can do beyond the first version of Mesos."""
+    """Capabilities of an agent beyond the first version of Mesos."""
 
     #: Tasks of frameworks with several roles.
     MULTI_ROLE = "MULTI_ROLE"
@@ -23,7 +23,7 @@ ALL_AGENT_CAPABILITIES = frozenset(AgentCapability)
 
 
 class FaultDomain(msgspec.Struct, frozen=True):
-    """Where an agent stands."""
+    """Region and zone of an agent."""
 
     #: Region.
     region: str

@@ -32,7 +32,7 @@ class OfferGrant(NamedTuple):
 
 
 class AgentOffer(NamedTuple):
-    """What one framework is offered of one agent in one role: one Offer on the wire."""
+    """Resources of one agent for one framework in one role: one Offer on the wire."""
 
     #: Id of the framework.
     framework: str

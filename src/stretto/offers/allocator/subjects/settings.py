@@ -1,4 +1,4 @@
-"""Settings of the allocator: Mesos' flags, and what is better than Mesos by default."""
+"""Settings of the allocator: Mesos' flags, and improvements that are the default."""
 
 from enum import Enum
 from typing import Final

@@ -36,7 +36,7 @@ class RoleReservation(msgspec.Struct, frozen=True):
 
 
 class DiskSourceType(Enum):
-    """Where the space of a disk comes from."""
+    """The source of the space of a disk."""
 
     #: A directory: any part of it can be used.
     PATH = "PATH"

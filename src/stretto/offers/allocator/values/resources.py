@@ -72,7 +72,7 @@ class Resources:
 
     @property
     def free(self) -> tuple[tuple[str, int], ...]:
-        """Thousandths of the unreserved, non-revocable scalars by name: what quota counts."""
+        """Thousandths of the unreserved, non-revocable scalars by name, which quota counts."""
         if self._free is None:
             if self.is_plain:
                 self._free = self.quantities

@@ -363,7 +363,7 @@ def _counts(tasks: Iterable[Task]) -> Document:
 
 
 def _first_time(task: Task) -> float:
-    """When a task was first heard of, 0 if it has no status yet."""
+    """Time of the first status of a task, 0 if it has none yet."""
     return float(task.statuses[0].get("timestamp", 0.0)) if task.statuses else 0.0
 
 

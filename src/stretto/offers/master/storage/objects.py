@@ -1,6 +1,6 @@
 """The state of a master as ConfigMaps of a store: on an API server, every master can take over.
 
-One ConfigMap holds one entity. A write carries the version that this process has seen, so a master
+One ConfigMap holds one entity. A write carries the version that this process has read, so a master
 that has lost its lease conflicts with its successor instead of overwriting it.
 """
 

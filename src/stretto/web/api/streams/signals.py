@@ -1,7 +1,7 @@
 """Streams that wait for the next change of a kind: each is called once, then it must wait again.
 
 Hundreds of watches of one kind would otherwise be called at every write, although all but the first
-call find a stream that is awake.
+call find a stream that is already due.
 """
 
 from collections.abc import Callable

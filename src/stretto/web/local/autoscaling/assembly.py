@@ -1,4 +1,4 @@
-"""What scales the workloads of a local cluster, and the metrics by which it does."""
+"""The autoscalers of a local cluster, and their metrics."""
 
 from stretto.base.clock import Clock
 from stretto.capacity.autoscaling.controller import COMPONENT, AutoscalerController

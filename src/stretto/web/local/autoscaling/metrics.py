@@ -53,7 +53,7 @@ class MeasuredObjects:
 
 
 def simulated_use(cluster: LocalCluster) -> SimulatedUse:
-    """The use of a cluster: what is stated, otherwise the estimate of load-aware scheduling."""
+    """The use of a cluster: stated use, otherwise the estimate of load-aware scheduling."""
     return SimulatedUse(cluster, partial(estimate, factors=DEFAULT_FACTORS))
 
 

@@ -1,1 +1,1 @@
-"""Controllers of a local cluster over its own API: nodes, namespaces, and what is deleted."""
+"""Controllers of a local cluster over its own API: nodes, namespaces and deletions."""

@@ -1,4 +1,4 @@
-"""What every namespace has: a default ServiceAccount, and the authority that pods trust."""
+"""Objects of every namespace: a default ServiceAccount, and the authority that pods trust."""
 
 from collections.abc import Hashable, Iterable
 from typing import Final

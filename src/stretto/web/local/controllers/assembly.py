@@ -56,7 +56,7 @@ def local_controllers(
     client: ApiClient,
     authority: bytes,
 ) -> list[Reconciler]:
-    """Controllers of workloads, namespaces, quotas, and of what is being deleted."""
+    """Controllers of workloads, namespaces, quotas and deletions."""
     objects = objects_of_server(state, client)
     return [
         *owning_controllers(cluster),

@@ -1,4 +1,4 @@
-"""What an action would do, before it is done."""
+"""The effect of an action, before it runs."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from stretto.web.views.sight import Sight
 
 
 class Consequences(NamedTuple):
-    """What an action would do."""
+    """The effect of an action."""
 
     #: The action as a heading.
     title: str
@@ -25,7 +25,7 @@ class Consequences(NamedTuple):
 
 
 def eviction_effects(sight: Sight, key: str) -> Consequences:
-    """What the eviction of a pod, ``namespace/name``, would do.
+    """The effect of the eviction of a pod, ``namespace/name``.
 
     Raises:
         NotFoundError: no such pod.
@@ -46,7 +46,7 @@ def eviction_effects(sight: Sight, key: str) -> Consequences:
 
 
 def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
-    """What it would do to close a node for new pods, or to open it."""
+    """The effect of closing a node for new pods, or of opening it."""
     name, fitting = overview.node.name, format_count(len(overview.fitting), "pending pod")
     fits = "fits" if len(overview.fitting) == 1 else "fit"
     if not cordoned:

@@ -1,7 +1,7 @@
 """A host and the members of a recording on real API servers, with the controllers in this process.
 
 The servers serve the kinds of the recording and have its nodes; the clusters join with the labels
-and taints that they had. What the servers bring along themselves stays on the host.
+and taints that they had. Objects that the servers create themselves stay on the host.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

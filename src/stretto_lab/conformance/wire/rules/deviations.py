@@ -1,4 +1,4 @@
-"""Where Stretto does otherwise than KubeAdmiral on purpose, each with its reason.
+"""Intended differences from KubeAdmiral, each with its reason.
 
 A rule looks at one differing object of an outcome and never at the name of a scenario. Where a rule
 explains a federated object, it explains the objects of members and the status of the source too.
