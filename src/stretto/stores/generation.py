@@ -60,6 +60,11 @@ def is_counted(kind: Kind) -> bool:
     return kind not in _UNCOUNTED
 
 
+def may_have_generation(body: bytes) -> bool:
+    """Whether the body of an object may name a generation, at a glance."""
+    return _WORD in body
+
+
 def generation_of(body: bytes) -> int:
     """The generation of an object; 1 if its body names none."""
     return (_decoded(body).metadata.generation if _WORD in body else None) or 1

@@ -14,6 +14,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -82,7 +83,7 @@ class UnansweredBind(NamedTuple):
     until: float
 
 
-class SentBind(NamedTuple):
+class SentBind(msgspec.Struct, frozen=True, gc=False):
     """A bind under way."""
 
     #: Row of the pod.
@@ -258,11 +259,17 @@ class Binder:
         """Process answers to binds of pods that may have changed in the meantime."""
         pods, rows, replies = self._cluster.pods, [], []
         again = {sent.row: sent.until for sent in batch.entries if sent.until > now}
-        for (row, serial, _), reply in zip(batch.entries, batch.replies, strict=True):
+        every = [sent.row for sent in batch.entries]
+        is_same = pods.serial[every] == [sent.serial for sent in batch.entries]
+        is_assumed = pods.state[every] == PodState.ASSUMED
+        if (is_same & is_assumed).all():
+            return self._take(every, batch.replies, now, again)
+        known = zip(every, batch.replies, is_same.tolist(), is_assumed.tolist(), strict=True)
+        for row, reply, same, assumed in known:
             is_ok = reply.outcome is WriteOutcome.OK
-            if pods.serial[row] != serial:  # its end has been seen in the meantime
+            if not same:  # its end has been seen in the meantime
                 self.counts["bound"] += is_ok
-            elif is_ok or pods.state[row] == PodState.ASSUMED:
+            elif is_ok or assumed:
                 rows.append(row)
                 replies.append(reply)
         return self._take(rows, replies, now, again)

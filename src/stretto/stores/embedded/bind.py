@@ -69,7 +69,7 @@ def _bind_all(
     records = list(map(_bound, olds, binds, versions))
     modified = repeat(EventType.MODIFIED)
     events = list(map(WatchEvent, modified, records, repeat(None), repeat(True)))
-    draft.put_all(namespace, names, events, list(olds))
+    draft.put_all(namespace, dict(zip(names, records, strict=True)), events, olds)
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 

@@ -18,10 +18,10 @@ from stretto.stores.embedded.admission import (
     generated_name,
     place_of,
 )
-from stretto.stores.embedded.table import TableDraft
+from stretto.stores.embedded.table import Space, TableDraft
 from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.embedded.update import invalid
-from stretto.stores.generation import first_generation
+from stretto.stores.generation import first_generation, may_have_generation
 from stretto.stores.store import (
     EventType,
     Record,
@@ -109,13 +109,15 @@ def _draft_pods(
         names, heads = settings.patterns.read(bodies)
     except InputError:
         return None
-    apart = [head.metadata for head in dict(zip(map(id, heads), heads, strict=True)).values()]
+    # One pod for each head: pods that share a head differ in their names alone.
+    samples = dict(zip(map(id, heads), range(len(heads)), strict=True)).values()
+    apart = [heads[i].metadata for i in samples]
     namespaces, unchecked = {meta.namespace for meta in apart}, [meta.name for meta in apart]
     if len(namespaces) != 1 or not all(names) or not all(map(_is_sound, unchecked)):
         return None
     if any(meta.deletion_timestamp for meta in apart):
         return None
-    if any(b'"generation"' in body for body in bodies):
+    if any(may_have_generation(bodies[i]) for i in samples):
         return None
     namespace = namespaces.pop() or DEFAULT_NAMESPACE
     taken = draft.table.spaces.get(namespace, {})
@@ -153,7 +155,8 @@ def _add(
         )
     )
     events = list(map(WatchEvent, repeat(EventType.ADDED), records, objects.heads))
-    draft.put_all(namespace, objects.names, events, [None] * len(records))
+    named: Space = dict(zip(objects.names, records, strict=True))
+    draft.put_all(namespace, named, events, repeat(None, len(records)))
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 

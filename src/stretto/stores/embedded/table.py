@@ -114,18 +114,19 @@ class TableDraft:
         return last
 
     def put_all(
-        self, namespace: str, names: Iterable[str], events: list[WatchEvent], olds: list[OldRecord]
+        self, namespace: str, records: Space, events: list[WatchEvent], olds: Iterable[OldRecord]
     ) -> None:
         """Add or replace many records of one namespace; they carry consecutive versions already.
 
         Args:
             namespace: namespace of all the records.
-            names: their names.
+            records: the records by name, in the order of their versions; the draft keeps them.
             events: their events.
             olds: for each event the record that it replaces; ``None`` if it adds one.
         """
-        records = (event.record for event in events)
-        self.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
+        staged = self.staged.setdefault(namespace, records)
+        if staged is not records:
+            staged.update(records)
         self.events += events
         self.olds += olds
         self.version = events[-1].record.version
