@@ -335,8 +335,8 @@ class Binder:
             gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
-        if gangs and self._binds_units:
-            rows, replies = self._send_units(rows, gangs)
+        if not self._answers_later or (gangs and self._binds_units):
+            rows, replies = self._send_at_once(rows, gangs if self._binds_units else [])
             return self._take(rows, replies, now, again)
         self._land(now, most=self._lane.window)
         serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
@@ -346,11 +346,7 @@ class Binder:
         self._lane.send(
             Write(WriteVerb.BIND, POD, binds), list(map(SentBind, rows, serials, untils))
         )
-        if self._answers_later:
-            return []
-        self._land(now, most=0)
-        refused, self._landed = self._landed, []
-        return refused
+        return []
 
     def _take(
         self, rows: Sequence[int], replies: Replies, now: float, again: Mapping[int, float]
@@ -375,7 +371,7 @@ class Binder:
                 refused.extend(self._release(row, _cause(reply)))
         return refused
 
-    def _send_units(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
+    def _send_at_once(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
         """Bind gangs in transactions and other pods one by one; rows in order of replies."""
         together = [row for gang in gangs for row in gang]
         single = rows
@@ -390,7 +386,7 @@ class Binder:
         units = [binds[start:stop] for start, stop in pairwise(ends)]
         self._failpoint("binder.before-write")
         replies = self._store.bind(binds[: len(single)]) if single else []
-        answers = self._store.bind_units(units)
+        answers = self._store.bind_units(units) if units else []
         self._failpoint("binder.after-write")
         return order, [*replies, *chain.from_iterable(answers)]
 
