@@ -210,8 +210,9 @@ class Pods:
     def add_rows(self, new: NewRows) -> npt.NDArray[np.int64]:
         """Add new pods (unknown uids) from columns; returns their rows in order."""
         count = len(new.uids)
-        reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
-        fresh = count - len(reused)
+        fresh = max(0, count - len(self._free))
+        reused = self._free[: -1 - count + fresh : -1]  # the last freed row first
+        del self._free[len(self._free) - len(reused) :]
         self._grow(self.length + fresh)
         rows = reused + list(range(self.length, self.length + fresh))
         self.length += fresh
