@@ -1,4 +1,4 @@
-"""Small files of the kernel: read once, and absent when their subject is gone."""
+"""Small files of the kernel: read once, and absent when their subject no longer exists."""
 
 from collections.abc import Iterator
 from pathlib import Path

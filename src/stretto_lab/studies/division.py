@@ -64,7 +64,7 @@ class DivisionFigures(msgspec.Struct):
     planner: str
     #: Whether clusters have limits.
     limits: bool
-    #: Divisions from nothing.
+    #: First divisions.
     divisions: int = 0
     #: Sum over all divisions of the replicas that clusters are away from their exact shares.
     distance: float = 0.0

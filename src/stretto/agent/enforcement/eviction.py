@@ -199,8 +199,8 @@ def allocatable_round(
 def evict(rounds: Iterable[EvictionRound], attempt: Callable[[str, Trigger], bool]) -> None:
     """Evict until every target is reached; what one trigger frees counts for the next ones.
 
-    ``attempt`` evicts a pod and returns whether it is gone or going; a pod that it could not evict
-    frees nothing.
+    ``attempt`` evicts a pod and returns whether it is deleted or terminating; a pod that it
+    could not evict frees nothing.
     """
     freed: dict[str, float] = {}
     done: set[str] = set()

@@ -22,7 +22,7 @@ from stretto.offers.messages.schema import Message
 RETRY: Final = 1.0
 """Seconds between two attempts to reach the master."""
 VERSION: Final = "1.11.0"
-"""The version of Mesos whose agent it stands for."""
+"""The version of Mesos that the agent reports."""
 
 
 class TaskAgent:

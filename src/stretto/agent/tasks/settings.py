@@ -19,7 +19,7 @@ CAPABILITIES: Final = (
     "RESIZE_VOLUME",
     "AGENT_DRAINING",
 )
-"""What the agent can do, as it tells the master."""
+"""The capabilities that the agent reports to the master."""
 
 
 class TaskAgentSettings(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 USE_MARGIN: Final = 1.25
-"""Factor on measured use; load averages are taken as they are."""
+"""Factor on measured use; load averages get no factor."""
 UNKNOWN_CORES: Final = 4.0
 """Cores of a container without use and without request."""
 

@@ -130,7 +130,7 @@ class Exceeded:
 
 
 def expired(report: NodeReport, rules: LoadRules) -> bool:
-    """Whether a report is too old to judge by."""
+    """Whether a report is too old for filter and score."""
     return report.age >= rules.expiration
 
 

@@ -76,7 +76,7 @@ def pod_cpu(
 
 
 def admit(node: OvercommittedNode, present: Iterable[PodCpu], pod: PodCpu) -> NodeAdmission:
-    """Judge a pod on a node with the pods that are present."""
+    """Evaluate a pod on a node with its present pods."""
     if not pod.guaranteed and not pod.shared_milli:
         return NodeAdmission.ADMITTED
     if node.pins_memory and node.memory_ratio > 1:

@@ -87,11 +87,11 @@ class NodeRatios:
             cluster.node_updates.listeners.append(self._mark)
 
     def next_due(self) -> float:
-        """Clock time at which all nodes are judged again; infinity without rules."""
+        """Clock time at which all nodes are evaluated again; infinity without rules."""
         return self._due if self._rules is not None and isfinite(self._due) else inf
 
     def step(self, now: float) -> None:
-        """Judge the nodes that changed; all of them once a minute or if the rules changed."""
+        """Evaluate the nodes that changed; all of them once a minute or if the rules changed."""
         if self._rules is None:
             return
         if self._read_configs() or now >= self._due:

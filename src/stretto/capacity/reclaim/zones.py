@@ -39,7 +39,7 @@ def zone_batch(
     Args:
         capacity: of each NUMA node, shape (zones, 2).
         node: one row; the reserved amounts and the use of the system are divided.
-        pods: pods above batch, and pods that are gone but still measured.
+        pods: pods above batch, and deleted pods that are still measured.
         strategy: parameters.
     """
     count = len(capacity)

@@ -135,7 +135,7 @@ class ShadowTask(NamedTuple):
 
 
 class UsageRules(msgspec.Struct, frozen=True):
-    """How nodes are judged by their use."""
+    """Parameters by which nodes are scored by their use."""
 
     #: Estimates.
     estimate: ShadowEstimate = ShadowEstimate()

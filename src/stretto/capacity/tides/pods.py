@@ -54,7 +54,7 @@ class TidePods:
         return PendingOnline(stuck, len(found))
 
     def online(self, node: str) -> int:
-        """Online pods on a node; pods that end count until they are gone."""
+        """Online pods on a node; terminating pods count until they are deleted."""
         return sum(map(is_online, self._pods.indexed(_BY_NODE, node)))
 
     def victims(self, node: str, taint: Taint) -> list[StoredObject]:

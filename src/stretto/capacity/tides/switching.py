@@ -2,7 +2,7 @@
 
 A node becomes online for pending online pods that the scheduler places once it is. It becomes
 offline when it has had no online pod for a time. Online pods are never evicted, so two pods do not
-evict each other by turns.
+evict each other in turn.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -132,7 +132,7 @@ class Allocator:
         self.pool.reopen()
 
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
-        """Judge which outstanding offers the new quotas of these roles end."""
+        """Decide which outstanding offers the new quotas of these roles end."""
         return self._ledger.quota_rescinds(roles)
 
     def set_weights(self, weights: Mapping[str, float]) -> None:

@@ -104,9 +104,9 @@ class OfferAllocator(Protocol):
         """Add to what a role consumes outside the pool, in thousandths; quota counts it."""
 
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
-        """Judge offers after the quotas of these roles were set: true if an offer must end.
+        """Check offers after the quotas of these roles were set: true if an offer must end.
 
-        The master recovers an offer that must end before the next is judged.
+        The master recovers an offer that must end before it checks the next one.
         """
 
     def set_weights(self, weights: Mapping[str, float]) -> None:

@@ -118,7 +118,7 @@ class HoldingLedger:
             self._call(holding.agent)
 
     def quota_rescinds(self, roles: Collection[str]) -> OfferJudge:
-        """Judge which outstanding offers the new quotas of these roles end."""
+        """Decide which outstanding offers the new quotas of these roles end."""
         return QuotaRescinds(self._pool, roles).ends
 
     def _call(self, agent: str) -> None:

@@ -15,10 +15,10 @@ from stretto.offers.allocator.values.scalars import add_to
 
 
 class QuotaRescinds:
-    """The offers that stand against changed quotas; each is recovered before the next is judged."""
+    """The offers that violate changed quotas; each is recovered before the next is checked."""
 
     def __init__(self, pool: OfferPool, roles: Collection[str]) -> None:
-        """Judge after the quotas of these roles were set."""
+        """Check offers after the quotas of these roles were set."""
         self._pool = pool
         self._roles = [node for role in roles if (node := pool.roles.find(role)) is not None]
         self._lacks = self._all_lacks() if any(role.lack() for role in self._roles) else {}

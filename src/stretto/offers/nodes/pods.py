@@ -21,7 +21,7 @@ from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.classes.table import GPU
 
 FINALIZER: Final = "stretto.dev/task"
-"""Finalizer of the pods of tasks: a deleted pod stays until the master has seen it."""
+"""Finalizer of the pods of tasks: a deleted pod stays until the master has read it."""
 FRAMEWORK: Final = "stretto.dev/framework"
 """Label of the pods of tasks: the id of the framework."""
 TASKS: Final = "stretto.dev/tasks"

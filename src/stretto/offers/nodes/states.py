@@ -99,7 +99,7 @@ def report_of(pod: StoredObject, number: int, *, killed: bool) -> TaskReport:
 
 
 def report_of_deleted(pod: StoredObject, number: int, *, killed: bool) -> TaskReport:
-    """The last state of the task in one container of a pod that is gone."""
+    """The last state of the task in one container of a deleted pod."""
     last = report_of(pod, number, killed=killed)
     if last.state in ENDED:
         return last

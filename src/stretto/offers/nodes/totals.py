@@ -1,4 +1,4 @@
-"""Claims on nodes and totals of agents, brought up to date where something has changed."""
+"""Claims on nodes and totals of agents, updated for changed nodes."""
 
 from collections.abc import Iterable
 from math import inf

@@ -56,12 +56,12 @@ class _PodName(NamedTuple):
     namespace: str
     #: Name.
     name: str
-    #: Uid; empty if the pod has not been seen yet.
+    #: Uid; empty if the pod has not been read yet.
     uid: str = ""
 
     @classmethod
     def of(cls, pod: StoredObject) -> "_PodName":
-        """The name of a pod that has been seen."""
+        """The name of a pod that has been read."""
         return cls(pod.record.namespace, pod.record.name, pod.record.uid)
 
 
@@ -96,7 +96,7 @@ class PodWrites:
 
     def __init__(self, store: Store, namespace: str) -> None:
         """Write pods of a namespace of a store."""
-        #: Launches whose pods have not been seen yet, by namespace and name of the pod.
+        #: Launches whose pods have not been read yet, by namespace and name of the pod.
         self.launched: dict[Name, TaskLaunch] = {}
         self._store = store
         self._namespace = namespace
@@ -126,7 +126,7 @@ class PodWrites:
         self._deletions.add(name, _PodName(*name), now)
 
     def note(self, change: Change, now: float) -> TaskLaunch | None:
-        """A pod has been seen: its creation has taken effect, and its deletion may finish.
+        """A pod has been read: its creation has taken effect, and its deletion may finish.
 
         Returns:
             A launch whose pod cannot be created, because this pod of a former task has its name.

@@ -57,7 +57,7 @@ class Call:
 
 
 def agent_name(agent: str) -> str:
-    """The manager that a user agent stands for: its part before the slash."""
+    """The manager of a user agent: its part before the slash."""
     name = "".join(each for each in agent.partition("/")[0] if each.isprintable())
     return name.encode()[:_MAX_MANAGER].decode(errors="ignore") or "unknown"
 

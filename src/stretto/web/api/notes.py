@@ -17,7 +17,7 @@ class RequestNotes:
     annotations: dict[str, str] = field(default_factory=dict)
     #: Annotations of events that state the object of the request.
     details: dict[str, str] = field(default_factory=dict)
-    #: The user that the request stands for; empty if it stands for its own user.
+    #: The impersonated user; empty without impersonation.
     impersonated: list[User] = field(default_factory=list)
     #: Why the server itself has failed; empty if it has not.
     failures: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class RequestNotes:
         self.annotate(_REASON, reason)
 
     def impersonate(self, user: User) -> None:
-        """Note the user that the request stands for."""
+        """Record the impersonated user."""
         self.impersonated[:] = [user]
 
     def fail(self, problem: str) -> None:

@@ -48,7 +48,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ApiSettings:
-    """What a server needs besides its store."""
+    """Parts of a server besides its store."""
 
     #: Times.
     clock: Clock

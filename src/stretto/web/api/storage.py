@@ -31,7 +31,7 @@ class PastStore(Protocol):
     """A store that can show older states."""
 
     def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
-        """The records of a kind at a version; ``None`` if its history is gone."""
+        """The records of a kind at a version; ``None`` if its history was dropped."""
         ...
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:
@@ -129,7 +129,7 @@ class ObjectStorage:
         return store.next_uid() if isinstance(store, PastStore) else ""
 
     def records_at(self, kind: Kind, version: int) -> Sequence[Record] | None:
-        """The records of a kind at an older version; ``None`` if its history is gone."""
+        """The records of a kind at an older version; ``None`` if its history was dropped."""
         store = self.store
         return store.records_at(kind, version) if isinstance(store, PastStore) else None
 

@@ -77,7 +77,7 @@ def audit_event(entry: AuditEntry, stage: AuditStage, now: str, answer: Json) ->
 
 
 def _impersonated(request: ApiRequest) -> Json:
-    """The user that a request stands for, if it is not its own."""
+    """The impersonated user of a request, if there is one."""
     found = request.notes.impersonated
     return {"impersonatedUser": user_info(found[0])} if found else {}
 

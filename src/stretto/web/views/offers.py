@@ -80,7 +80,7 @@ class OfferBoard(msgspec.Struct, frozen=True):
     offers: tuple[OfferLine, ...]
 
     def name_of(self, framework_id: str) -> str:
-        """The name of a framework; its id if it is gone."""
+        """The name of a framework; its id if it was removed."""
         known = {each.id: each.name for each in self.frameworks}
         return known.get(framework_id, framework_id)
 

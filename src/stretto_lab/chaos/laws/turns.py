@@ -1,4 +1,4 @@
-"""Law 8 over time: while nothing else changes, no two contenders evict each other by turns.
+"""Law 8 over time: while nothing else changes, no two contenders evict each other in turn.
 
 Controllers recreate evicted pods, so a wrong order of two evictors shows as a cycle. A *lineage* is
 a pod with all its successors; a gang or the pods of one owner are one lineage. A change of the

@@ -29,7 +29,7 @@ LATE: Final = 3.0
 
 
 class LossyStore(StoreWrapper):
-    """Loses the answers of some writes of pods; half of these pods are not seen for a while."""
+    """Loses the answers of some writes of pods; half of these pods are read some steps later."""
 
     def __init__(self, inner: MemoryStore, rng: Rng, clock: Clock) -> None:
         """Lose answers as ``rng`` draws."""

@@ -1,6 +1,6 @@
 """Recorded values with placeholders, compared with values of a replay.
 
-``${NAME}`` stands for any value that both runs chose for themselves. Placeholders with an identity
+``${NAME}`` matches any value that each run chooses. Placeholders with an identity
 are bound on first sight: later they must have the same value. Ids of offers are bound, too.
 """
 
@@ -41,7 +41,7 @@ class MesosBindings:
         )
 
     def accepts(self, want: str, got: object) -> bool:
-        """Whether a recorded text stands for a value; new placeholders are bound."""
+        """Whether a recorded text matches a value; new placeholders are bound."""
         offer = _OFFER.fullmatch(want)
         if offer is not None and isinstance(got, str):
             return self._bind_offer(offer.group(1), got)

@@ -1,6 +1,6 @@
 """Placeholders of the recordings: times, credentials and addresses that depend on the run.
 
-``<time>`` stands for any time; ``<time:+30s>`` for a time relative to the start of the scenario.
+``<time>`` matches any time; ``<time:+30s>`` a time relative to the start of the scenario.
 """
 
 import base64

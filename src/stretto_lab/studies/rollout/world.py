@@ -201,7 +201,7 @@ class RolloutWorld:
         return divide(DivisionDemand(self._replicas, clusters, current, moves=None)).placed
 
     def _envelope(self, name: str) -> Envelope:
-        """What a member can do from its true state and from the seen one."""
+        """Actions of a member by its true state and by the observed one."""
         true, seen = self._look(name), self._view(name)
         one, other = true.envelope(true.spec), seen.envelope(seen.spec)
         return Envelope(max(one.most, other.most), min(one.least, other.least))

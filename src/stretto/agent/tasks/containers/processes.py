@@ -19,7 +19,7 @@ POLL: Final = 0.05
 MARK: Final = "STRETTO_EXIT"
 """Variable with the exit file: it marks all processes of a task, also in other sessions."""
 ENDED: Final = -1
-"""Stands for the id of a process that has ended before it was followed."""
+"""Placeholder for the id of a process that ended before it was followed."""
 _SCRIPT: Final = """
 [ -z "$STRETTO_CGROUP" ] || echo $$ > "$STRETTO_CGROUP/cgroup.procs" || exit 1
 unset STRETTO_CGROUP
@@ -119,7 +119,7 @@ def send(pid: int, number: signal.Signals) -> None:
 
 
 def kill_marked(exit_file: Path) -> int:
-    """Kill the processes of a task in whatever session they are; how many there were."""
+    """Kill the processes of a task in any session; returns their number."""
     found = list(_marked(exit_file))
     for each in found:
         with suppress(ProcessLookupError, PermissionError):

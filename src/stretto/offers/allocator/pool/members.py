@@ -156,7 +156,7 @@ class Subscription:
         self.framework = framework
 
     def set_late(self, until: float) -> None:
-        """Come after its siblings until a time; 0 for not at all."""
+        """Place it behind its siblings until a time; 0 to end this."""
         self.late_until = until
 
     def count_agents(self, change: int) -> None:

@@ -23,7 +23,7 @@ from stretto.offers.master.resources.items import (
 from stretto.offers.messages.schema import Message
 
 LARGEST: Final = 10**18
-"""Thousandths that stand for an infinite scalar."""
+"""Thousandths that represent an infinite scalar."""
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 

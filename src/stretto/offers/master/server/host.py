@@ -65,7 +65,7 @@ class MasterHost:
             clock: its clock.
             journal: where its state survives; ``None`` for nowhere.
             local: agents in this process, if there are any.
-            threads: other threads that take part.
+            threads: other threads that use the state.
         """
         #: The master.
         self.master = master

@@ -38,7 +38,7 @@ class ChangeSet:
         self._changed: dict[tuple[EntityKind, str], None] = {}
 
     def add(self, kind: EntityKind, key: str) -> None:
-        """An entity is new, has changed, or is gone."""
+        """An entity was added, changed or removed."""
         self._changed[kind, key] = None
 
     def role(self, role: str) -> None:

@@ -1,4 +1,4 @@
-"""What a step of the master leaves to be sent: events on streams, and messages to agents."""
+"""Unsent results of a step of the master: events on streams, and messages to agents."""
 
 from collections.abc import Iterator
 from enum import Enum

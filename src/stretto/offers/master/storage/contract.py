@@ -27,7 +27,7 @@ class StateChanges(NamedTuple):
 
     #: The master.
     identity: StoredIdentity
-    #: Rows by kind and key of the entity; ``None`` for one that is gone.
+    #: Rows by kind and key of the entity; ``None`` for a removed one.
     rows: Mapping[tuple[EntityKind, str], Message | None]
 
 

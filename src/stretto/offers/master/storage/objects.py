@@ -125,7 +125,7 @@ class MasterObjects:
                 self._note(reply.record)
 
     def _delete(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Delete ConfigMaps of entities that are gone."""
+        """Delete ConfigMaps of removed entities."""
         names = [name for each in rows if (name := self._title(*each)) in self._versions]
         if not names:
             return

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 class Turns:
     """Which policies, or which webhooks, run in the second round."""
 
-    #: Those that ran, state a reinvocation, and have seen no later change.
+    #: Those that ran, state a reinvocation, and whose object has not changed since.
     ran: set[Hashable] = field(default_factory=set)
     #: Those that run again.
     again: set[Hashable] = field(default_factory=set)

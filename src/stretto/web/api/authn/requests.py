@@ -42,10 +42,10 @@ def authenticated_user(request: ApiRequest, authenticate: Callable[[str], User |
 
 
 def impersonated(storage: ObjectStorage, user: User, request: ApiRequest, verb: str) -> User:
-    """The user that a request stands for.
+    """The user that a request impersonates, or its own.
 
     Raises:
-        ApiError: the user may not stand for another, or names none.
+        ApiError: the user may not impersonate another, or names none.
     """
     wanted = _wanted(request)
     if wanted == User(""):
@@ -91,7 +91,7 @@ def _nameless(wanted: User) -> ApiError:
 
 
 def _impersonations(wanted: User) -> Iterator[AccessRequest]:
-    """What a user must be allowed who stands for another: every part of that user."""
+    """Rights that impersonation needs: one for every part of the other user."""
     verb, group = "impersonate", "authentication.k8s.io"
     account = _ACCOUNT.fullmatch(wanted.name)
     if account is None:

@@ -97,7 +97,7 @@ class _Bracket:
         self._end = ""
 
     def name(self, text: str) -> str:
-        """What replaces a name: a text where the name of a field may stand."""
+        """The replacement of a name: a text in the place of the name of a field."""
         if not self._wants_field:
             return text
         self._wants_field, self._field = False, text

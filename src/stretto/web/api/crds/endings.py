@@ -66,7 +66,7 @@ def begin_end(state: ApiState, resource: ServedResource, found: StoredItem) -> b
 def end_definition(state: ApiState, resource: ServedResource, found: StoredItem) -> None:
     """Delete the objects of a definition, then the definition.
 
-    Objects with finalizers are marked, and the definition stays until they are gone; so it does
+    Objects with finalizers are marked, and the definition stays until they are deleted; so it does
     until it has no finalizers of others.
     """
     finalizers = found.item["metadata"].get("finalizers") or []

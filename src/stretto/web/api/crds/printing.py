@@ -73,7 +73,7 @@ def values_at(item: Any, path: str) -> list[Any]:
 
 
 def _steps(path: str) -> list[str]:
-    """The steps of a path: names, and what stands in brackets."""
+    """The steps of a path: names, and the contents of brackets."""
     steps: list[str] = []
     current, depth, quote, is_escaped = "", 0, "", False
     for each in path:

@@ -1,1 +1,1 @@
-"""What a fresh server has besides namespaces and rights, and the conditions that it sets."""
+"""Objects of a fresh server besides namespaces and rights, and their conditions."""

@@ -77,7 +77,7 @@ def missing_registrations(state: ApiState) -> list[Json]:
 
 
 def settle_registrations(state: ApiState) -> None:
-    """Remove APIServices whose custom kinds are gone, and state which others are available."""
+    """Remove APIServices of deleted custom kinds, and state which others are available."""
     resource = state.resources.find(API_SERVICE.group, API_SERVICE.version, API_SERVICE.plural)
     served = {f"{each.kind.version}.{each.group}" for each in state.resources.custom()}
     for record in state.storage.listing(API_SERVICE).records:

@@ -42,7 +42,7 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
 def remove(
     state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
 ) -> tuple[Json, bool]:
-    """Delete an object; returns its last state and whether it is gone.
+    """Delete an object; returns its last state and whether it is removed.
 
     Raises:
         ApiError: a precondition does not hold, or admission refuses it.
@@ -83,7 +83,7 @@ def review_removals(state: ApiState, call: Call, present: list[StoredItem]) -> N
 def remove_admitted(
     state: ApiState, call: Call, found: StoredItem, options: DeleteOptions
 ) -> tuple[Json, bool]:
-    """Delete an object whose deletion is admitted; returns its last state and whether it is gone.
+    """Delete an object after admission; returns its last state and whether it is removed.
 
     Raises:
         ApiError: it was changed meanwhile.

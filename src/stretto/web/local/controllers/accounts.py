@@ -12,7 +12,7 @@ from stretto.workloads.cluster import LocalCluster
 _ACCOUNT: Final = "default"
 _AUTHORITY: Final = "kube-root-ca.crt"
 _EXPECTED: Final = frozenset({"AlreadyExists", "NotFound", "Forbidden"})
-"""Reasons of a refusal: the object exists, or the namespace is gone or ends."""
+"""Reasons of a refusal: the object exists, or the namespace is deleted or terminating."""
 _NOTE: Final = {
     "kubernetes.io/description": (
         "The certificate authority with which pods verify the API server of this cluster."
@@ -40,7 +40,7 @@ class AccountController:
         self._authority = authority.decode()
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The namespace, also that of an object that is gone."""
+        """The namespace, also that of a deleted object."""
         record = change.object.record
         if change.kind == NAMESPACE:
             yield record.name

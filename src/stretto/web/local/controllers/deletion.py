@@ -14,7 +14,7 @@ from stretto.web.api.verbs.removal import DeleteOptions
 from stretto.workloads.deletion import DeletableObjects, KindName, Propagation
 
 _RETRY_S: Final = 0.1
-"""Seconds before an object that has changed meanwhile is looked at again."""
+"""Seconds before the retry after a conflict."""
 
 
 def objects_of_server(state: ApiState, client: ApiClient) -> DeletableObjects:

@@ -13,7 +13,7 @@ from stretto.workloads.namespaces import NamespaceContent
 Json = dict[str, Any]
 
 _OWN: Final = "kubernetes"
-"""The entry of ``spec.finalizers`` that stands for this controller."""
+"""The entry of ``spec.finalizers`` for this controller."""
 _WELL: Final = {
     "NamespaceDeletionDiscoveryFailure": (
         "ResourcesDiscovered",

@@ -24,7 +24,7 @@ class QuotaController:
         """For the quotas of a cluster.
 
         Args:
-            cluster: tells which objects have changed.
+            cluster: reports which objects have changed.
             state: the server that holds them.
         """
         #: Name in logs and messages.
@@ -36,7 +36,7 @@ class QuotaController:
             cluster.objects(kind)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The quota, or those of the namespace of an object that is new, gone or has ended."""
+        """The quota, or those of the namespace of an object that was added, deleted or ended."""
         if change.source != self._cluster.name:
             return
         if change.kind == RESOURCE_QUOTA:

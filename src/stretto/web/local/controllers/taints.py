@@ -27,7 +27,7 @@ class TaintEvictionController:
         self._cluster = cluster
         self._pods = cluster.objects(POD)
         self._pods.add_index(_BY_NODE, _node_of)
-        #: Monotonic time at which each taint was seen first, by node and key.
+        #: Monotonic time at which each taint was first read, by node and key.
         self._seen: dict[str, dict[str, float]] = {}
 
     def affected(self, change: Change) -> Iterable[Hashable]:

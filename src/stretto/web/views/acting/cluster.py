@@ -14,7 +14,7 @@ from stretto.stores.rights import ObjectRight
 _REVIEW_S: Final = 10.0
 """Seconds for which the answer to a review counts: open pages are rendered once a second."""
 _NAMELESS: Final = "the user of the kubeconfig"
-"""The name of a user that the server does not tell."""
+"""The name of a user that the server does not return."""
 
 
 class ClusterUser:

@@ -33,7 +33,7 @@ class CachedLists:
         self._cache = cache
 
     def list(self, kind: Kind) -> Listing:
-        """The objects of a kind, as far as they are known."""
+        """The objects of a kind that have been read."""
         cache = self._cache()
         found = cache.follow(kind) if cache is not None else ()
         return Listing([each.record for each in found], 0)

@@ -44,7 +44,7 @@ def _left_namespaces(found: Difference) -> bool:
 
 
 def _unrecorded_join(found: Difference) -> bool:
-    """What a cluster's bootstrap token wrote is not in the recording."""
+    """The writes of a cluster's bootstrap token are not in the recording."""
     space = f"{_SPACE}{names.SYSTEM_NAMESPACE}"
     return (found.part, found.name, found.want) == ("members", space, None)
 
@@ -62,7 +62,7 @@ def _reasons_agree(found: Difference) -> bool:
 
 
 def _unready(found: Difference) -> bool:
-    """KubeAdmiral marks objects of an unready cluster when some other event makes it look."""
+    """KubeAdmiral marks objects of an unready cluster when another event triggers the check."""
     if found.part != "federated" or not found.agrees_without("clusters", "propagated"):
         return False
     shown, ours = (each.get("clusters") or {} for each in (found.want, found.got))
@@ -100,7 +100,7 @@ def _same_but_placement(found: Difference) -> bool:
 
 
 def _divided(federated: Any) -> dict[str, int]:
-    """Divided replicas by cluster; nothing of an object that is not divided."""
+    """Divided replicas by cluster; empty for an object that is not divided."""
     overrides = (federated.get("overrides") or {}).get("global-scheduler") or {}
     return {
         cluster: sum(int(each["value"]) for each in patches)
@@ -111,22 +111,22 @@ def _divided(federated: Any) -> dict[str, int]:
 CIRCUMSTANCES: Final = (
     Deviation(
         "ended-objects",
-        "A deleted object is gone; the recording shows it until another controller ends it.",
+        "A deleted object does not exist; the recording shows it until another controller ends it.",
         _ended_objects,
     ),
     Deviation(
         "left-namespaces",
-        "The recording shows a namespace that another scenario has left behind.",
+        "The recording shows a namespace of another scenario.",
         _left_namespaces,
     ),
     Deviation(
         "unrecorded-join",
-        "The recording leaves out what the bootstrap token of a cluster wrote.",
+        "The recording omits the writes of a cluster's bootstrap token.",
         _unrecorded_join,
     ),
     Deviation(
         "deferred-in-turn",
-        "Other scenarios change clusters, which defers decisions; the annotation comes and goes.",
+        "Other scenarios change clusters, which defers decisions and changes the annotation.",
         _deferred_in_turn,
     ),
     Deviation(
@@ -136,7 +136,7 @@ CIRCUMSTANCES: Final = (
     ),
     Deviation(
         "capacity-in-use",
-        "Placements by free capacity differ by what other recorded scenarios used meanwhile.",
+        "Placements by free capacity differ by the use of other recorded scenarios.",
         _capacity_in_use,
     ),
 )

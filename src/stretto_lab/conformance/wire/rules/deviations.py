@@ -72,7 +72,7 @@ def _deleted_policy(item: Difference) -> bool:
 
 
 def _opt_out(item: Difference) -> bool:
-    """KubeAdmiral moves the annotation to where it does not look for it."""
+    """KubeAdmiral moves the annotation to a place that it does not read."""
     if item.part != "federated" or item.name not in item.facts.opted_out:
         return False
     is_placed = _NAMESPACES in ((item.want or {}).get("placements") or {})
@@ -90,7 +90,7 @@ def _host_namespaces(item: Difference) -> bool:
 
 
 def _profile_appears(item: Difference) -> bool:
-    """KubeAdmiral looks for a missing profile with back-off only."""
+    """KubeAdmiral reads a missing profile again with back-off only."""
     if item.part != "federated" or not item.want or not item.got:
         return False
     waited = waits_for_scheduler(item.want) and item.name in item.facts.waited
@@ -131,7 +131,7 @@ DEVIATIONS: Final = (
     ),
     Deviation(
         "jobs-reach-members",
-        "Labels that the host's API server adds to Jobs do not go to members.",
+        "Labels that the host's API server adds to Jobs are not written to members.",
         _jobs_reach_members,
     ),
     Deviation(
@@ -141,7 +141,7 @@ DEVIATIONS: Final = (
     ),
     Deviation(
         "deleted-override-policy",
-        "A deleted override policy leaves no differences behind.",
+        "A deleted override policy leaves no differences.",
         _deleted_policy,
     ),
     Deviation(

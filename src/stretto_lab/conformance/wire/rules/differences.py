@@ -13,7 +13,7 @@ PARTS: Final = ("federated", "members", "source")
 
 
 class OutcomeView(Protocol):
-    """What rules read of a whole outcome."""
+    """The values of a whole outcome that rules read."""
 
     @property
     def want(self) -> Fields:
@@ -57,7 +57,7 @@ class Difference:
 
     @property
     def field(self) -> str:
-        """Where it is in the outcome."""
+        """Its place in the outcome."""
         return ".".join(each for each in (self.part, self.cluster, self.name) if each)
 
     @property
@@ -71,7 +71,7 @@ class Difference:
         return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
     def agrees_without(self, *keys: str) -> bool:
-        """Whether both values are there and differ in these members only."""
+        """Whether both values exist and differ in these members only."""
         both = isinstance(self.want, dict) and isinstance(self.got, dict)
         return both and self.changed() <= set(keys)
 

@@ -1,4 +1,4 @@
-"""What a replay knows about its clusters and objects at an outcome: rules of deviations read it."""
+"""Facts about clusters and objects of a replay at an outcome, for the rules of deviations."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -40,14 +40,14 @@ class ReplayFacts(msgspec.Struct, frozen=True):
 
 
 NO_FACTS: Final = ReplayFacts()
-"""Nothing is known."""
+"""No facts."""
 
 
 class FactCollector:
     """Collects the facts of one replay: what was once true of a decision stays a fact."""
 
     def __init__(self, own: frozenset[str] | None) -> None:
-        """Know nothing yet; ``own`` are the namespaces and names of the scenario."""
+        """Start without facts; ``own`` are the namespaces and names of the scenario."""
         self._facts = ReplayFacts(own=own)
 
     def at(self, fleet: ClusterFleet | None, federated: Mapping[str, Any]) -> ReplayFacts:

@@ -23,7 +23,7 @@ def drop(master: MasterState, framework: Framework, operation: Message, error: s
 
 
 def send_operation(master: MasterState, agent: Agent, operation: Message) -> None:
-    """Tell an agent about an applied operation: what it must store."""
+    """Send an applied operation to the agent that must store it."""
     kind = operation["type"].lower()
     master.counters[f"master/operations/{kind}/finished"] += 1
     master.counters[f"master/operations/{kind}/total"] += 1

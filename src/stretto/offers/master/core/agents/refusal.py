@@ -20,5 +20,5 @@ def is_refused(master: MasterState, pid: str, info: Message) -> bool:
 
 
 def shut_down(master: MasterState, pid: str, text: str) -> None:
-    """Tell an agent to end, and why."""
+    """Send a shutdown with its reason to an agent."""
     master.outbox.agent(pid, "ShutdownMessage", {"message": text})

@@ -71,7 +71,7 @@ def restore_task(
 
 
 def _announce(master: MasterState, framework: Framework, task: Task) -> None:
-    """Tell a framework about a task that an agent has brought back."""
+    """Send a framework the state of a task that a returned agent runs."""
     status = {
         "task_id": {"value": task.id},
         "state": task.state,
