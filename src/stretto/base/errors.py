@@ -21,10 +21,11 @@ is never an error; errors are for bad input, I/O and bugs.
     └── InvalidTransitionError        1  a state machine has no such transition
 """
 
-import difflib
 from collections.abc import Iterable, Sequence
 from enum import Enum, IntEnum
 from typing import ClassVar
+
+from stretto.base.nearest import nearest, suggestion
 
 
 class ExitCode(IntEnum):
@@ -105,15 +106,13 @@ class UnknownNameError(StrettoError):
     @property
     def nearest(self) -> tuple[str, ...]:
         """Up to three similar known names, the best match first."""
-        folded = {name.casefold(): name for name in self.known}
-        found = difflib.get_close_matches(self.name.casefold(), folded, n=3, cutoff=0.6)
-        return tuple(folded[name] for name in found)
+        return tuple(nearest(self.name, self.known))
 
     def __str__(self) -> str:
         text = f"unknown {self.kind} {quoted(self.name)}"
         text = f"{text} in {self.where}" if self.where else text
         if self.nearest:
-            return f"{text}; did you mean {' or '.join(self.nearest)}?"
+            return with_hint(text, suggestion(self.nearest))
         return f"{text}; known: {', '.join(self.known) or 'none'}"
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
+from stretto.base.errors import with_hint
+from stretto.base.nearest import suggestion
 from stretto.cli import sinks
 from stretto.cli.console import Console
 
@@ -68,7 +70,7 @@ class ExistingPath(click.Path):
             from stretto.inputs.neutral.files import similar_path
 
             near = similar_path(path)
-            self.fail(f"{path} does not exist{f'; did you mean {near}?' if near else '.'}")
+            self.fail(with_hint(f"{path} does not exist", suggestion([near] if near else [])))
         return super().convert(value, param, ctx)
 
 

@@ -18,6 +18,7 @@ from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
 from stretto.api.wire.meta import Wire
 from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.nearest import suggestion
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import PluginStatus, StatusCode
 from stretto.framework.parity.decision import (
@@ -147,8 +148,8 @@ def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
         if TABLE.struct(kind) is None:
             raise TABLE.unknown(head.api_version, head.kind)
     except UnknownNameError as error:
-        near = f"did you mean {error.nearest[0]}?" if error.nearest else ""
-        raise InputError(where, error.name, "an object of a known kind", near) from error
+        hint = suggestion(error.nearest[:1])
+        raise InputError(where, error.name, "an object of a known kind", hint) from error
     return codec.decode(kind, bytes(body), where)
 
 

@@ -82,7 +82,7 @@ def test_values_that_yaml_changes_are_explained(
         (["explain", "web-0", "--on", "scenaro.yml"], "did you mean scenario.yaml?"),
         (["plan", "scenaro.yaml"], "did you mean scenario.yaml?"),
         (["simulate", "scenaro.yaml"], "did you mean scenario.yaml?"),
-        (["run", "other.yaml"], "other.yaml does not exist. (see"),
+        (["run", "other.yaml"], "other.yaml does not exist (see"),
     ],
 )
 def test_a_missing_file_shows_the_name_of_a_similar_one(

@@ -3,8 +3,8 @@
 import pytest
 
 from stretto.base.clock import seconds_since
+from stretto.base.nearest import nearest
 from stretto.explain.records.recorder import Recorder, StepKind
-from stretto.explain.words.nearest import nearest
 from stretto.explain.words.reasons import TIERS, ReasonCode, ReasonTier, reason, sort_reasons
 from stretto.testing import Harness, make_node, make_pod
 

@@ -7,7 +7,6 @@ are checked against their structs.
 
 import types
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -18,10 +17,10 @@ from stretto.api.kinds.table import entry_of
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import Wire
 from stretto.base.errors import InputError, quoted
+from stretto.base.nearest import nearest
 
 FIELDS_FILE: Final = "data/kubernetes.json"
 """The data file of the package."""
-_NEAR: Final = 0.6
 _PRIMITIVES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
     "boolean": (bool,),
@@ -177,9 +176,7 @@ def _check_primitive(type_: str, value: Any, path: str, where: str) -> None:
 
 def _named(path: str, key: str, known: tuple[str, ...]) -> UnknownField:
     """An unknown field with the nearest known one; capital letters do not count."""
-    folded = {name.casefold(): name for name in known}
-    near = get_close_matches(key.casefold(), folded, n=1, cutoff=_NEAR)
-    return UnknownField(path, folded[near[0]] if near else "", known)
+    return UnknownField(path, next(iter(nearest(key, known, 1)), ""), known)
 
 
 def _check_ours(

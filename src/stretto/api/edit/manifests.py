@@ -14,6 +14,7 @@ from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError
+from stretto.base.nearest import suggestion
 
 _FIRST: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 """The first members of an object in YAML output; other members follow by name."""
@@ -140,8 +141,7 @@ def _check_kind(stated: _Stated, kind: Kind) -> None:
         for entry in TABLE.entries()
         if entry.kind.kind == stated.kind and entry.manifests is ManifestUse.TAKEN
     ]
-    near = " or ".join(error.nearest)
-    hint = f"did you mean {near}?" if near else "remove it, or correct apiVersion and kind"
+    hint = suggestion(error.nearest, "remove it, or correct apiVersion and kind")
     if served:
         hint = f"this version is not served; use {' or '.join(served)}"
     raise InputError(f"{stated.where}: kind", error.name, "a known kind", hint)

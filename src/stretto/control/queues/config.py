@@ -9,6 +9,7 @@ from stretto.api.types.godel import Queue, QueuePolicy
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.nearest import suggestion
 from stretto.control.load_policies import LEAST_LOADED
 from stretto.control.queues.policies import order_policy, policy_names
 from stretto.framework.profile.profile import Profile
@@ -47,7 +48,7 @@ def queue_config(queue: Queue) -> QueueConfig:
     try:
         order_policy(spec.policy)
     except UnknownNameError as error:
-        hint = f"did you mean {error.nearest[0]}?" if error.nearest else "install its package"
+        hint = suggestion(error.nearest[:1], "install its package")
         expected = f"one of {', '.join(policy_names())}"
         raise InputError(f"{where}.policy", spec.policy, expected, hint) from error
     return QueueConfig(

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError, NotFoundError
+from stretto.base.nearest import nearest, suggestion
 from stretto.control.dispatcher.membership import MembershipReader, group_unit
 from stretto.control.queues.config import DispatcherConfig
 from stretto.explain.inventory.meta import pod_meta
 from stretto.explain.why.scene import Scene
 from stretto.explain.why.sources.lookup import full_name
-from stretto.explain.words.nearest import nearest
 from stretto.stores.store import Record
 
 
@@ -155,8 +155,7 @@ def _queue_names(scene: Scene) -> Sequence[str]:
 def _require(word: str, name: str, known: Iterable[str]) -> None:
     names = sorted(set(known))
     if name not in names:
-        close = nearest(name, names)
-        hint = f"did you mean {' or '.join(close)}?" if close else ""
+        hint = suggestion(nearest(name, names))
         raise NotFoundError(f"{word} {name}", f"{len(names)} are known", hint)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from stretto.base.errors import NotFoundError
-from stretto.explain.words.nearest import nearest
+from stretto.base.nearest import nearest
 
 KEPT: Final = 50
 """Number of records kept; a record takes one or two MB."""

@@ -11,10 +11,10 @@ import msgspec
 
 from stretto.api.wire.kinds import QUEUE
 from stretto.api.wire.quantity import amount
+from stretto.base.nearest import nearest, suggestion
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.explain.why.scene import Scene
-from stretto.explain.words.nearest import nearest
 from stretto.state.work.units import DEFAULT_QUEUE
 from stretto.stores.store import Record
 
@@ -106,7 +106,7 @@ def with_implicit_queues(
 
 def _undefined(name: str, defined: Collection[str]) -> str:
     found = nearest(name, defined)
-    hint = f" (did you mean {' or '.join(found)}?)" if found else ""
+    hint = f" ({suggestion(found)})" if found else ""
     return f"the Queue does not exist, so it has no guarantee or limit{hint}"
 
 

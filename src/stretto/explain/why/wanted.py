@@ -11,7 +11,7 @@ import numpy as np
 
 from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, SelectorRule, node_terms
 from stretto.base.errors import InputError
-from stretto.explain.words.nearest import nearest
+from stretto.base.nearest import nearest, suggestion
 from stretto.explain.words.standing import joined
 from stretto.framework.contract.rule import SlotArray
 from stretto.framework.plugins import node_affinity, node_unschedulable, taints
@@ -117,7 +117,7 @@ def _nowhere(rule: SelectorRule, nodes: NodeFacts, slots: SlotArray) -> str:
 
 def _alternatives_text(rule: SelectorRule, values: list[str]) -> str:
     found = nearest(rule.values[0], values) if rule.values else []
-    return f" (did you mean {' or '.join(found)}?)" if found else ""
+    return f" ({suggestion(found)})" if found else ""
 
 
 def _rules(pod: PodClass) -> tuple[list[SelectorRule], tuple[NodeTerm, ...]]:

@@ -8,12 +8,12 @@ import gzip
 import io
 import sys
 import zlib
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from stretto.base.errors import InputError
+from stretto.base.nearest import nearest, suggestion
 
 MAX_TEXT_BYTES: Final = 256 << 20
 """Fifty times the largest known trace (5 MB unpacked), which still fits a laptop's memory."""
@@ -70,7 +70,7 @@ def unreadable_file(path: Path, error: Exception) -> InputError:
     """The error of a file that cannot be read; for a missing one, a similar name is shown."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     near = similar_path(path) if isinstance(error, FileNotFoundError) else ""
-    hint = f"did you mean {near}?" if near else "check the path and its permissions"
+    hint = suggestion([near] if near else [], "check the path and its permissions")
     return InputError(str(path), None, f"a readable file ({reason})", hint)
 
 
@@ -80,9 +80,9 @@ def similar_path(path: Path) -> str:
         found = list(islice(path.parent.iterdir(), COMPARED))
     except OSError:
         return ""
-    near = get_close_matches(path.stem, {each.stem for each in found}, n=1, cutoff=SIMILAR)
+    near = nearest(path.stem, {each.stem for each in found}, 1, cutoff=SIMILAR)
     names = [each.name for each in found if each.stem in near]
-    best = get_close_matches(path.name, names, n=1, cutoff=0)
+    best = nearest(path.name, names, 1, cutoff=0)
     return str(path.with_name(best[0])) if best else ""
 
 

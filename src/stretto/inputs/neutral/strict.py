@@ -7,14 +7,14 @@ fields of its struct, and an unknown key is refused with its path and the neares
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from stretto.api.wire.refusals import refusal
-from stretto.base.errors import InputError, quoted
+from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -29,10 +29,8 @@ class UnknownKeyError(InputError):
         self.known = known
 
     def __str__(self) -> str:
-        near = get_close_matches(str(self.value), self.known, n=1)
-        if near:
-            return f"{self.where}: unknown key; did you mean {quoted(near[0])}?"
-        return f"{self.where}: unknown key; known: {', '.join(self.known)}"
+        hint = did_you_mean(self.value, self.known, f"known: {', '.join(self.known)}")
+        return f"{self.where}: unknown key; {hint}"
 
 
 def strict(kind: type[T], data: Any, where: str) -> T:
@@ -108,9 +106,7 @@ def _check_struct(
 def _check_choice(value: str, choices: Any, where: str) -> None:
     """Refuse an unknown choice and suggest the nearest one."""
     if value not in choices:
-        near = get_close_matches(value, choices, n=1)
-        hint = f"did you mean {quoted(near[0])}?" if near else ""
-        raise InputError(where, value, f"one of {', '.join(choices)}", hint)
+        raise InputError(where, value, f"one of {', '.join(choices)}", did_you_mean(value, choices))
 
 
 def _options(annotation: Any) -> Iterator[Any]:

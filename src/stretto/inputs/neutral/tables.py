@@ -9,13 +9,13 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NoReturn
 
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean, nearest
 from stretto.inputs.neutral.files import read_text
 
 FIX_ROW: Final = "fix the row or drop it"
@@ -208,13 +208,12 @@ def _check_header(header: Sequence[str], layout: CsvLayout, where: str) -> None:
     missing = [column for column in layout.required if column not in header]
     for column in header if not layout.others else ():
         if column not in known:
-            near = get_close_matches(column, missing or known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else _expect_header(layout)
+            hint = did_you_mean(column, missing or known, _expect_header(layout))
             raise InputError(where, column, "a known column", hint)
     if missing:
         columns = ", ".join(missing)
         plural = "s" * (len(missing) > 1)
-        near = get_close_matches(missing[0], [c for c in header if c not in known], n=1)
+        near = nearest(missing[0], [c for c in header if c not in known], 1)
         hint = f"is {near[0]!r} the column {missing[0]!r}?" if near else "add the column"
         raise InputError(where, None, f"the missing column{plural} {columns}", hint)
 

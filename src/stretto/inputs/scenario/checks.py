@@ -1,12 +1,12 @@
 """Checks of a scenario's values: ranges, names and quantities, with the path of the key."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from stretto.api.wire.names import dns_label, dns_subdomain, label_key, label_value
 from stretto.api.wire.quantity import amount, format_amount
-from stretto.base.errors import InputError, quoted
+from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, WHOLE_GPU
 from stretto.inputs.neutral.shapes import MAX_NODES
 from stretto.inputs.neutral.strict import one_of
@@ -83,8 +83,7 @@ def _check_parents(queues: Sequence[tuple[str, object]], where: str) -> None:
         way = [name]
         while parent:
             if not isinstance(parent, str) or parent not in above:
-                near = get_close_matches(str(parent), above, n=1)
-                hint = f"did you mean {quoted(near[0])}?" if near else "add it, or drop the key"
+                hint = did_you_mean(parent, above, "add it, or drop the key")
                 raise InputError(place, parent, "the name of another queue", hint)
             way.append(str(parent))
             if parent == name:

@@ -1,7 +1,6 @@
 """The demand for a service over time, as replicas of its ScalingPolicy."""
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from math import ceil
 from typing import Final
 
@@ -9,7 +8,8 @@ import msgspec
 
 from stretto.api.types.heads import decode_object_head
 from stretto.api.wire.kinds import SCALING_POLICY, Kind
-from stretto.base.errors import InputError, quoted
+from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean
 from stretto.inputs.neutral.tables import CsvLayout, read_table
 from stretto.inputs.scenario.schema import DemandSpec, Scenario
 
@@ -70,7 +70,6 @@ def check_policies(
     for each in demands:
         if (each.namespace, each.policy) not in found:
             names = sorted(name for _, name in found)
-            near = get_close_matches(each.policy, names, n=1)
-            hint = f"did you mean {quoted(near[0])}?" if near else "add its manifest"
+            hint = did_you_mean(each.policy, names, "add its manifest")
             expected = f"a ScalingPolicy of the scenario in namespace {each.namespace}"
             raise InputError(f"{where}: demand.policy", each.policy, expected, hint)

@@ -9,7 +9,8 @@ from stretto.api.codec import decode_as
 from stretto.api.types.pod import Pod
 from stretto.api.validation import validate
 from stretto.api.wire.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
-from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import (
     DURATION,
@@ -37,8 +38,7 @@ def check_models(wanted: PodsSpec, context: WorkContext) -> None:
     models = {node.gpu_model for node in context.nodes if node.gpus}
     for index, model in enumerate(wanted.gpu_models):
         if models and model not in models:
-            near = UnknownNameError("GPU model", model, models).nearest
-            hint = f"did you mean {near[0]!r}?" if near else "add such a node, or drop the model"
+            hint = did_you_mean(model, models, "add such a node, or drop the model")
             expected = f"a GPU model of the fleet ({', '.join(sorted(models))})"
             raise InputError(f"pods.gpu_models[{index}]", model, expected, hint)
 

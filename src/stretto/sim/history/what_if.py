@@ -20,6 +20,7 @@ from stretto.api.codec import decode_as
 from stretto.api.types.godel import Queue
 from stretto.api.wire.kinds import NODE, QUEUE
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError, quoted
+from stretto.base.nearest import nearest, suggestion
 from stretto.inputs.neutral.shapes import nodes_like
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange
@@ -299,8 +300,7 @@ def _keys(history: ReplayHistory) -> set[str]:
 
 def _missing(what: str, name: str, known: Iterable[str], hint: str) -> NotFoundError:
     """The error for a name that the recording lacks; it names the nearest."""
-    near = " or ".join(UnknownNameError(what, name, known).nearest)
-    return NotFoundError(what, quoted(name), f"did you mean {near}?" if near else hint)
+    return NotFoundError(what, quoted(name), suggestion(nearest(name, known), hint))
 
 
 def _check_drain(drain: NodeDrain, history: ReplayHistory) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 
 from stretto.base.errors import NotFoundError
+from stretto.base.nearest import nearest, suggestion
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.masters.address import MasterAccess, document
 
@@ -80,11 +81,8 @@ def task_story(common: CommandContext, access: MasterAccess, task: str) -> None:
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> NotFoundError:
-    from stretto.explain.words.nearest import nearest
-
     names = sorted(set(known))
-    close = nearest(name, names)
-    hint = f"did you mean {' or '.join(close)}?" if close else ""
+    hint = suggestion(nearest(name, names))
     return NotFoundError(f"{kind} {name}", f"the master has {len(names)} {kind}s", hint)
 
 

@@ -1,8 +1,8 @@
 """Cures of what holds back a whole unit: its PodGroup, its members or a limit of its queue."""
 
+from stretto.base.nearest import nearest
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.words.amounts import bare_amount
-from stretto.explain.words.nearest import nearest
 from stretto.explain.words.standing import BlockingLimit, UnitFacts
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stretto.base.errors import InputError, NotFoundError
-from stretto.explain.words.nearest import nearest
+from stretto.base.nearest import nearest, suggestion
 from stretto.state.cluster.cluster import Cluster
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -48,11 +48,6 @@ def slot_named(cluster: Cluster, node: str) -> int:
 def similar_names(name: str, names: Iterable[str]) -> str:
     """Similar names as a question; empty for none."""
     return suggestion(nearest(name, names))
-
-
-def suggestion(names: list[str]) -> str:
-    """Suggested names as a question; empty for none."""
-    return f"did you mean {' or '.join(names)}?" if names else ""
 
 
 def full_name(pod: str) -> str:

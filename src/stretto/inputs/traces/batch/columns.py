@@ -8,12 +8,12 @@ is refused with the columns of the file.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from math import ceil
 from pathlib import Path
 from typing import Final, TypeVar
 
-from stretto.base.errors import InputError, quoted
+from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean
 from stretto.inputs.neutral.files import read_text
 from stretto.inputs.neutral.fleet import MAX_MEMORY_MIB, WHOLE_GPU
 from stretto.inputs.neutral.tables import CsvLayout, CsvTable
@@ -295,8 +295,7 @@ class MappedTable:
         unit = spec.unit or usual
         if unit not in units:
             known = ", ".join(each for each in units if each) or "no unit"
-            near = get_close_matches(unit, units, n=1)
-            hint = f"did you mean {quoted(near[0])}?" if near else "use factor for other units"
+            hint = did_you_mean(unit, units, "use factor for other units")
             raise InputError(f"{self._where}: {name}.unit", unit, f"one of {known}", hint)
         if not 0 < spec.factor < 1e30:
             raise InputError(f"{self._where}: {name}.factor", spec.factor, "a number above 0")
@@ -309,8 +308,7 @@ class MappedTable:
         """Refuse a column that the file does not have."""
         if self._table.has(column):
             return
-        near = get_close_matches(column, self._table.columns, n=1)
-        hint = f"did you mean {quoted(near[0])}?" if near else "check the separator and the header"
+        hint = did_you_mean(column, self._table.columns, "check the separator and the header")
         shown = ", ".join(self._table.columns)
         expected = f"a column of {self._table.source}: {shown}"
         raise InputError(f"{self._where}: {key}", column, expected, hint)

@@ -1,10 +1,10 @@
 """The pods of the selected jobs: those of one user, group, queue or partition, or all."""
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Final
 
-from stretto.base.errors import InputError, quoted
+from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.batch.jobs import BatchJob, BatchJobs, gang_of, limit_of, shares_of
 
@@ -47,8 +47,7 @@ def selected(jobs: Sequence[BatchJob], only: str) -> tuple[BatchJob, ...]:
         name, equals, value = part.strip().partition("=")
         if not equals or name not in VALUES:
             expected = f"values such as queue=ee9e8c, by {', '.join(VALUES)}"
-            near = get_close_matches(name, VALUES, n=1)
-            raise InputError("only", part, expected, f"did you mean {near[0]}?" if near else "")
+            raise InputError("only", part, expected, did_you_mean(name, VALUES))
         kept = tuple(job for job in found if getattr(job, name) == value)
         if not kept:
             raise _no_job(found, name, value)
@@ -59,8 +58,6 @@ def selected(jobs: Sequence[BatchJob], only: str) -> tuple[BatchJob, ...]:
 def _no_job(jobs: Sequence[BatchJob], name: str, value: str) -> InputError:
     """The error of a value that no job has."""
     known = sorted({getattr(job, name) for job in jobs} - {""})
-    near = get_close_matches(value, known, n=1)
     more = ", ..." if len(known) > _SHOWN else ""
     expected = f"a {name} of the jobs: {', '.join(known[:_SHOWN]) or 'none has one'}{more}"
-    hint = f"did you mean {quoted(near[0])}?" if near else ""
-    return InputError(f"only: {name}", value, expected, hint)
+    return InputError(f"only: {name}", value, expected, did_you_mean(value, known))

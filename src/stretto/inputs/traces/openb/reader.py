@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.errors import InputError
+from stretto.base.nearest import did_you_mean
 from stretto.inputs.neutral.fleet import (
     MAX_CPU_MILLI,
     MAX_GPUS,
@@ -133,8 +134,7 @@ def _models(table: CsvTable, spec: str, models: set[str] | None) -> tuple[str, .
     for name in names:
         if models is not None and name not in models:
             known = ", ".join(sorted(models)) or "none"
-            near = UnknownNameError("GPU model", name, models).nearest
-            hint = f"did you mean {near[0]!r}?" if near else FIX_ROW
+            hint = did_you_mean(name, models, FIX_ROW)
             table.refuse(row, "gpu_spec", f"GPU models of the fleet ({known})", hint)
     return names
 
