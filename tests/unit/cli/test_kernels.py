@@ -197,6 +197,38 @@ def test_numpy_compiles_nothing(desk: Desk) -> None:
     assert desk.processes == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "POD", "--on", "nothing"),
+        ("plan", "POD", "--on", "4cpu-8gb:2"),
+        ("plan", "POD", "--on", "4cpu-8gib:2", "--policy", "fdg"),
+        ("capacity", "POD", "--on", "4cpu-8gib:2", "--profile", "packng"),
+        ("capacity", "SCENARIO", "--on", "4cpu-8gib:2"),
+        ("scale", "SCENARIO", "--on", "4cpu-8gib:2"),
+        ("tides", "SCENARIO", "--on", "4cpu-8gib:2"),
+        ("defragment", "--on", "4cpu-8gib:0"),
+        ("run", "SCENARIO", "--policy", "fdg"),
+        ("simulate", "SCENARIO"),
+        ("compare", "POD"),
+    ],
+)
+def test_a_wrong_argument_starts_no_compiler(
+    desk: Desk, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "POD").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}")
+    (tmp_path / "SCENARIO").write_text("fleet: {like: '4cpu-8gib:1'}")
+    given = [str(tmp_path / each) if each.isupper() else each for each in words]
+    assert CliRunner().invoke(cli, given).exit_code in (2, 6)
+    assert desk.processes == []
+
+
+def test_a_right_state_starts_the_compiler(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "pod").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}")
+    CliRunner().invoke(cli, ["plan", str(tmp_path / "pod"), "--on", "4cpu-8gib:2"])
+    assert len(desk.processes) == 1
+
+
 def test_the_environment_prevents_a_background_compiler(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,3 +182,18 @@ def test_a_store_may_be_read_with_another_profile(states: States) -> None:
     words[-1] = "packng"
     result = CliRunner().invoke(cli, words)
     assert (result.exit_code, "packing" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "hint"),
+    [
+        ("64cpu-256gib-8gpuu:4", "did you mean '64cpu-256gib-8gpu:4'?"),
+        ("64cores-256GB:4,4CPU-8Gi:2", "did you mean '64cpu-256gib:4,4cpu-8gib:2'?"),
+        ("64cpu-8gpu:4", "expected a run, or a shape and a count such as 64cpu-256gib:200"),
+        ("4cpu-8gib:400000000", "expected 1..1,000,000 nodes in all"),
+        ("99999999cpu-8gib:1", "expected 1..10000 cpu"),
+    ],
+)
+def test_mistyped_shapes_of_nodes_are_answered_with_their_form(shapes: str, hint: str) -> None:
+    result = CliRunner().invoke(cli, ["get", "nodes", "--on", shapes])
+    assert (result.exit_code, hint in result.stderr) == (2, True), result.stderr

@@ -10,11 +10,11 @@ import click
 from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
+    manifest_rules,
     read_state,
     rules_of,
     state_options,
@@ -104,15 +104,14 @@ def capacity(common: CommandContext, opts: CapacityOptions) -> None:
     """
     import msgspec
 
-    from stretto.plane.copy import SchedulingRules
     from stretto.sim.fitting import trials
     from stretto.sim.fitting.changes import NodeChange
     from stretto.sim.fitting.forms import first_pod
 
-    tier = tier_of(opts.tier, common.console.note)
-    state, namespace = read_state(common, opts, SchedulingRules("", tier))
+    kernels = manifest_rules(common, opts, opts.tier, [opts.manifest])
+    state, namespace = read_state(common, opts, kernels)
     pod = first_pod(opts.manifest, opts.namespace or namespace or "default", state)
-    question = trials.FitQuestion(state, pod, rules_of(state, "", tier, ()), opts.most)
+    question = trials.FitQuestion(state, pod, rules_of(state, "", kernels.tier, ()), opts.most)
     report = trials.FitReport(
         state.title,
         f"{pod.namespace}/{pod.name}",

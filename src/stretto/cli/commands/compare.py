@@ -47,12 +47,10 @@ SHOWN_PCT: Final = 100
 """Arrival percentage shown in tables, besides the last one."""
 
 
-@dataclass(frozen=True)
-class CompareOptions:
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(WhatIfOptions):
     """Options of ``compare``."""
 
-    #: FILE: a recording or a trace, or the folder of a trace; ``None`` if it is not given.
-    recording: Path | None
     #: Format of the trace; ``None`` for a recording.
     format: str | None
     #: The node list.
@@ -87,20 +85,6 @@ class CompareOptions:
     published: Path | None
     #: Processes; 0 for one per core.
     workers: int
-    #: Profile; empty for the default one.
-    profile: str
-    #: Scheduler shards.
-    shards: int
-    #: Nodes to add.
-    add_nodes: tuple[str, ...]
-    #: Nodes to drain.
-    drain: tuple[str, ...]
-    #: Pods to add.
-    burst: tuple[str, ...]
-    #: Changed queues.
-    queue_share: tuple[str, ...]
-    #: Files with rules that the profile may name.
-    plugin: tuple[Path, ...]
 
 
 @options.command(
@@ -176,19 +160,15 @@ def compare(common: CommandContext, opts: CompareOptions) -> None:
 
     With a recording of a cluster (stretto record), the replay is compared with changed replays.
     """
-    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     trace = opened(opts)
     if has_times(trace):
         refuse_options((*_OF_STUDY, *VARYING, "shards"), "no such option here", "leave it out")
+        tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
         compare_sides(common, trace, opts.queue, opts.policy)
         return
     if trace.recording is not None:
         refuse_options(_OF_TRACES, "no such option with a recording", "it applies to traces")
-        changes = (opts.add_nodes, opts.drain, opts.burst, opts.queue_share, opts.plugin)
-        compare_recording(
-            common,
-            WhatIfOptions(trace.recording, opts.policy, opts.profile, opts.shards, *changes),
-        )
+        compare_recording(common, opts, opts.policy)
         return
     refuse_options(_OF_SIDES, "no such option with openb", "it applies to traces with times")
     _study(common, replace(opts, format=trace.format, pods=trace.pods))
@@ -209,6 +189,7 @@ def _study(common: CommandContext, opts: CompareOptions) -> None:
     runs = _runs(common, opts)
     curves = _curves(opts)
     fleet = load_trace(opts.format, opts.pods, opts.nodes)
+    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     with common.console.progress("compare", len(runs)) as bar:
         done = 0
 

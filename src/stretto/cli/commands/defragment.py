@@ -7,9 +7,8 @@ import click
 
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
-from stretto.cli.sources.states import StateOptions, read_state, state_options
+from stretto.cli.sources.states import StateOptions, read_state, state_options, tier_on
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     from stretto.plane.copy import SchedulingRules
     from stretto.state.work.rescheduling import ReschedulingGoal
 
-    tier = tier_of(opts.tier, common.console.note)
+    tier = tier_on(common, opts, opts.tier)
     state = read_state(common, opts, SchedulingRules("", tier)).state
     plan = planned_moves(state, ReschedulingGoal(opts.goal), opts.budget, tier)
     _show(common.console, plan, state.title)

@@ -1,7 +1,7 @@
 """``stretto plan``: what would happen if objects were submitted now."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,11 @@ import click
 from stretto.base.errors import DoesNotFitError, InputError, NotAllowedError
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
+    manifest_rules,
     read_state,
     rules_of,
     state_options,
@@ -92,17 +92,15 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
 
     from stretto.cli.sources.planning import planned
     from stretto.inputs.objects.manifests import ManifestOptions
-    from stretto.plane.copy import SchedulingRules
-    from stretto.sim.history.file_kinds import FileKind, expect_kind
     from stretto.sim.history.plan import SCHEMA
+    from stretto.sim.options import chosen_source
 
-    for path in opts.manifests:
-        expect_kind(path, FileKind.MANIFESTS)
-    opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
-    state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
+    chosen_source("default", opts.policy)
+    kernels = manifest_rules(common, opts, opts.tier, opts.manifests, opts.plugin)
+    state, namespace = read_state(common, opts, kernels)
     namespace = opts.namespace or namespace or "default"
     settings = ManifestOptions(namespace, keep_missing_owners=True, lenient=opts.lenient)
-    rules = rules_of(state, opts.policy, opts.tier, opts.plugin)
+    rules = rules_of(state, opts.policy, kernels.tier, opts.plugin)
     report, refused, notes = planned(state, opts.manifests, settings, rules)
     _show(common.console, report)
     for line in notes:

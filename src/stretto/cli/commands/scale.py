@@ -9,12 +9,12 @@ import click
 from stretto.base.errors import DoesNotFitError
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
     added_objects,
+    manifest_rules,
     read_state,
     rules_of,
     state_options,
@@ -64,13 +64,12 @@ def scale(common: CommandContext, opts: ScaleOptions) -> None:
     """
     import msgspec
 
-    from stretto.plane.copy import SchedulingRules
     from stretto.sim.fitting.scaling import SCHEMA, ScaleReport, try_scaling
 
-    tier = tier_of(opts.tier, common.console.note)
-    state, namespace = read_state(common, opts, SchedulingRules("", tier))
+    kernels = manifest_rules(common, opts, opts.tier, [opts.manifest])
+    state, namespace = read_state(common, opts, kernels)
     objects = added_objects([opts.manifest], opts.namespace, namespace)
-    trials = try_scaling(state, objects, opts.replicas, rules_of(state, "", tier, ()))
+    trials = try_scaling(state, objects, opts.replicas, rules_of(state, "", kernels.tier, ()))
     for each in trials:
         _show(common.console, state.title, each)
     common.console.json(SCHEMA, msgspec.to_builtins(ScaleReport(state.title, tuple(trials))))

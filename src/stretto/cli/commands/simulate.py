@@ -12,7 +12,6 @@ from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
 from stretto.cli.parts.traces.replay import (
     VARYING,
-    WhatIfOptions,
     refuse_options,
     simulate_recording,
     what_if_options,
@@ -131,7 +130,6 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
     """
     import msgspec
 
-    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     opts = opened_trace(opts)
     if opts.recording is not None:
         _simulate_recording(common, opts)
@@ -142,6 +140,7 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
         from stretto.sim.plots.figures import check_plots
 
         check_plots()
+    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     done = simulate_trace(common, opts, trace)
     found: dict[str, Any] = msgspec.to_builtins(done.report)
     _show(common, opts, found)
@@ -160,26 +159,11 @@ def _simulate_recording(common: CommandContext, opts: SimulateOptions) -> None:
     """Simulate a recording, which has options of its own."""
     names = ("format", "pods", *sorted(set(OF_FORMATS) - {"policy"}))
     refuse_options(names, "no such option with a recording", "it applies to traces")
-    done = simulate_recording(common, _what_if(opts))
+    done = simulate_recording(common, opts, opts.policy or "")
     left = done.pending + done.left_waiting
     if opts.require_all and left:
         hint = "add nodes, or omit --require-all"
         raise DoesNotFitError(format_count(left, "pod"), "--require-all is given", hint)
-
-
-def _what_if(opts: SimulateOptions) -> WhatIfOptions:
-    assert opts.recording is not None
-    return WhatIfOptions(
-        opts.recording,
-        (opts.policy,) if opts.policy else (),
-        opts.profile,
-        opts.shards,
-        opts.add_nodes,
-        opts.drain,
-        opts.burst,
-        opts.queue_share,
-        opts.plugin,
-    )
 
 
 def _show(common: CommandContext, opts: SimulateOptions, found: Mapping[str, Any]) -> None:

@@ -9,12 +9,12 @@ import click
 from stretto.base.errors import DoesNotFitError
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
     added_objects,
+    manifest_rules,
     read_state,
     rules_of,
     state_options,
@@ -66,13 +66,12 @@ def tides(common: CommandContext, opts: TidesOptions) -> None:
     """
     import msgspec
 
-    from stretto.plane.copy import SchedulingRules
     from stretto.sim.fitting.tides import SCHEMA, try_tides
 
-    tier = tier_of(opts.tier, common.console.note)
-    state, namespace = read_state(common, opts, SchedulingRules("", tier))
+    kernels = manifest_rules(common, opts, opts.tier, opts.manifests)
+    state, namespace = read_state(common, opts, kernels)
     objects = added_objects(opts.manifests, opts.namespace, namespace)
-    report = try_tides(state, objects, opts.seconds, rules_of(state, "", tier, ()))
+    report = try_tides(state, objects, opts.seconds, rules_of(state, "", kernels.tier, ()))
     _show(common.console, report)
     common.console.json(SCHEMA, msgspec.to_builtins(report))
     if report.pending:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.nearest import CUTOFF, nearest, suggestion
 from stretto.base.registry import Registry
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, FleetNode
 
@@ -22,10 +23,14 @@ FILTER_EXAMPLE: Final = "keys and values such as model=G2,gpu=8"
 """Form of ``--node-filter``."""
 
 _LIKE: Final = re.compile(
-    r"(?P<cpu>\d{1,6})cpu-(?P<memory>\d{1,8})gib"
-    r"(?:-(?P<gpus>\d{1,3})gpu(?:-(?P<model>[A-Za-z0-9_.]{1,63}))?)?(?::(?P<count>\d{1,8}))?",
+    r"(?P<cpu>\d{1,15})cpu-(?P<memory>\d{1,15})gib"
+    r"(?:-(?P<gpus>\d{1,15})gpu(?:-(?P<model>[A-Za-z0-9_.]{1,63}))?)?(?::(?P<count>\d{1,15}))?",
     re.ASCII,
 )
+_UNITS: Final = ("cpu", "gib", "gpu")
+"""Units of a shape, in their order."""
+_AMOUNT: Final = re.compile(r"(\d+)([A-Za-z]+)", re.ASCII)
+"""An amount with a unit, of which a text in the form of a shape consists."""
 
 _Read = Callable[[FleetNode], str]
 _FILTERS: Final[Registry[_Read]] = Registry(
@@ -43,11 +48,20 @@ _FILTERS: Final[Registry[_Read]] = Registry(
 
 def nodes_like(text: str, prefix: str = "node", where: str = "nodes-like") -> tuple[FleetNode, ...]:
     """The nodes of shapes such as ``64cpu-256gib:200``, several joined by commas."""
-    shapes = [_shape(part, where) for part in text.split(",")]
-    total = sum(count for _, count in shapes)
-    if not 0 < total <= MAX_NODES:
-        raise InputError(where, text, f"1..{MAX_NODES:,} nodes in all")
+    shapes = check_nodes_like(text, where)
     return _named([shape for shape, count in shapes for _ in range(count)], prefix)
+
+
+def check_nodes_like(text: str, where: str) -> list[tuple[FleetNode, int]]:
+    """The shapes of ``nodes_like`` with their counts.
+
+    Raises:
+        InputError: a shape is malformed, or too large, or there are no or too many nodes.
+    """
+    shapes = [_shape(part, where) for part in text.split(",")]
+    if not 0 < sum(count for _, count in shapes) <= MAX_NODES:
+        raise InputError(where, text, f"1..{MAX_NODES:,} nodes in all")
+    return shapes
 
 
 def is_nodes_like(text: str) -> bool:
@@ -55,10 +69,37 @@ def is_nodes_like(text: str) -> bool:
     return all(_LIKE.fullmatch(part.strip()) for part in text.split(","))
 
 
+def seems_nodes_like(text: str) -> bool:
+    """Whether a text that has not the form of ``nodes_like`` was meant to have it."""
+    return all(_AMOUNT.match(part.strip()) for part in text.split(","))
+
+
+def shapes_hint(text: str) -> str:
+    """The shapes that were probably meant, as a question; empty for none.
+
+    >>> shapes_hint("64cpu-256gb-8gpuu:4")
+    "did you mean '64cpu-256gib-8gpu:4'?"
+    """
+    meant = ",".join(map(_with_units, text.split(",")))
+    return suggestion([repr(meant)] if meant != text and is_nodes_like(meant) else [])
+
+
+def _with_units(shape: str) -> str:
+    """A shape with its wrong units replaced by the nearest ones, else by those of their places."""
+    amounts, colon, count = shape.strip().partition(":")
+    words = amounts.split("-")
+    for place, (word, unit) in enumerate(zip(words, _UNITS, strict=False)):
+        found = _AMOUNT.fullmatch(word)
+        if found is not None:
+            near = nearest(found[2], _UNITS, 1, cutoff=CUTOFF)
+            words[place] = found[1] + (near[0] if near else unit)
+    return "-".join(words) + colon + count
+
+
 def nodes_of_shape(text: str, count: int, where: str) -> tuple[FleetNode, ...]:
     """Some nodes of one shape such as ``64cpu-256gib``."""
     if ":" in text or "," in text or _LIKE.fullmatch(text.strip()) is None:
-        raise InputError(where, text, SHAPE_EXAMPLE)
+        raise InputError(where, text, SHAPE_EXAMPLE, shapes_hint(text))
     shape, _ = _shape(text, where)
     return _named([shape] * count, "node")
 
@@ -94,7 +135,7 @@ def _shape(text: str, where: str) -> tuple[FleetNode, int]:
     """One shape with its count."""
     parts = _LIKE.fullmatch(text.strip())
     if parts is None:
-        raise InputError(where, text, LIKE_EXAMPLE)
+        raise InputError(where, text, LIKE_EXAMPLE, shapes_hint(text))
     cpu, memory = int(parts["cpu"]) * 1000, int(parts["memory"]) * 1024
     gpus = int(parts["gpus"] or 0)
     if not (0 < cpu <= MAX_CPU_MILLI and 0 < memory <= MAX_MEMORY_MIB and gpus <= MAX_GPUS):

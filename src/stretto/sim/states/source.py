@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.api.kinds.table import all_kinds
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
-from stretto.inputs.neutral.shapes import is_nodes_like
+from stretto.inputs.neutral.shapes import (
+    LIKE_EXAMPLE,
+    check_nodes_like,
+    is_nodes_like,
+    seems_nodes_like,
+    shapes_hint,
+)
 from stretto.plane.copy import PlaneSettings, SchedulingRules, StoreState
 from stretto.sim.history.file_kinds import USES, FileKind, kind_of_file
 from stretto.sim.states.empty_nodes import empty_nodes
@@ -84,13 +90,14 @@ def referenced(spelled: str = "") -> StateReference:
     path = Path(spelled)
     if not (spelled and path.is_file()):
         if is_nodes_like(spelled):
+            check_nodes_like(spelled, OPTION)
             return StateReference(StateKind.NODES, path)
         if spelled.endswith((".yaml", ".yml")):
             return StateReference(StateKind.SCENARIO, path)
         if spelled and (spelled.endswith(_SUFFIXES) or path.is_dir()):
             found = "a folder" if path.is_dir() else "no file of that name"
             raise InputError(f"{OPTION} {spelled}", found, EXPECTED, "check the path")
-        return StateReference(StateKind.RUN, RunRecords().find(spelled))
+        return StateReference(StateKind.RUN, _recorded_run(spelled))
     kind = kind_of_file(path)
     if kind is None and spelled.endswith((".yaml", ".yml")):
         kind = FileKind.SCENARIO
@@ -99,6 +106,17 @@ def referenced(spelled: str = "") -> StateReference:
         hint = f"such files are for: {USES[kind].format(path=path)}" if kind is not None else ""
         raise InputError(f"{OPTION} {spelled}", found, EXPECTED, hint)
     return StateReference(_KINDS[kind], path)
+
+
+def _recorded_run(name: str) -> Path:
+    """The record of a run; a name that looks like shapes of nodes is answered with their form."""
+    try:
+        return RunRecords().find(name)
+    except NotFoundError:
+        if name and seems_nodes_like(name):
+            expected = f"a run, or {LIKE_EXAMPLE}"
+            raise InputError(OPTION, name, expected, shapes_hint(name)) from None
+        raise
 
 
 def state_of(spelled: str = "", rules: SchedulingRules = OWN_RULES) -> StoreState:

@@ -146,11 +146,13 @@ def loaded_scenario(common: CommandContext, opts: RunOptions) -> "Scenario":
     """Load and check the scenario, with the overrides of the options.
 
     Raises:
-        InputError: the scenario is invalid.
+        InputError: the scenario or its profile is invalid.
+        UnknownNameError: a policy is unknown.
     """
     from stretto.inputs.scenario.checks import check_scenario
     from stretto.inputs.scenario.read import load_scenario
     from stretto.sim.history.file_kinds import FileKind, expect_kind
+    from stretto.sim.options import profile_source
     from stretto.sim.setup import overridden
 
     expect_kind(opts.scenario, FileKind.SCENARIO)
@@ -161,6 +163,7 @@ def loaded_scenario(common: CommandContext, opts: RunOptions) -> "Scenario":
         speed=opts.speed,
     )
     check_scenario(scenario)
+    profile_source(scenario, opts.policy, opts.profile, opts.plugin)
     return scenario
 
 

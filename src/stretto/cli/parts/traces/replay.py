@@ -1,6 +1,7 @@
 """Replays of recordings with optional changes, shared by ``simulate FILE`` and ``compare FILE``."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -28,13 +29,12 @@ VARYING: Final = ("profile", "plugin", "add_nodes", "drain", "burst", "queue_sha
 """Options that change a recording and do not apply to traces."""
 
 
-class WhatIfOptions(msgspec.Struct, frozen=True):
-    """Options of a replay, as given on the command line."""
+@dataclass(frozen=True, kw_only=True)
+class WhatIfOptions:
+    """Options of ``simulate`` and ``compare`` that change a recording."""
 
-    #: The recording.
-    recording: Path
-    #: Policies, one side of a comparison each; empty for the profile's own.
-    policies: tuple[str, ...] = ()
+    #: FILE: a recording or a trace, or the folder of a trace; ``None`` if it is not given.
+    recording: Path | None = None
     #: Profile; empty for the default one.
     profile: str = ""
     #: Scheduler shards.
@@ -48,7 +48,7 @@ class WhatIfOptions(msgspec.Struct, frozen=True):
     #: Changed queues.
     queue_share: tuple[str, ...] = ()
     #: Files with rules that the profile may name.
-    plugins: tuple[Path, ...] = ()
+    plugin: tuple[Path, ...] = ()
 
     @property
     def variation(self) -> "Variation":
@@ -107,12 +107,13 @@ def refuse_options(names: Sequence[str], expected: str, hint: str) -> None:
             raise InputError(f"--{name.replace('_', '-')}", text, expected, hint)
 
 
-def simulate_recording(common: CommandContext, opts: WhatIfOptions) -> "ReplayOutcomes":
-    """Replay once and compare with the recording."""
-    history, varied = _histories(common, opts)
+def simulate_recording(
+    common: CommandContext, opts: WhatIfOptions, policy: str = ""
+) -> "ReplayOutcomes":
+    """Replay once, with the profile's own policy or another one, and compare with the recording."""
+    history, varied = _histories(common, opts, [policy] if policy else [])
     variation = opts.variation
-    name = WHAT_IF if opts.policies or not variation.is_nothing else REPLAYED
-    policy = opts.policies[0] if opts.policies else ""
+    name = WHAT_IF if policy or not variation.is_nothing else REPLAYED
     done = _replay(common, opts, _ReplaySide(name, varied, variation.drains, policy))
     recorded = recorded_side(history)
     show_sides(common.console, [(AS_RECORDED, recorded), (name, outcome_figures(done.outcomes))])
@@ -124,11 +125,11 @@ def simulate_recording(common: CommandContext, opts: WhatIfOptions) -> "ReplayOu
     return done.outcomes
 
 
-def compare_recording(common: CommandContext, opts: WhatIfOptions) -> None:
+def compare_recording(common: CommandContext, opts: WhatIfOptions, policies: Sequence[str]) -> None:
     """Replay without changes, then with the changes for each policy, and compare."""
-    history, varied = _histories(common, opts)
+    history, varied = _histories(common, opts, policies)
     sides = [(REPLAYED, _replay(common, opts, _ReplaySide(REPLAYED, history)))]
-    for policy in dict.fromkeys(opts.policies) or ("",):
+    for policy in dict.fromkeys(policies) or ("",):
         if sides[-1][1].outcomes.partial:
             break
         name = f"{WHAT_IF}: {policy}" if policy else WHAT_IF
@@ -167,16 +168,18 @@ def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
 
 
 def _histories(
-    common: CommandContext, opts: WhatIfOptions
+    common: CommandContext, opts: WhatIfOptions, policies: Sequence[str]
 ) -> "tuple[ReplayHistory, ReplayHistory]":
     """The history as recorded and as changed; invalid options fail before any replay."""
+    from stretto.cli.kernels.tier import tier_of
     from stretto.cli.sources.recordings import opened_recording
     from stretto.sim.history.histories import history_of
     from stretto.sim.policies import check_policies
 
     if common.out is not None:
         require_plots()
-    check_policies(opts.policies)
+    check_policies(policies)
+    assert opts.recording is not None
     recording = opened_recording(opts.recording)
     if recording.cut_off:
         common.console.warn(f"{opts.recording} is truncated: read up to its last complete line")
@@ -186,6 +189,7 @@ def _histories(
         common.console.warn(
             f"--queue-share {queue}: the recording has no such queue; it is created"
         )
+    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     return history, varied
 
 
@@ -209,10 +213,10 @@ def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "
     from stretto.sim.history.replay import Replay
     from stretto.sim.options import chosen_source
 
-    source = chosen_source("default", side.policy, opts.profile, opts.plugins)
-    rules = SchedulingRules(source, plugins=opts.plugins)
+    source = chosen_source("default", side.policy, opts.profile, opts.plugin)
+    rules = SchedulingRules(source, plugins=opts.plugin)
     replay = Replay(side.history, side.drains, rules, PlaneSettings(opts.shards, common.seed))
-    warn_unused(common.console, opts.plugins, replay.profile)
+    warn_unused(common.console, opts.plugin, replay.profile)
     with common.console.progress(side.name, max(1, int(side.history.seconds))) as bar:
         done = replay.run(lambda time: bar.update(int(time)))
     report_health(common.console, replay.profile)

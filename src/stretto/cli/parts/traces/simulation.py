@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stretto.base.errors import InputError
 from stretto.cli.options import CommandContext
+from stretto.cli.parts.traces.replay import WhatIfOptions
 
 if TYPE_CHECKING:
     from stretto.inputs.neutral.fleet import FleetNode
@@ -20,12 +21,10 @@ OF_FORMATS: Final = (
 """Options that apply to some formats only (``TraceFormat.options``)."""
 
 
-@dataclass(frozen=True)
-class SimulateOptions:
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions(WhatIfOptions):
     """Options of ``simulate``; ``None`` if not given."""
 
-    #: FILE: a recording or a trace, or the folder of a trace; ``None`` if it is not given.
-    recording: Path | None = None
     #: Format of the trace; ``None`` for a recording, or to recognise it by content.
     format: str | None = None
     #: The list of pods, jobs or VMs.
@@ -62,20 +61,6 @@ class SimulateOptions:
     limit: int | None = None
     #: Whether unplaced pods are an error.
     require_all: bool = False
-    #: Profile; empty for the default one.
-    profile: str = ""
-    #: Scheduler shards.
-    shards: int = 1
-    #: Nodes to add.
-    add_nodes: tuple[str, ...] = ()
-    #: Nodes to drain.
-    drain: tuple[str, ...] = ()
-    #: Pods to add.
-    burst: tuple[str, ...] = ()
-    #: Changed queues.
-    queue_share: tuple[str, ...] = ()
-    #: Files with rules that the profile may name.
-    plugin: tuple[Path, ...] = ()
 
     @property
     def trace(self) -> Path:
