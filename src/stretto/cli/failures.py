@@ -53,7 +53,7 @@ _USAGE_HINTS: Final = {
     "--json": "Give a path, or - for standard output.",
     "-o": "--json - writes JSON; -o is an option of lists, such as `stretto get`.",
     "--output": "--json - writes JSON; --output is an option of lists, such as `stretto get`.",
-    "--out": "--out follows the command: stretto run SCENARIO --out DIR.",
+    "--out": "It is an option of run, simulate, compare, study, bench, chaos and record.",
 }
 
 
@@ -113,9 +113,10 @@ def _extra_of(error: ModuleNotFoundError) -> str:
 def _usage(error: click.ClickException) -> str:
     """Message of a usage error, with a pointer to the help."""
     text = error.format_message().strip()
-    text = f"{text} {_USAGE_HINTS.get(_option(error), '')}".strip()
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return f"missing command\n\n{text}"
+    hint = _USAGE_HINTS.get(_option(error), "")
+    text = " ".join(f"{error.message if hint else text} {hint}".split())
     context = getattr(error, "ctx", None)
     return f"{text} (see `{context.command_path} --help`)" if context is not None else text
 

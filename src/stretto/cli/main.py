@@ -51,6 +51,33 @@ class LazyGroup(click.Group):
             raise TypeError(f"{verb.place} is not a command")
         return found
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the shared options; an option of a command that stands before it is explained."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            moved = self._moved_behind(ctx, words, error.option_name)
+            if not moved:
+                raise
+            text = f"{error.option_name} follows the command: {ctx.command_path} {moved}"
+            raise click.UsageError(text, ctx) from error
+
+    def _moved_behind(self, ctx: click.Context, words: list[str], name: str) -> str:
+        """The command line with an option moved to its end; empty if its command has no such."""
+        at = next(i for i, each in enumerate(words) if each.partition("=")[0] == name)
+        command: click.Command = self
+        for each in words[at + 1 :]:
+            if isinstance(command, click.Group):
+                command = command.get_command(ctx, each) or command
+        named = [(each, [*each.opts, *each.secondary_opts]) for each in command.params]
+        found = [each for each, names in named if name in names]
+        if not found:
+            return ""
+        takes_value = isinstance(found[0], click.Option) and not found[0].is_flag
+        end = at + (2 if takes_value and "=" not in words[at] else 1)
+        return " ".join([*words[:at], *words[end:], *words[at:end]])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
