@@ -14,11 +14,9 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.kinds import NODE, POD
 from stretto.base import collector
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
-from stretto.base.rng import Rng
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.access_check import ReviewGuard
 from stretto.daemons.group_forms import with_served_groups
@@ -35,8 +33,8 @@ from stretto.explain.metrics.tally import MetricFamily
 from stretto.framework.profile.profile import Profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
+from stretto.plane.warming import load_kernels
 from stretto.state.cluster.config import ClusterConfig
-from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.lease import LeaderElector
@@ -66,16 +64,6 @@ LOOK_FOR_KERNELS_EVERY: Final = 2.0
 """Seconds between checks whether another process has compiled the kernels."""
 LINE: Final = KubeOptions(connect=2.0, answer=4.0)
 """Timeouts of connections: in total at most the longest write that the lease allows."""
-
-
-_WARM_NODE: Final = (
-    b'{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}'
-)
-_WARM_POD: Final = (
-    b'{"metadata": {"name": "p"}, "spec": {"schedulerName": "%s", "containers": [{"name": "c",'
-    b' "resources": {"requests": {"cpu": "1m"}}}]}}'
-)
-_WARM_STEPS: Final = 16
 
 
 Make = Callable[[PlaneConfig, Store, Clock], Plane]
@@ -212,15 +200,8 @@ class SchedulerDaemon:
         return ProbeServer(self._config.address, served)
 
     def _warm_up(self) -> None:
-        """Load (or compile) the kernels before the first decision by placing one pod."""
-        rng = Rng(self._config.plane.seed)
-        store = MemoryStore(self._clock, rng)
-        name = min(self._config.plane.cluster.scheduler_names)
-        store.create(NODE, [_WARM_NODE])
-        store.create(POD, [_WARM_POD % name.encode()])
-        plane = Plane(self._config.plane, store, self._clock)
-        plane.run_until_idle(_WARM_STEPS)
-        plane.close()
+        """Load (or compile) the kernels before the first decision."""
+        load_kernels(self._config.plane, self._clock)
 
     # ------------------------------------------------------------ rounds
 

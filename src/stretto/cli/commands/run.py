@@ -102,6 +102,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
     resumes when it is started again. Ctrl-C ends the run with a partial report.
     """
     from stretto.cli.views.run_report import announce_run, report_run, short_name
+    from stretto.plane.warming import load_kernels
     from stretto.sim.counters import StepCounters
 
     if ran_as_fleet(common, opts):
@@ -116,6 +117,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
         announce_run(common.console, ready)
         for line in ready.notes:
             common.console.note(line)
+        load_kernels(plane.config, plane.clock)
         counters = StepCounters(plane)
         live, timeline = live_run(ready)
         with monitor:
