@@ -124,8 +124,8 @@ class Console:
     def json(self, schema: str, payload: Mapping[str, Any]) -> None:
         """Write the JSON output if requested; ``schema`` is like ``stretto.run/v1``.
 
-        Times (``seconds`` and fields that end in ``_s``) are rounded to microseconds. Results of
-        simulations and studies are also kept for the dashboard.
+        Times (``seconds`` and fields that end in ``_s`` or ``_ms``) are rounded to microseconds.
+        Results of simulations and studies are also kept for the dashboard.
         """
         self._write_json(schema, payload)
         if schema.startswith(_STUDIES):
@@ -180,19 +180,25 @@ def cell(value: object) -> str:
     return str(value)
 
 
-def with_rounded_times(value: Any) -> Any:
+def with_rounded_times(value: Any, digits: int | None = None) -> Any:
     """Plain data with its times rounded to microseconds.
 
-    >>> with_rounded_times({"steps": [{"time_s": 0.7940061799999967, "score": 0.1234567}]})
-    {'steps': [{'time_s': 0.794006, 'score': 0.1234567}]}
+    Args:
+        value: the data.
+        digits: decimal places of the floats in ``value``; ``None`` for all.
+
+    >>> with_rounded_times({"time_s": [0.7940061799999967], "p50_ms": 1.23456, "score": 0.1234567})
+    {'time_s': [0.794006], 'p50_ms': 1.235, 'score': 0.1234567}
     """
     if isinstance(value, Mapping):
-        return {
-            key: round(each, 6) if _is_time(key, each) else with_rounded_times(each)
-            for key, each in value.items()
-        }
-    return [with_rounded_times(each) for each in value] if isinstance(value, list) else value
+        return {key: with_rounded_times(each, _digits(str(key))) for key, each in value.items()}
+    if isinstance(value, list):
+        return [with_rounded_times(each, digits) for each in value]
+    return round(value, digits) if isinstance(value, float) and digits is not None else value
 
 
-def _is_time(key: object, value: object) -> bool:
-    return isinstance(value, float) and (key == "seconds" or str(key).endswith("_s"))
+def _digits(key: str) -> int | None:
+    """Decimal places of a microsecond in the unit of a key; ``None`` if the value is no time."""
+    if key.endswith("_ms"):
+        return 3
+    return 6 if key == "seconds" or key.endswith("_s") else None

@@ -161,10 +161,12 @@ def test_no_line_of_a_table_ends_with_blanks(capsys: pytest.CaptureFixture[str])
 
 def test_times_in_json_are_rounded_and_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
     steps = [{"time_s": 0.7940061799999967, "score": 0.7940061799999967}]
-    Console(json="-").json("stretto.x/v1", {"seconds": 1.00000012, "steps": steps})
+    waits = {"p50_ms": 251.03067899999587, "after_s": [0.2557343230000697]}
+    Console(json="-").json("stretto.x/v1", {"seconds": 1.00000012, "steps": steps, "waits": waits})
     found = json.loads(capsys.readouterr().out)
     assert found["seconds"] == 1.0
     assert found["steps"] == [{"time_s": 0.794006, "score": 0.7940061799999967}]
+    assert found["waits"] == {"p50_ms": 251.031, "after_s": [0.255734]}
 
 
 def test_files_are_written_before_the_results_are_printed(

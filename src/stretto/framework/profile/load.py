@@ -62,7 +62,7 @@ def rules_of_file(path: Path) -> list[type[Rule]]:
     made = [value for value in vars(module).values() if _is_own(value, module)]
     if not made:
         expected = "a class that subclasses FilterRule or ScoreRule"
-        raise InputError(where, None, expected, "see docs/guides/plugins.md")
+        raise InputError(where, None, expected, "the built-in ones: stretto rules")
     for rule in made:
         _check(rule, where)
     return made

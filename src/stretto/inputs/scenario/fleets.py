@@ -40,7 +40,7 @@ def _nodes(scenario: Scenario, spec: FleetSpec, rng: Rng) -> tuple[FleetNode, ..
     if spec.shapes is not None:
         return tuple(_shaped(spec.shapes))
     if spec.like is not None:
-        return nodes_like(spec.like, where="like")
+        return nodes_like(spec.like, where="fleet.like")
     trace = trace_of(spec)
     assert trace is not None
     found = trace.format

@@ -51,7 +51,6 @@ def _mapping(path: Path, where: str) -> dict[str, Any]:
     documents = list(load_documents(read_text(path, MAX_SCENARIO_BYTES), where))
     if len(documents) != 1 or not isinstance(documents[0][1], dict):
         found = documents[0][1] if len(documents) == 1 else f"{len(documents)} documents"
-        raise InputError(
-            where, found, "one mapping of keys to values", "see docs/reference/scenario.md"
-        )
+        hint = "an example: stretto examples quickstart"
+        raise InputError(where, found, "one mapping of keys to values", hint)
     return documents[0][1]
