@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, IntEnum
 from typing import ClassVar
 
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.nearest import nearest
 
 
 class ExitCode(IntEnum):
@@ -269,3 +269,21 @@ def with_hint(text: str, hint: str) -> str:
     'no space left; free some'
     """
     return f"{text}; {hint}" if hint else text
+
+
+def suggestion(names: Sequence[str], otherwise: str = "") -> str:
+    """Names of objects as a question, or another hint if there is no name.
+
+    >>> suggestion(["web-1", "web-2"])
+    'did you mean web-1 or web-2?'
+    """
+    return f"did you mean {' or '.join(names)}?" if names else otherwise
+
+
+def did_you_mean(value: object, known: Iterable[str], otherwise: str = "") -> str:
+    """The nearest known key or value of a file as a question, or another hint if none is near.
+
+    >>> did_you_mean("cout", ["count", "cpu"])
+    "did you mean 'count'?"
+    """
+    return suggestion([quoted(each) for each in nearest(str(value), known, 1)], otherwise)

@@ -1,10 +1,10 @@
-"""Names that are similar to a wrong one: the only search behind "did you mean".
+"""Names that are similar to a wrong one: the only search behind "did you mean" (``base.errors``).
 
 Capital letters do not count. The search is fast enough for the names of a large cluster.
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from heapq import nlargest
 from typing import Final
 
@@ -42,24 +42,6 @@ def nearest(
         return []
     least = _similarity(plain, found[0]) - MAX_GAP
     return [folded[each] for each in found if _similarity(plain, each) >= least]
-
-
-def suggestion(names: Sequence[str], otherwise: str = "") -> str:
-    """Names of objects as a question, or another hint if there is no name.
-
-    >>> suggestion(["web-1", "web-2"])
-    'did you mean web-1 or web-2?'
-    """
-    return f"did you mean {' or '.join(names)}?" if names else otherwise
-
-
-def did_you_mean(value: object, known: Iterable[str], otherwise: str = "") -> str:
-    """The nearest known key or value of a file as a question, or another hint if none is near.
-
-    >>> did_you_mean("cout", ["count", "cpu"])
-    "did you mean 'count'?"
-    """
-    return suggestion([repr(each) for each in nearest(str(value), known, 1)], otherwise)
 
 
 def _similarity(one: str, other: str) -> float:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from stretto.base.errors import with_hint
-from stretto.base.nearest import suggestion
+from stretto.base.errors import suggestion, with_hint
 from stretto.cli import sinks
 from stretto.cli.console import Console
 

@@ -17,8 +17,7 @@ from stretto.api.kinds.table import TABLE
 from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
 from stretto.api.wire.meta import Wire
-from stretto.base.errors import InputError, UnknownNameError
-from stretto.base.nearest import suggestion
+from stretto.base.errors import InputError, UnknownNameError, suggestion
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import PluginStatus, StatusCode
 from stretto.framework.parity.decision import (

@@ -2,7 +2,8 @@
 
 import pytest
 
-from stretto.base.nearest import did_you_mean, nearest, suggestion
+from stretto.base.errors import did_you_mean, suggestion
+from stretto.base.nearest import nearest
 
 
 def test_capital_letters_do_not_count() -> None:

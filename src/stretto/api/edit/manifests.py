@@ -13,8 +13,7 @@ from stretto.api.kinds.entry import ManifestUse
 from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
-from stretto.base.errors import InputError
-from stretto.base.nearest import suggestion
+from stretto.base.errors import InputError, suggestion
 
 _FIRST: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 """The first members of an object in YAML output; other members follow by name."""

@@ -11,10 +11,10 @@ from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
+from stretto.cli.sources.kernels import manifest_rules
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
-    manifest_rules,
     read_state,
     rules_of,
     state_options,

@@ -8,7 +8,8 @@ import click
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
-from stretto.cli.sources.states import StateOptions, read_state, state_options, tier_on
+from stretto.cli.sources.kernels import tier_on
+from stretto.cli.sources.states import StateOptions, read_state, state_options
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:

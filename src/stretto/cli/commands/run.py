@@ -102,7 +102,6 @@ def run(common: CommandContext, opts: RunOptions) -> None:
     resumes when it is started again. Ctrl-C ends the run with a partial report.
     """
     from stretto.cli.views.run_report import announce_run, report_run, short_name
-    from stretto.plane.warming import load_kernels
     from stretto.sim.counters import StepCounters
 
     if ran_as_fleet(common, opts):
@@ -117,9 +116,8 @@ def run(common: CommandContext, opts: RunOptions) -> None:
         announce_run(common.console, ready)
         for line in ready.notes:
             common.console.note(line)
-        load_kernels(plane.config, plane.clock)
-        counters = StepCounters(plane)
         live, timeline = live_run(ready)
+        counters = StepCounters(plane)
         with monitor:
             ended = _drive(common.console, live, (counters, monitor), ready.pods)
         plugins.report_health(common.console, plane.config.profile)

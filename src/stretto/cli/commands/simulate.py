@@ -10,19 +10,19 @@ from stretto.cli import options, sinks
 from stretto.cli.console import cell
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, INPUT_PATH, CommandContext
+from stretto.cli.parts.traces.options import (
+    OF_FORMATS,
+    SimulateOptions,
+    checked_format,
+    opened_trace,
+)
 from stretto.cli.parts.traces.replay import (
     VARYING,
     refuse_options,
     simulate_recording,
     what_if_options,
 )
-from stretto.cli.parts.traces.simulation import (
-    OF_FORMATS,
-    SimulateOptions,
-    checked_format,
-    opened_trace,
-    simulate_trace,
-)
+from stretto.cli.parts.traces.simulation import simulate_trace
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.durations import short_duration
 

@@ -256,54 +256,6 @@ def read_state(
     return StateContents(state._replace(profile=source), "")
 
 
-def tier_on(
-    common: CommandContext, opts: StateOptions, requested: str, plugins: Sequence[Path] = ()
-) -> str:
-    """The kernel tier of a command that reads a state; a wrong state starts no compiler.
-
-    Args:
-        common: for the note about the compilation.
-        opts: the options of the state.
-        requested: ``auto``, ``numba`` or ``numpy``.
-        plugins: files with rules that the profile may name.
-
-    Raises:
-        InputError: the state or the profile is invalid.
-        NotFoundError: no run of that name.
-        MissingExtraError: ``numba`` is requested but not installed.
-    """
-    from stretto.cli.kernels.tier import tier_of
-    from stretto.sim.options import chosen_source
-    from stretto.sim.states.source import referenced
-
-    opts.check()
-    if not opts.reads_cluster:
-        referenced(opts.named)
-    chosen_source("default", profile=opts.profile, plugins=plugins)
-    return tier_of(requested, common.console.note)
-
-
-def manifest_rules(
-    common: CommandContext,
-    opts: StateOptions,
-    tier: str,
-    manifests: Sequence[Path],
-    plugins: tuple[Path, ...] = (),
-) -> "SchedulingRules":
-    """Kernels for a trial of manifests on a state; a wrong file or state starts no compiler.
-
-    Raises:
-        InputError: a file holds something else than manifests, or the state is invalid.
-        NotFoundError: no run of that name.
-    """
-    from stretto.plane.copy import SchedulingRules
-    from stretto.sim.history.file_kinds import FileKind, expect_kind
-
-    for path in manifests:
-        expect_kind(path, FileKind.MANIFESTS)
-    return SchedulingRules("", tier_on(common, opts, tier, plugins), plugins=plugins)
-
-
 def added_objects(manifests: Sequence[Path], *namespaces: str) -> "list[InputObject]":
     """The objects of manifests that a trial adds to a state; workloads stay workloads.
 

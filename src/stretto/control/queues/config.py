@@ -8,8 +8,7 @@ from typing import Final
 from stretto.api.types.godel import Queue, QueuePolicy
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.quantity import amounts
-from stretto.base.errors import InputError, UnknownNameError
-from stretto.base.nearest import suggestion
+from stretto.base.errors import InputError, UnknownNameError, suggestion
 from stretto.control.load_policies import LEAST_LOADED
 from stretto.control.queues.policies import order_policy, policy_names
 from stretto.framework.profile.profile import Profile

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import POD
-from stretto.base.errors import InputError, NotFoundError
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.errors import InputError, NotFoundError, suggestion
+from stretto.base.nearest import nearest
 from stretto.control.dispatcher.membership import MembershipReader, group_unit
 from stretto.control.queues.config import DispatcherConfig
 from stretto.explain.inventory.meta import pod_meta

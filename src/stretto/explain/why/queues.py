@@ -11,7 +11,8 @@ import msgspec
 
 from stretto.api.wire.kinds import QUEUE
 from stretto.api.wire.quantity import amount
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.errors import suggestion
+from stretto.base.nearest import nearest
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.explain.why.scene import Scene

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, SelectorRule, node_terms
-from stretto.base.errors import InputError
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.errors import InputError, suggestion
+from stretto.base.nearest import nearest
 from stretto.explain.words.standing import joined
 from stretto.framework.contract.rule import SlotArray
 from stretto.framework.plugins import node_affinity, node_unschedulable, taints

@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from stretto.base.errors import InputError
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.errors import InputError, suggestion
+from stretto.base.nearest import nearest
 
 MAX_TEXT_BYTES: Final = 256 << 20
 """Fifty times the largest known trace (5 MB unpacked), which still fits a laptop's memory."""

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from stretto.base.errors import InputError, UnknownNameError
-from stretto.base.nearest import CUTOFF, nearest, suggestion
+from stretto.base.errors import InputError, UnknownNameError, suggestion
+from stretto.base.nearest import CUTOFF, nearest
 from stretto.base.registry import Registry
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, FleetNode
 

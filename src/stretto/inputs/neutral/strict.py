@@ -13,8 +13,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import msgspec
 
 from stretto.api.wire.refusals import refusal
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean
+from stretto.base.errors import InputError, did_you_mean
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -14,8 +14,8 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean, nearest
+from stretto.base.errors import InputError, did_you_mean
+from stretto.base.nearest import nearest
 from stretto.inputs.neutral.files import read_text
 
 FIX_ROW: Final = "fix the row or drop it"

@@ -5,8 +5,7 @@ from typing import Final
 
 from stretto.api.wire.names import dns_label, dns_subdomain, label_key, label_value
 from stretto.api.wire.quantity import amount, format_amount
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean
+from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, WHOLE_GPU
 from stretto.inputs.neutral.shapes import MAX_NODES
 from stretto.inputs.neutral.strict import one_of

@@ -8,8 +8,7 @@ import msgspec
 
 from stretto.api.types.heads import decode_object_head
 from stretto.api.wire.kinds import SCALING_POLICY, Kind
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean
+from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.tables import CsvLayout, read_table
 from stretto.inputs.scenario.schema import DemandSpec, Scenario
 

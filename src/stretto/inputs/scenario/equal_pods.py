@@ -9,8 +9,7 @@ from stretto.api.codec import decode_as
 from stretto.api.types.pod import Pod
 from stretto.api.validation import validate
 from stretto.api.wire.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean
+from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import (
     DURATION,

@@ -19,8 +19,8 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.types.godel import Queue
 from stretto.api.wire.kinds import NODE, QUEUE
-from stretto.base.errors import InputError, NotFoundError, UnknownNameError, quoted
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.errors import InputError, NotFoundError, UnknownNameError, quoted, suggestion
+from stretto.base.nearest import nearest
 from stretto.inputs.neutral.shapes import nodes_like
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange

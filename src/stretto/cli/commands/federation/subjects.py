@@ -8,7 +8,7 @@ from stretto.base.errors import InputError
 from stretto.cli.commands.federation.source import FleetOptions, fleet_path
 
 if TYPE_CHECKING:
-    from stretto.cli.parts.traces.simulation import SimulateOptions
+    from stretto.cli.parts.traces.options import SimulateOptions
     from stretto.inputs.neutral.fleet import FleetNode, FleetPod
     from stretto.inputs.traces.formats import TraceFormat
     from stretto.sim.fleet.comparison.changes import WhatIf
@@ -127,11 +127,7 @@ def _refuse_without_trace(opts: FleetSimulateOptions) -> None:
 
 def _trace(opts: FleetSimulateOptions, shares: dict[str, int]) -> Any:
     """The trace of the options over clusters; over those of a fleet file without shares."""
-    from stretto.cli.parts.traces.simulation import (
-        SimulateOptions,
-        checked_format,
-        opened_trace,
-    )
+    from stretto.cli.parts.traces.options import SimulateOptions, checked_format, opened_trace
     from stretto.sim.fleet.comparison.trace import fleet_trace
 
     found = opened_trace(

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import click
 
-from stretto.base.errors import NotFoundError
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.errors import NotFoundError, suggestion
+from stretto.base.nearest import nearest
 from stretto.cli.options import CommandContext
 from stretto.cli.parts.masters.address import MasterAccess, document
 

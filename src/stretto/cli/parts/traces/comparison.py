@@ -10,12 +10,8 @@ import msgspec
 from stretto.cli import sinks
 from stretto.cli.console import cell
 from stretto.cli.options import CommandContext
-from stretto.cli.parts.traces.simulation import (
-    SimulateOptions,
-    checked_format,
-    opened_trace,
-    simulate_trace,
-)
+from stretto.cli.parts.traces.options import SimulateOptions, checked_format, opened_trace
+from stretto.cli.parts.traces.simulation import simulate_trace
 from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:

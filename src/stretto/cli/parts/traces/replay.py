@@ -174,11 +174,12 @@ def _histories(
     from stretto.cli.kernels.tier import tier_of
     from stretto.cli.sources.recordings import opened_recording
     from stretto.sim.history.histories import history_of
-    from stretto.sim.policies import check_policies
+    from stretto.sim.options import chosen_source
 
     if common.out is not None:
         require_plots()
-    check_policies(policies)
+    for policy in policies or [""]:
+        chosen_source("default", policy, opts.profile, opts.plugin)
     assert opts.recording is not None
     recording = opened_recording(opts.recording)
     if recording.cut_off:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from stretto.base.errors import InputError, NotFoundError
-from stretto.base.nearest import nearest, suggestion
+from stretto.base.errors import InputError, NotFoundError, suggestion
+from stretto.base.nearest import nearest
 from stretto.state.cluster.cluster import Cluster
 
 DEFAULT_NAMESPACE: Final = "default"

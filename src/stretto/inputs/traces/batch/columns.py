@@ -12,8 +12,7 @@ from math import ceil
 from pathlib import Path
 from typing import Final, TypeVar
 
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean
+from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.files import read_text
 from stretto.inputs.neutral.fleet import MAX_MEMORY_MIB, WHOLE_GPU
 from stretto.inputs.neutral.tables import CsvLayout, CsvTable

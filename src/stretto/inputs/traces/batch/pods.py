@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean
+from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.batch.jobs import BatchJob, BatchJobs, gang_of, limit_of, shares_of
 

@@ -11,8 +11,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.base.errors import InputError
-from stretto.base.nearest import did_you_mean
+from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.fleet import (
     MAX_CPU_MILLI,
     MAX_GPUS,
