@@ -54,16 +54,17 @@ class ConformanceOptions:
 def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
     """Compare decisions with recorded decisions of other schedulers.
 
-    The files state the system that decided: kube-scheduler, the planners of KubeAdmiral and
-    Karmada, a Mesos master, or the capacity functions of Kubernetes, Koordinator, Katalyst and
-    Volcano. A case agrees if every recorded field agrees: codes and reasons of each
-    plugin on each node, scores, totals, the best nodes, the message, preemption; for a federation,
-    each replica count, score and selected cluster; for Mesos, each grant and outcome; for capacity,
-    each amount (floats within 1e-6). Exits with code 9 if a case disagrees.
+    The files state the recorded system: kube-scheduler, kube-apiserver, KubeAdmiral, Karmada, a
+    Mesos master, or the capacity functions of Kubernetes, Koordinator, Katalyst and Volcano. A case
+    agrees if every recorded field agrees: for kube-scheduler, codes and reasons of each plugin on
+    each node, scores, totals, the best nodes, the message, preemption; for kube-apiserver, each
+    answer; for a federation, each replica count, score and selected cluster; for Mesos, each grant
+    and outcome; for capacity, each amount (floats within 1e-6). Exits with code 9 if a case
+    disagrees.
 
-    Wire traffic of KubeAdmiral is replayed on embedded clusters in virtual time. With --real, a
-    host and members with controllers, kube-scheduler and kwok are started, and the scenarios run
-    one after the other in real time.
+    Wire traffic of KubeAdmiral is replayed on embedded clusters in virtual time. With --real, it is
+    replayed on a real host and real members with controllers, kube-scheduler and kwok, up to six
+    scenarios at the same time.
     """
     import msgspec
 

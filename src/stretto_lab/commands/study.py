@@ -187,7 +187,7 @@ def shards(common: CommandContext, opts: ShardStudyOptions) -> None:
     """Measure shards with a decision time: throughput, conflicts and repeated work.
 
     Runs with and without partitions, spreading and packing, in virtual time with the real
-    dispatcher, shards and binder. docs/appendix/omega.md explains the figures. Ctrl-C reports the
+    dispatcher, shards and binder. docs/performance.md explains the figures. Ctrl-C reports the
     runs that are done.
     """
     import msgspec
