@@ -21,6 +21,7 @@ from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.propagation.deliveries import MemberDeliveries
 from stretto.federation.controllers.propagation.writer import MemberWriter
+from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.controllers.rollouts.course import FleetRollouts
 from stretto.federation.controllers.rollouts.reading import MemberDeployments
 from stretto.federation.controllers.schedule import ScheduleController
@@ -149,7 +150,8 @@ class Federation:
         yield ImportController(fleet)
         writer = MemberWriter(fleet, self.deliveries)
         deployments = MemberDeployments(fleet, self.deliveries.attempts)
-        yield SyncController(fleet, FleetRollouts(deployments, clock), writer)
+        rollouts = FleetRollouts(deployments, clock)
+        yield SyncController(fleet, rollouts, writer, ObjectReporter(fleet, clock))
         yield AutoMigrationController(fleet, clock)
         yield FeedbackController(fleet)
         yield AggregationController(fleet, clock)

@@ -153,7 +153,7 @@ def test_a_run_shows_what_the_conditions_say(broken: str) -> None:
     done = CliRunner().invoke(cli, ["run", broken, "--json", "-"])
     found = {each["name"]: each["problem"] for each in json.loads(done.stdout)["objects"]}
     assert "weight is -2" in found["default/web"]
-    assert "every weight is 0" in found["default/idle"]
+    assert "gives every cluster the weight 0" in found["default/idle"]
 
 
 def test_policies_are_compared_after_a_cluster_is_lost() -> None:

@@ -15,13 +15,13 @@ from stretto.api.kinds.federation import (
 )
 from stretto.api.types.federation.objects import PathDefinition
 from stretto.api.types.federation.policies import PropagationPolicySpec
-from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, Kind
+from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, EVENT, Kind
 from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.answers.placements import placed_object
 from stretto.federation.controllers.keys import everything
 from stretto.federation.objects.demand import stated_replicas
-from stretto.federation.objects.rules.checks import contradictions
+from stretto.federation.objects.rules.checks import contradictions, oddities
 from stretto.federation.types import FederatedType
 from stretto.sim.fleet.manifests import checked
 from stretto.sim.fleet.server.availability import ServerAvailability
@@ -46,6 +46,7 @@ def expression(**fields: Any) -> list[dict[str, Any]]:
         ("clusterAffinity", expression(operator="Like", values=["eu"]), "operator: got 'Like'"),
         ("clusterAffinity", expression(operator="Gt", values=["x"]), "exactly one integer"),
         ("clusterAffinities", [{"terms": expression(operator="In")}], "clusterAffinities[0].terms"),
+        ("clusterAffinities", [{"terms": []}], "clusterAffinities[0].terms is empty"),
         ("placement", [{"cluster": "a", "preferences": {"priority": -1}}], "priority is -1"),
         ("tolerations", [{"operator": "Maybe"}], "set one of Exists, Equal"),
         ("tolerations", [{"operator": "Exists", "effect": "Evict"}], "set one of NoSchedule"),
@@ -123,6 +124,7 @@ def test_a_manifest_that_an_api_server_refuses_is_refused(
         ("clusters-to-adopt", '{"regexp":"["}', "expected a regular expression"),
         ("dry-run", "maybe", "expected true or false"),
         ("retain-replicas", "yes", "expected true or false"),
+        ("disable-following", "yes", "expected true or false"),
     ],
 )
 def test_an_annotation_that_makes_no_sense_is_reported(
@@ -134,6 +136,108 @@ def test_an_annotation_that_makes_no_sense_is_reported(
     assert condition is not None
     assert said in condition[2]
     assert set(world.placed()) == {"alpha", "beta", "gamma"}
+
+
+@pytest.mark.parametrize(
+    ("note", "text", "said"),
+    [
+        (
+            names.MIGRATION,
+            '{"replicasMigrations":[{"cluster":"alhpa","limitedCapacity":1}]}',
+            "names unknown clusters: alhpa",
+        ),
+        (
+            names.MIGRATION,
+            '{"replicasMigration":[]}',
+            "at replicasMigration: unknown field 'replicasMigration'; did you mean",
+        ),
+        (names.PLACEMENTS, '[{"cluster":"beta"},{"cluster":"bta"}]', "unknown clusters: bta"),
+        (names.ROLLOUT, '{"stages":[{"clusters":["canary"]}]}', "unknown clusters: canary"),
+        (names.ROLLOUT, '{"stages":[],"approved":[2]}', "approves stages that it does not have: 2"),
+        (names.ADOPT_FROM, '{"clusters":["beta"]}', "has no effect alone"),
+        (names.CONFLICT, "adopt", "adopts in no cluster"),
+        (names.PREFIX + "max-clusters", "1", "did you mean kubeadmiral.io/maxClusters?"),
+        (names.OVERRIDE_POLICY, "tweak", "move it to metadata.labels"),
+    ],
+)
+def test_an_annotation_without_an_effect_is_reported(
+    note: str, text: str, said: str, world: FederationWorld
+) -> None:
+    world.deployment(3)
+    world.host.patch(
+        DEPLOYMENT, [Patch("default", "web", {"metadata": {"annotations": {note: text}}})]
+    )
+    world.run()
+    condition = world.condition("Accepted")
+    assert condition is not None
+    assert condition[1] == "AnnotationWithoutEffect"
+    assert said in condition[2]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (
+            {"clusterSelector": {"region": "eu"}, "placement": [{"cluster": "alpha"}]},
+            "clusterSelector and clusterAffinity exclude alpha of the placement",
+        ),
+        (
+            {"clusterAffinities": [{"name": "a", "terms": expression(operator="Exists")}] * 2},
+            "clusterAffinities has several groups a: rename all but one",
+        ),
+        (
+            {"clusterAffinity": [{"matchFields": [{"key": "name", "operator": "Exists"}]}]},
+            "matchFields[0].key is name, so its term matches no cluster: write metadata.name",
+        ),
+        (
+            {"placement": [{"cluster": "alpha", "preferences": {"maxReplicas": 2}}]},
+            "bounds replicas, which the mode Duplicate ignores",
+        ),
+    ],
+)
+def test_what_has_no_effect_in_a_policy_is_named(spec: dict[str, Any], said: str) -> None:
+    given = msgspec.convert({"schedulingMode": "Duplicate", **spec}, PropagationPolicySpec)
+    assert said in "; ".join(oddities(given, {"alpha": {}}))
+
+
+def test_a_label_that_is_no_name_of_the_federation_is_reported_without_a_policy() -> None:
+    world = FederationWorld()
+    world.deployment(3)
+    typo = {"metadata": {"labels": {names.POLICY: None, names.PREFIX + "propagation-policy": "x"}}}
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", typo)])
+    world.run()
+    condition = world.condition("Accepted")
+    assert condition is not None
+    assert "did you mean kubeadmiral.io/propagation-policy-name?" in condition[2]
+
+
+def test_a_problem_is_an_event_of_the_source_once() -> None:
+    world = FederationWorld()
+    world.deployment(3)
+    world.run(60.0)
+    events = [msgspec.json.decode(each.body) for each in world.host.list(EVENT).records]
+    assert [(x["reason"], x["involvedObject"]["kind"], x["count"]) for x in events] == [
+        ("PolicyMissing", "Deployment", 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ('{"stages":[{"clusters":["alpha"],"soakSeconds":-1}]}', "soakSeconds: got -1.0"),
+        ('{"limitSeconds":0}', "limitSeconds: got 0.0, expected seconds above 0"),
+    ],
+)
+def test_times_of_a_rollout_that_make_no_sense_stop_it(
+    note: str, said: str, world: FederationWorld
+) -> None:
+    world.deployment(3)
+    change = {"metadata": {"annotations": {names.ROLLOUT: note}}}
+    world.host.patch(DEPLOYMENT, [Patch("default", "web", change)])
+    world.run()
+    condition = world.condition("Propagated")
+    assert condition is not None
+    assert said in condition[2]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_weights_of_zero_are_reported_and_the_placement_stays(world: FederationW
     condition = world.condition("Accepted")
     assert world.placed() == {"alpha": 2, "beta": 2, "gamma": 2}
     assert condition is not None
-    assert "every weight is 0" in condition[2]
+    assert "gives every cluster the weight 0" in condition[2]
 
 
 def test_replicas_beyond_every_maximum_are_reported(world: FederationWorld) -> None:

@@ -191,25 +191,35 @@ def _check_ours(
         elif key == "metadata":
             check_type("ObjectMeta", value, where, report, key)
         elif key == "spec":
-            for unknown in _unknown_in_struct(hints[key], value, key):
+            for unknown in unknown_fields(hints[key], value, key):
                 _refuse_or_report(unknown, where, report)
 
 
-def _unknown_in_struct(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
-    """Unknown fields of a value whose Python type is known; the codec checks the types."""
+def unknown_fields(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
+    """Unknown fields of a value whose Python type is known; the codec checks the types.
+
+    Args:
+        annotation: the type: a struct, or tuples and unions of structs.
+        value: the value as JSON.
+        path: its path in the findings.
+    """
     if get_origin(annotation) in (Union, types.UnionType):
         for option in get_args(annotation):
-            yield from _unknown_in_struct(option, value, path)
+            yield from unknown_fields(option, value, path)
     elif get_origin(annotation) in (tuple, list) and isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _unknown_in_struct(get_args(annotation)[0], item, f"{path}[{index}]")
-    elif isinstance(annotation, type) and issubclass(annotation, Wire) and isinstance(value, dict):
+            yield from unknown_fields(get_args(annotation)[0], item, f"{path}[{index}]")
+    elif (
+        isinstance(annotation, type)
+        and issubclass(annotation, msgspec.Struct)
+        and isinstance(value, dict)
+    ):
         known = annotation.__struct_encode_fields__
         inner = dict(zip(known, annotation.__struct_fields__, strict=True))
         hints = get_type_hints(annotation)
         for key, item in value.items():
             below = f"{path}.{key}"
             if key in inner:
-                yield from _unknown_in_struct(hints[inner[key]], item, below)
+                yield from unknown_fields(hints[inner[key]], item, below)
             else:
                 yield _named(below, str(key), known)

@@ -1,14 +1,20 @@
-"""Writes conditions to federated objects."""
+"""Writes conditions to federated objects, and events about their problems to sources."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import StrettoError, UnreachableError
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.conditions import with_conditions
-from stretto.federation.problems import ACCEPTED, ObjectCondition, ObjectProblemError
+from stretto.federation.problems import ACCEPTED, SCHEDULED, ObjectCondition, ObjectProblemError
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoredObject
+from stretto.reconcile.conditions import condition_of
+from stretto.reconcile.events import EventLevel, EventRecorder, EventText
+
+COMPONENT: Final = "stretto-federation"
+"""The reporter of events."""
 
 
 class ObjectReporter:
@@ -18,17 +24,25 @@ class ObjectReporter:
         """For the federated objects of a fleet; ``clock`` gives the times of transitions."""
         self._fleet = fleet
         self._clock = clock
+        self._events = EventRecorder(fleet.host.store, clock, COMPONENT)
 
     def write(self, federated: StoredObject, changes: Iterable[ObjectCondition]) -> None:
-        """Set conditions of an object.
+        """Set conditions of an object; a new problem is also an event about its source.
 
         Raises:
             RetryError: the store refused the write.
         """
-        present = federated.status.get("conditions") or ()
-        after = with_conditions(present, changes, timestamp(self._clock.now()))
+        present, given = federated.status.get("conditions") or (), tuple(changes)
+        after = with_conditions(present, given, timestamp(self._clock.now()))
         if after is not None:
             writes.patch_status(self._fleet.host.store, federated, {"conditions": after})
+            self.announce(federated, (each for each in given if _is_news(each, present)))
+
+    def announce(self, federated: StoredObject, problems: Iterable[ObjectCondition]) -> None:
+        """Write an event for each problem of an object."""
+        texts = [EventText(EventLevel.WARNING, each.reason, each.message) for each in problems]
+        if texts:
+            self._events.record(self._source_of(federated), *texts)
 
     def write_problem(
         self, federated: StoredObject, error: ObjectProblemError | StrettoError
@@ -44,3 +58,22 @@ class ObjectReporter:
             self.write(federated, [error.condition])
         else:
             self.write(federated, [ObjectCondition(ACCEPTED, "InvalidPolicy", str(error))])
+
+    def _source_of(self, federated: StoredObject) -> StoredObject:
+        """The source of a federated object, which users look at; itself where it has none."""
+        type_ = self._fleet.type_of(federated)
+        if type_ is None:
+            return federated
+        name = federated.spec["template"]["metadata"]["name"]
+        found = self._fleet.sources(type_).get(federated.record.namespace, name)
+        return found if found is not None else federated
+
+
+def _is_news(change: ObjectCondition, present: Iterable[dict[str, object]]) -> bool:
+    """Whether a problem is new; numbers of a decision change often and are no news."""
+    if not change.reason:
+        return False
+    before = condition_of(present, change.type) or {}
+    if before.get("status") != "False" or before.get("reason") != change.reason:
+        return True
+    return change.type != SCHEDULED and before.get("message") != change.message

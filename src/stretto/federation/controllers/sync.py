@@ -15,10 +15,12 @@ from stretto.federation.controllers.keys import (
     key_of_member,
 )
 from stretto.federation.controllers.propagation.writer import MemberWriter
+from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.members.advice import held, propagated
+from stretto.federation.objects.members.advice import INVALID_ROLLOUT, held, propagated
+from stretto.federation.problems import PROPAGATED, ObjectCondition
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later, RetryError
@@ -32,14 +34,22 @@ class SyncController:
 
     name = "sync"
 
-    def __init__(self, fleet: ClusterFleet, rollouts: FleetRollouts, writer: MemberWriter) -> None:
+    def __init__(
+        self,
+        fleet: ClusterFleet,
+        rollouts: FleetRollouts,
+        writer: MemberWriter,
+        reporter: ObjectReporter,
+    ) -> None:
         """For the federated objects of a fleet.
 
         Args:
             fleet: the fleet.
             rollouts: plans how Deployments roll.
             writer: writes to members.
+            reporter: reports what nothing is written for.
         """
+        self._reporter = reporter
         self._fleet = fleet
         self._rollouts = rollouts
         self._writer = writer
@@ -75,7 +85,10 @@ class SyncController:
         if course.problem:
             before = federated.status
             synced = before.get("syncedGeneration")
-            self._write_state(federated, before.get("clusters") or [], held(course.problem), synced)
+            condition = held(course.problem)
+            if self._write_state(federated, before.get("clusters") or [], condition, synced):
+                problem = ObjectCondition(PROPAGATED, INVALID_ROLLOUT, condition["message"])
+                self._reporter.announce(federated, [problem])
             raise RetryError(course.problem)
         if course.note is not None:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}
@@ -133,8 +146,8 @@ class SyncController:
         clusters: list[Fields],
         condition: Fields,
         generation: int | None,
-    ) -> None:
-        """Write the state of each cluster, the condition and what is synced, if they change."""
+    ) -> bool:
+        """Write clusters, condition and synced generation; whether they change."""
         before = federated.status
         status: Fields = {"clusters": clusters, "syncedGeneration": generation}
         present = before.get("conditions") or ()
@@ -145,9 +158,11 @@ class SyncController:
             {key: each[key] for key in ("cluster", "status")}
             for each in before.get("clusters") or ()
         ]
-        if (shown, kept, before.get("syncedGeneration")) != (condition, clusters, generation):
-            status["conditions"] = [condition, *others]
-            writes.patch_status(self._fleet.host.store, federated, status)
+        if (shown, kept, before.get("syncedGeneration")) == (condition, clusters, generation):
+            return False
+        status["conditions"] = [condition, *others]
+        writes.patch_status(self._fleet.host.store, federated, status)
+        return True
 
     def _end(self, item: FederatedItem, now: float) -> float | None:
         """Remove the object from all members, then release the federated object."""

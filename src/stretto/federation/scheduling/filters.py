@@ -49,12 +49,12 @@ def affine(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
     if not wanted and workload.required is None:
         return fleet.all(True)
     return fleet.mask(
-        wanted <= each.labels.items() and _matches_one(workload.required, each)
+        wanted <= each.labels.items() and matches_one(workload.required, each)
         for each in fleet.members
     )
 
 
-def _matches_one(terms: tuple[ClusterTerm, ...] | None, member: MemberCluster) -> bool:
+def matches_one(terms: tuple[ClusterTerm, ...] | None, member: MemberCluster) -> bool:
     """Whether a term matches; terms after an invalid one do not count."""
     if terms is None:
         return True

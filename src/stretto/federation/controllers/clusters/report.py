@@ -1,18 +1,14 @@
 """Writes the status of FederatedClusters, and an event where one cannot leave."""
 
-from typing import Final
-
 from stretto.base.clock import Clock, timestamp
 from stretto.federation import names
+from stretto.federation.controllers.reports import COMPONENT
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects.membership import conditions
 from stretto.federation.objects.membership.conditions import ClusterCondition
 from stretto.reconcile import writes
 from stretto.reconcile.cache import StoredObject
 from stretto.reconcile.events import EventLevel, EventRecorder, EventText
-
-COMPONENT: Final = "stretto-federation"
-"""The reporter of events."""
 
 
 class ClusterReport:

@@ -9,7 +9,8 @@ from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedKey, everything, labelled
 from stretto.federation.fleet import ClusterFleet
-from stretto.federation.objects.rules import checks
+from stretto.federation.objects.rules import annotations, checks
+from stretto.federation.objects.rules.annotations import misplaced
 from stretto.federation.objects.rules.selection import selected
 from stretto.federation.objects.rules.steering import Steering, of_policy, steered
 from stretto.federation.objects.rules.triggers import content_of
@@ -36,21 +37,21 @@ class AppliedPolicy(NamedTuple):
     rules: Steering | None = None
     #: What of it has no effect, each with what to do.
     oddities: tuple[str, ...] = ()
+    #: What labels and annotations of the object say without an effect, each with what to do.
+    own_oddities: tuple[str, ...] = ()
 
     @property
     def acceptance(self) -> ObjectCondition:
         """Whether all that the object and its policy say has an effect."""
-        ignored = sorted(self.rules.problems.items()) if self.rules is not None else ()
-        if ignored:
-            text = "; ".join(
-                f"annotation {key} is ignored: {why.removeprefix(f'{key}: ')}"
-                for key, why in ignored
-            )
-            return ObjectCondition(ACCEPTED, "InvalidAnnotation", text)
-        if self.oddities:
-            text = f"policy {self.name}: {'; '.join(self.oddities)}"
-            return ObjectCondition(ACCEPTED, "PolicyWithoutEffect", text)
-        return ObjectCondition(ACCEPTED)
+        problems = sorted(self.rules.problems.items()) if self.rules is not None else ()
+        ignored = [
+            f"annotation {key} is ignored: {why.removeprefix(f'{key}: ')}" for key, why in problems
+        ]
+        odd = [f"policy {self.name}: {'; '.join(self.oddities)}"] if self.oddities else []
+        reason = "InvalidAnnotation" if ignored else "PolicyWithoutEffect" if odd else ""
+        if not reason and self.own_oddities:
+            reason = "AnnotationWithoutEffect"
+        return ObjectCondition(ACCEPTED, reason, "; ".join([*ignored, *self.own_oddities, *odd]))
 
 
 class _PolicyContent(NamedTuple):
@@ -109,7 +110,7 @@ class PolicyFinder:
         if content is None:
             content, equals = self._selecting(federated)
         if content is None:
-            return AppliedPolicy()
+            return AppliedPolicy(own_oddities=tuple(misplaced(federated.spec["template"])))
         name, labels = content.object.record.name, federated.labels
         if names.POLICY in labels and (other := labels.get(names.CLUSTER_POLICY)):
             text = f"cluster policy {other}, which a label names too, does not apply"
@@ -118,7 +119,13 @@ class PolicyFinder:
             raise unaccepted("InvalidPolicy", f"policy {name}: {content.problems}")
         rules = steered(content.rules, federated.annotations)
         oddities = (*equals, *self._oddities_of(content), *self._unmet(federated, rules))
-        return AppliedPolicy(name, content.policy.spec, content.digest, rules, oddities)
+        own = self._own_oddities(federated, rules)
+        return AppliedPolicy(name, content.policy.spec, content.digest, rules, oddities, own)
+
+    def _own_oddities(self, federated: StoredObject, rules: Steering) -> tuple[str, ...]:
+        """What labels and annotations of an object say without an effect."""
+        notes = annotations.oddities(federated, rules, self._fleet.clusters)
+        return (*notes, *misplaced(federated.spec["template"]))
 
     def _unmet(self, federated: StoredObject, rules: Steering) -> Iterator[str]:
         """Minimums that the replicas of an object do not reach."""
@@ -196,7 +203,7 @@ class PolicyFinder:
         clusters, key = self._fleet.clusters, (content.object.record.kind.kind, content.object.name)
         known = self._oddities.get(key)
         if known is None or known[0] is not content or known[1] is not clusters:
-            present = {each.record.name for each in clusters}
+            present = {each.record.name: each.labels for each in clusters}
             found = tuple(checks.oddities(content.policy.spec, present))
             known = self._oddities[key] = content, clusters, found
         return known[2]

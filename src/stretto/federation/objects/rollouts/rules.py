@@ -87,6 +87,11 @@ def policy_of(rule: RolloutRule, template: Fields, replicas: int) -> RolloutPoli
     surge, unavailable = resolve(
         rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%"), replicas
     )
+    if rule.limit_seconds is not None and rule.limit_seconds <= 0:
+        raise InputError(f"{names.ROLLOUT}: limitSeconds", rule.limit_seconds, "seconds above 0")
+    for each in rule.stages:
+        if each.soak_seconds < 0:
+            raise InputError(f"{names.ROLLOUT}: soakSeconds", each.soak_seconds, "0 or more")
     stages = tuple(
         RolloutStage(each.clusters, each.soak_seconds, each.approval) for each in rule.stages
     )

@@ -1,6 +1,7 @@
 """What is wrong with a policy: contradictions that stop it, and values without an effect."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,10 +16,15 @@ from stretto.api.wire.meta import NodeSelectorTerm
 from stretto.api.wire.selectors import Operator, label_rule
 from stretto.base.errors import InputError
 from stretto.federation.objects.demand import replicas_of
+from stretto.federation.scheduling.filters import matches_one
+from stretto.federation.scheduling.fleet import MemberCluster
+from stretto.federation.scheduling.workload import ClusterTerm
 from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields
 
 _OPERATORS: Final = ("Exists", "Equal")
+_NAME: Final = "metadata.name"
+"""The only field of a cluster that terms compare."""
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST: Final = (1 << 31) - 1
 """Largest replicas and weights of a cluster; sums and products of them fit 64 bits."""
@@ -39,6 +45,8 @@ def contradictions(spec: PropagationPolicySpec, *, orders_bounds: bool = True) -
             yield from _of_bounds(each)
     yield from _of_terms("clusterAffinity", spec.cluster_affinity or ())
     for at, group in enumerate(spec.cluster_affinities):
+        if not group.terms:
+            yield f"clusterAffinities[{at}].terms is empty and matches no cluster: add a term"
         yield from _of_terms(f"clusterAffinities[{at}].terms", group.terms)
     yield from _of_tolerations(spec.tolerations)
     if spec.auto_migration is not None:
@@ -106,26 +114,91 @@ def _of_bounds(placement: DesiredPlacement) -> Iterator[str]:
         )
 
 
-def oddities(spec: PropagationPolicySpec, clusters: Collection[str]) -> Iterator[str]:
+def oddities(
+    spec: PropagationPolicySpec, clusters: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
     """What of a usable policy has no effect, each with what to do.
 
     Args:
         spec: the policy.
-        clusters: names of all clusters.
+        clusters: labels of all clusters, by name.
     """
-    named = [each.cluster for each in spec.placement]
-    unknown = sorted(set(named) - set(clusters))
-    if unknown:
-        yield f"placement names unknown clusters: {', '.join(unknown)}: correct or remove them"
-    twice = sorted({name for name in named if named.count(name) > 1})
-    if twice:
-        yield f"placement names clusters twice: {', '.join(twice)}: keep one entry of each"
-    weights = [each.preferences.weight for each in spec.placement]
-    minimums = [each.preferences.min_replicas for each in spec.placement]
+    divides = spec.scheduling_mode is SchedulingMode.DIVIDE
+    for text in of_placements(spec.placement, clusters, divides=divides):
+        yield f"placement {text}"
+    excluded = sorted(
+        {
+            each.cluster
+            for each in spec.placement
+            if (labels := clusters.get(each.cluster)) is not None
+            and not _selects(spec, MemberCluster(each.cluster, labels))
+        }
+    )
+    if excluded:
+        text = f"clusterSelector and clusterAffinity exclude {', '.join(excluded)} of the placement"
+        yield f"{text}: change them, or remove the clusters"
+    groups = [each.name for each in spec.cluster_affinities if each.name]
+    if twice := _repeated(groups):
+        yield f"clusterAffinities has several groups {', '.join(twice)}: rename all but one"
+    yield from _of_fields("clusterAffinity", spec.cluster_affinity or ())
+    for at, group in enumerate(spec.cluster_affinities):
+        yield from _of_fields(f"clusterAffinities[{at}].terms", group.terms)
+
+
+def _selects(spec: PropagationPolicySpec, cluster: MemberCluster) -> bool:
+    """Whether labels and terms of a policy without contradictions allow a cluster."""
+    if not spec.cluster_selector.items() <= cluster.labels.items():
+        return False
+    terms = [ClusterTerm(x.match_expressions, x.match_fields) for x in spec.cluster_affinity or ()]
+    return matches_one(tuple(terms) or None, cluster)
+
+
+def _of_fields(where: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
+    """Requirements on a field that a cluster does not have, which no cluster meets."""
+    for index, term in enumerate(terms):
+        for at, each in enumerate(term.match_fields):
+            if each.key != _NAME:
+                place = f"{where}[{index}].matchFields[{at}].key"
+                yield f"{place} is {each.key}, so its term matches no cluster: write {_NAME}"
+
+
+def of_placements(
+    placements: Sequence[DesiredPlacement], clusters: Collection[str], *, divides: bool
+) -> Iterator[str]:
+    """What of a placement has no effect, as ends of a sentence.
+
+    Args:
+        placements: the clusters with bounds and shares.
+        clusters: names of all clusters.
+        divides: whether replicas are divided.
+    """
+    yield from of_names([each.cluster for each in placements], clusters)
+    weights = [each.preferences.weight for each in placements]
     given = [each for each in weights if each is not None]
-    is_divided = spec.scheduling_mode is SchedulingMode.DIVIDE
-    if is_divided and given and not any(given) and not any(minimums):
-        yield "every weight is 0, so no cluster gets replicas: set a weight above 0"
+    bounds = [x.preferences.min_replicas or x.preferences.max_replicas for x in placements]
+    if (
+        divides
+        and given
+        and not any(given)
+        and not any(x.preferences.min_replicas for x in placements)
+    ):
+        yield "gives every cluster the weight 0, so none gets replicas: set a weight above 0"
+    if not divides and any(bounds):
+        yield "bounds replicas, which the mode Duplicate ignores: use the mode Divide"
+
+
+def of_names(named: Iterable[str], clusters: Collection[str]) -> Iterator[str]:
+    """Clusters in a list that are unknown or repeated, as ends of a sentence."""
+    listed = list(named)
+    if unknown := sorted(set(listed) - set(clusters)):
+        yield f"names unknown clusters: {', '.join(unknown)}: correct or remove them"
+    if twice := _repeated(listed):
+        yield f"names clusters twice: {', '.join(twice)}: keep one entry of each"
+
+
+def _repeated(listed: Sequence[str]) -> list[str]:
+    """What a list has more than once, sorted."""
+    return sorted(each for each, count in Counter(listed).items() if count > 1)
 
 
 def unmet_minimums(

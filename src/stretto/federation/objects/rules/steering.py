@@ -285,6 +285,8 @@ _RULES: Final[dict[str, Callable[[Steering, Any], Steering]]] = {
     names.CONFLICT: _one_of(names.CONFLICT, "adopt"),
     names.ORPHAN: _one_of(names.ORPHAN, "all", "adopted"),
     names.DRY_RUN: _one_of(names.DRY_RUN, "true", "false"),
+    names.NO_SCHEDULING: _one_of(names.NO_SCHEDULING, "true", "false"),
+    names.NO_FOLLOWING: _one_of(names.NO_FOLLOWING, "true", "false"),
     names.RETAIN_REPLICAS: _one_of(names.RETAIN_REPLICAS, "true", "false"),
 }
 """Annotations with what they change."""
