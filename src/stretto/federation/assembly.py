@@ -17,6 +17,7 @@ from stretto.federation.controllers.failover import FailoverController
 from stretto.federation.controllers.federate import FederateController
 from stretto.federation.controllers.feedback import FeedbackController
 from stretto.federation.controllers.follow import FollowController
+from stretto.federation.controllers.kinds import TypeController
 from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
 from stretto.federation.controllers.propagation.deliveries import MemberDeliveries
@@ -44,6 +45,7 @@ CONTROLLERS: Final = tuple(
     for each in (
         MembershipController,
         HealthController,
+        TypeController,
         FederateController,
         NamespaceController,
         AutoscaleController,
@@ -140,18 +142,20 @@ class Federation:
         fleet, settings = self.fleet, self.fleet.settings
         yield MembershipController(fleet, clock, access, parts.share)
         yield HealthController(fleet, clock, access.links, parts.share)
+        yield TypeController(fleet, clock)
         yield FederateController(fleet)
         yield NamespaceController(fleet)
         yield AutoscaleController(fleet, clock)
         yield ScheduleController(fleet, clock, parts.webhooks)
-        yield FollowController(fleet)
+        reporter = ObjectReporter(fleet, clock)
+        yield FollowController(fleet, reporter)
         yield OverrideController(fleet, clock)
         yield ExportController(fleet)
         yield ImportController(fleet)
         writer = MemberWriter(fleet, self.deliveries)
         deployments = MemberDeployments(fleet, self.deliveries.attempts)
         rollouts = FleetRollouts(deployments, clock)
-        yield SyncController(fleet, rollouts, writer, ObjectReporter(fleet, clock))
+        yield SyncController(fleet, rollouts, writer, reporter.warn)
         yield AutoMigrationController(fleet, clock)
         yield FeedbackController(fleet)
         yield AggregationController(fleet, clock)

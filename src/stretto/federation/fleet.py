@@ -1,6 +1,5 @@
 """What all controllers of a federation share: the host, the members and the configured kinds."""
 
-import logging
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -12,8 +11,6 @@ from stretto.federation.settings import FederationSettings
 from stretto.federation.types import FederatedType, FederatedTypes, read_type
 from stretto.reconcile.cache import ObjectCache, StoreCache, StoredObject
 from stretto.stores.later_lists import NotListedError
-
-_LOG: Final = logging.getLogger(__name__)
 
 HOST: Final = "host"
 """Name of the host's store in changes; members have the names of their clusters."""
@@ -153,12 +150,20 @@ class ClusterFleet:
 
 
 def _readable(configs: Iterable[StoredObject]) -> Iterator[FederatedType]:
-    """The kinds of the configurations that can be read; the others stop nothing."""
-    for config in configs:
+    """The kinds of the configurations that can be read, the oldest first.
+
+    The conditions of the others say why they cannot.
+    """
+    for config in sorted(configs, key=_age):
         try:
             yield read_type(config)
-        except InputError as error:
-            _LOG.warning("FederatedTypeConfig %s is ignored: %s", config.record.name, error)
+        except InputError:
+            continue
+
+
+def _age(config: StoredObject) -> tuple[str, str]:
+    """Sorts objects by their age, equally old ones by name."""
+    return str(config.metadata.get("creationTimestamp") or ""), config.record.name
 
 
 def condition(cluster: StoredObject, type_: str) -> str:

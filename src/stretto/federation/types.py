@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
 from stretto.api.types.federation.objects import FederatedTypeConfig, PathDefinition, StatusRule
+from stretto.api.types.federation.policies import APIResource
 from stretto.api.wire.kinds import Kind
+from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.reconcile.cache import StoredObject
 
+_SCOPES: Final = ("Namespaced", "Cluster")
 Pipeline = tuple[tuple[str, ...], ...]
 """Controllers that work on a federated object one group after the other."""
 
@@ -46,9 +50,11 @@ class FederatedTypes:
     """All configured kinds by name and by kind."""
 
     def __init__(self, types: Iterable[FederatedType] = ()) -> None:
-        """The given kinds."""
-        self._by_name = {each.name: each for each in types}
-        self._by_kind = {(each.kind.group, each.kind.kind): each for each in self._by_name.values()}
+        """The given kinds; of several for one kind, the first one applies."""
+        self._by_kind: dict[tuple[str, str], FederatedType] = {}
+        for each in types:
+            self._by_kind.setdefault((each.kind.group, each.kind.kind), each)
+        self._by_name = {each.name: each for each in self._by_kind.values()}
 
     def __iter__(self) -> Iterator[FederatedType]:
         """All kinds, in the order in which they were given."""
@@ -71,6 +77,7 @@ def read_type(config: StoredObject) -> FederatedType:
     """
     spec = config.read(FederatedTypeConfig).spec
     source = spec.source_type
+    _check_source(config.record.name, source)
     collection, aggregation = spec.status_collection, spec.status_aggregation
     kind = Kind(
         source.group,
@@ -90,3 +97,18 @@ def read_type(config: StoredObject) -> FederatedType:
         migrates=spec.auto_migration is not None and spec.auto_migration.enabled,
         scale_target=config.annotations.get(names.SCALE_TARGET_PATH, ""),
     )
+
+
+def _check_source(name: str, source: APIResource) -> None:
+    """Refuse a kind that no server can have.
+
+    Raises:
+        InputError: a name is empty, or the scope is unknown.
+    """
+    where = f"FederatedTypeConfig {name}: spec.sourceType"
+    values = {"version": source.version, "kind": source.kind, "pluralName": source.plural_name}
+    for field, value in values.items():
+        if not value:
+            raise InputError(f"{where}.{field}", None, "that of the kind, as in its CRD")
+    if source.scope not in ("", *_SCOPES):
+        raise InputError(f"{where}.scope", source.scope, " or ".join(_SCOPES))

@@ -9,7 +9,11 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from stretto.api.kinds.federation import FEDERATED_CLUSTER, PROPAGATION_POLICY
+from stretto.api.kinds.federation import (
+    FEDERATED_CLUSTER,
+    FEDERATED_TYPE_CONFIG,
+    PROPAGATION_POLICY,
+)
 from stretto.api.wire.kinds import DEPLOYMENT, Kind
 from stretto.base.clock import ManualClock
 from stretto.federation import names
@@ -121,7 +125,8 @@ def record(patch: pytest.MonkeyPatch, found: defaultdict[UnreliableStore, set[Ri
 
 
 def populate(fleet: EmbeddedFleet) -> None:
-    """One object of every configured kind, with a policy."""
+    """One object of every configured kind, with a policy, and a configuration of no kind."""
+    create(fleet, FEDERATED_TYPE_CONFIG.kind, "none", {}, {})
     create(fleet, PROPAGATION_POLICY.kind, "all", {}, {"schedulingMode": "Duplicate"})
     for each in default_types():
         kind = kind_of(each)

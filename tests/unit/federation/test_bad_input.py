@@ -28,6 +28,8 @@ from stretto.sim.fleet.server.availability import ServerAvailability
 from stretto.stores.store import Patch
 from tests.support.federation_world import FederationWorld
 
+LABELS: dict[str, Any] = {"labels": [{"operator": "overwrite", "value": {"a": "b"}}]}
+
 
 @pytest.fixture
 def world() -> FederationWorld:
@@ -250,6 +252,17 @@ def test_times_of_a_rollout_that_make_no_sense_stop_it(
         (
             {"overriders": {"args": [{"containerName": "mian", "operator": "append"}]}},
             "no container mian: correct the name in the overrider",
+        ),
+        ({"targetClusters": {"clusters": ["alpha"]}}, "has no overriders: add one, or remove"),
+        (
+            {"targetClusters": {"clusterSelector": {"a": "b"}}, "overriders": LABELS},
+            "overrideRules[0]: targetClusters matches no cluster",
+        ),
+        ({"overriders": LABELS}, "labels[0] replaces a, which the object lacks: use addIfAbsent"),
+        ({"overriders": {"image": [{}]}}, "image[0] has no operations: add one"),
+        (
+            {"overriders": {"jsonpatch": [{"path": "/spec/repilcas", "value": 2}]}},
+            "the overrides write spec.repilcas: unknown field 'repilcas'; did you mean 'replicas'",
         ),
     ],
 )

@@ -229,3 +229,43 @@ def test_a_webhook_that_does_not_exist_is_reported_until_it_does() -> None:
     condition = world.condition("Accepted")
     assert condition is not None
     assert condition[1] == "WebhookMissing"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"urlPrefix": ""}, "webhook/hook: spec.urlPrefix: got nothing, expected an address"),
+        ({"urlPrefix": "hook:80"}, "spec.urlPrefix: got 'hook:80'"),
+        ({"scorePath": None}, "spec.scorePath: got nothing, expected a path"),
+    ],
+)
+def test_a_webhook_that_cannot_be_called_says_which_field_is_wrong(
+    change: Fields, said: str
+) -> None:
+    world = world_with(ScriptedServer(score=lambda _: {"score": 1}))
+    world.host.patch(WEBHOOK_CONFIGURATION.kind, [Patch("", "hook", {"spec": change})])
+    world.deployment(3)
+    world.run()
+    condition = world.condition("Accepted")
+    assert condition is not None
+    assert said in condition[2]
+
+
+@pytest.mark.parametrize(
+    ("plugins", "said", "clusters"),
+    [
+        ({"filter": {"disabled": [{"name": "TaintTolertion"}]}}, "did you mean TaintToler", 3),
+        ({"filter": {"enabled": [{"name": "x", "type": "webhook"}]}}, "got 'webhook', expe", 0),
+        ({"score": {"enabled": [{"name": "ClusterAffinity", "wait": -1}]}}, "wait: got -1", 0),
+    ],
+)
+def test_a_profile_says_which_plugin_is_wrong(plugins: Fields, said: str, clusters: int) -> None:
+    world = FederationWorld()
+    world.create(SCHEDULING_PROFILE.kind, "own", spec={"plugins": plugins})
+    world.policy(schedulingProfile="own")
+    world.deployment(3)
+    world.run()
+    condition = world.condition("Accepted")
+    assert condition is not None
+    assert said in condition[2]
+    assert len(world.placed()) == clusters

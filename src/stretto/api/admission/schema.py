@@ -115,6 +115,27 @@ def check_type(
         _refuse_or_report(unknown, where, report)
 
 
+def unknown_path(kind: Kind, path: str) -> UnknownField | None:
+    """The first step of a path with dots that a kind does not have.
+
+    ``None`` if it has all of them, or its fields are not known.
+    """
+    known = _fields()
+    type_, done = f"#{known.kinds.get(f'{kind.api_version} {kind.kind}', '')}", ""
+    for step in path.split("."):
+        if type_.startswith("{}"):
+            type_ = type_[2:]
+            continue
+        fields = known.types.get(type_.removeprefix("#"))
+        if fields is None:
+            return _named(path, step, ()) if type_ in _PRIMITIVES else None
+        done = f"{done}.{step}" if done else step
+        if step not in fields:
+            return _named(done, step, tuple(fields))
+        type_ = fields[step]
+    return None
+
+
 def _refuse_or_report(unknown: UnknownField, where: str, report: Report | None) -> None:
     """Report an unknown field, or refuse it."""
     if report is None:

@@ -87,7 +87,6 @@ FEDERATED_TYPE_CONFIG: Final = _entry(
     "federatedtypeconfigs",
     "ftc",
     namespaced=False,
-    subresources=(),
 )
 FEDERATED_OBJECT: Final = _entry(objects.FederatedObject, "federatedobjects", "fo", columns=_SYNCED)
 CLUSTER_FEDERATED_OBJECT: Final = _entry(

@@ -1,13 +1,27 @@
-"""Places the objects that a workload needs wherever the workload goes."""
+"""Places the objects that a workload needs wherever the workload goes, and reports absent ones."""
 
 from collections.abc import Hashable, Iterable
 
 from stretto.api.wire.kinds import POD_GROUP
 from stretto.federation import names
-from stretto.federation.controllers.keys import FEDERATED, FederatedKey, find, key_of
+from stretto.federation.controllers.keys import (
+    FEDERATED,
+    FederatedItem,
+    FederatedKey,
+    find,
+    key_of,
+    key_of_member,
+)
+from stretto.federation.controllers.placing.followers import FollowerCheck
+from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.fleet import HOST, ClusterFleet
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.following import ObjectName, followers, gang_shares, leader_of
+from stretto.federation.objects.following import (
+    ObjectName,
+    followers,
+    gang_shares,
+    leader_of,
+)
 from stretto.federation.objects.naming import federated_name
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
@@ -18,17 +32,29 @@ class FollowController:
 
     name = "follow"
 
-    def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+    def __init__(self, fleet: ClusterFleet, reporter: ObjectReporter) -> None:
+        """For the federated objects of a fleet; absent followers are reported."""
         self._fleet = fleet
+        self._reporter = reporter
         self._leaders: dict[FederatedKey, set[FederatedKey]] = {}
+        self._check = FollowerCheck(fleet, self._leaders)
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The federated object itself, and those that follow it or followed it."""
-        if change.source != HOST or change.kind.kind not in FEDERATED:
+        """The federated object itself, those that follow it or followed it, and those it follows.
+
+        An object of a member concerns the workloads that need one of its name.
+        """
+        if change.source != HOST:
+            if change.old is None or change.new is None:
+                for follower in key_of_member(self._fleet, change):
+                    yield from sorted(self._leaders.get(follower, ()))
+            return
+        if change.kind.kind not in FEDERATED:
             return
         for leader in key_of(self._fleet, change.object):
             yield leader
+            if change.old is None or change.new is None:
+                yield from sorted(self._leaders.get(leader, ()))
             old, new = self._followers(change.old), self._followers(change.new)
             for each in old - new:
                 self._leaders.get(each, set()).discard(leader)
@@ -37,16 +63,22 @@ class FollowController:
             yield from sorted(old | new)
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
-        """Place one follower."""
+        """Place one follower, and report what does not follow it."""
         item = find(self._fleet, key)
         if item is None or item.federated.is_terminating:
             return None
+        self._place(item)
+        self._reporter.write(item.federated, [self._check.condition(item)])
+        return None
+
+    def _place(self, item: FederatedItem) -> None:
+        """Place an object where its leaders are."""
         federated, spec = item.federated, item.federated.spec
         leaders = self._found_leaders(item.key)
         if federated.annotations.get(names.NO_FOLLOWING) == "true":
             leaders = []
         if not leaders and not spec.get("follows"):
-            return None
+            return
         clusters = {name for each in leaders for name in placements.placement(each.spec)}
         wanted = placements.with_placement(spec, names.FOLLOWERS, clusters)
         shares = {} if item.type.kind != POD_GROUP else gang_shares(federated, leaders)
@@ -62,11 +94,11 @@ class FollowController:
             metadata = {**federated.metadata, "annotations": notes}
             fields: Fields = {**federated.fields, "metadata": metadata, "spec": wanted}
             writes.update(self._fleet.host.store, federated, fields)
-        return None
 
     def _found_leaders(self, key: FederatedKey) -> list[StoredObject]:
         """The leaders of a follower that exist."""
-        items = (find(self._fleet, each) for each in sorted(self._leaders.get(key, ())))
+        keys = sorted(self._leaders.get(key, set()) - {key})
+        items = (find(self._fleet, each) for each in keys)
         found = [item.federated for item in items if item is not None]
         return [each for each in found if not each.is_terminating]
 

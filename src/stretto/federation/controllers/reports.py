@@ -36,13 +36,14 @@ class ObjectReporter:
         after = with_conditions(present, given, timestamp(self._clock.now()))
         if after is not None:
             writes.patch_status(self._fleet.host.store, federated, {"conditions": after})
-            self.announce(federated, (each for each in given if _is_news(each, present)))
+            for each in given:
+                if _is_news(each, present):
+                    self.warn(federated, each.reason, each.message)
 
-    def announce(self, federated: StoredObject, problems: Iterable[ObjectCondition]) -> None:
-        """Write an event for each problem of an object."""
-        texts = [EventText(EventLevel.WARNING, each.reason, each.message) for each in problems]
-        if texts:
-            self._events.record(self._source_of(federated), *texts)
+    def warn(self, federated: StoredObject, reason: str, message: str) -> None:
+        """Write an event about the source of an object."""
+        text = EventText(EventLevel.WARNING, reason, message)
+        self._events.record(self._source_of(federated), text)
 
     def write_problem(
         self, federated: StoredObject, error: ObjectProblemError | StrettoError

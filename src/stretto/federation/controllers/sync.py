@@ -1,6 +1,6 @@
 """Writes federated objects to member clusters, repairs drift, and cleans up."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 from stretto.api.types.federation.objects import PropagationStatus as Status
@@ -15,12 +15,10 @@ from stretto.federation.controllers.keys import (
     key_of_member,
 )
 from stretto.federation.controllers.propagation.writer import MemberWriter
-from stretto.federation.controllers.reports import ObjectReporter
 from stretto.federation.controllers.rollouts.course import FleetRollouts, RolloutCourse
 from stretto.federation.fleet import HOST, ClusterFleet, is_joined, is_ready
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.members.advice import INVALID_ROLLOUT, held, propagated
-from stretto.federation.problems import PROPAGATED, ObjectCondition
+from stretto.federation.objects.members.advice import held, propagated
 from stretto.reconcile import writes
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.reconciler import Later, RetryError
@@ -39,7 +37,7 @@ class SyncController:
         fleet: ClusterFleet,
         rollouts: FleetRollouts,
         writer: MemberWriter,
-        reporter: ObjectReporter,
+        warn: Callable[[StoredObject, str, str], None],
     ) -> None:
         """For the federated objects of a fleet.
 
@@ -47,9 +45,9 @@ class SyncController:
             fleet: the fleet.
             rollouts: plans how Deployments roll.
             writer: writes to members.
-            reporter: reports what nothing is written for.
+            warn: writes an event about an object that is held, with its reason and message.
         """
-        self._reporter = reporter
+        self._warn = warn
         self._fleet = fleet
         self._rollouts = rollouts
         self._writer = writer
@@ -87,8 +85,7 @@ class SyncController:
             synced = before.get("syncedGeneration")
             condition = held(course.problem)
             if self._write_state(federated, before.get("clusters") or [], condition, synced):
-                problem = ObjectCondition(PROPAGATED, INVALID_ROLLOUT, condition["message"])
-                self._reporter.announce(federated, [problem])
+                self._warn(federated, condition["reason"], condition["message"])
             raise RetryError(course.problem)
         if course.note is not None:
             note = {"metadata": {"annotations": {names.ROLLOUT_STATUS: course.note}}}

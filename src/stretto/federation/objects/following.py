@@ -34,18 +34,40 @@ class ObjectName(NamedTuple):
     name: str
 
 
+class _Reference(NamedTuple):
+    """A reference of a pod to an object."""
+
+    #: The object.
+    object: ObjectName
+    #: Whether the pod starts without it too.
+    optional: bool = False
+
+
 def followers(federated: StoredObject) -> set[ObjectName]:
     """The objects that follow a federated object; none if following is off for it."""
-    template: Fields = federated.spec.get("template") or {}
-    if template.get("kind") not in LEADERS:
+    if not _leads(federated):
         return set()
+    return {each.object for each in _of_pods(federated)} | named_followers(federated)
+
+
+def needed_followers(federated: StoredObject) -> set[ObjectName]:
+    """The followers without which the pods of an object do not start."""
+    if not _leads(federated):
+        return set()
+    return {each.object for each in _of_pods(federated) if not each.optional}
+
+
+def named_followers(federated: StoredObject) -> set[ObjectName]:
+    """The followers that the annotation of an object names; none if following is off for it."""
+    text = federated.annotations.get(names.FOLLOWER_LIST, "")
+    return set(_named(text)) if text and _leads(federated) else set()
+
+
+def _leads(federated: StoredObject) -> bool:
+    """Whether other objects follow an object."""
     if federated.annotations.get(names.ENABLE_FOLLOWING) != "true":
-        return set()
-    spec = pod_spec(template) or {}
-    gang = group_name(federated)
-    groups = {ObjectName(POD_GROUP.group, POD_GROUP.kind, gang)} if gang else set()
-    named = _named(federated.annotations.get(names.FOLLOWER_LIST, ""))
-    return {*groups, *_of_pods(spec), *named}
+        return False
+    return (federated.spec.get("template") or {}).get("kind") in LEADERS
 
 
 def leader_of(federated: StoredObject) -> ObjectName:
@@ -55,13 +77,16 @@ def leader_of(federated: StoredObject) -> ObjectName:
     return ObjectName(group, template["kind"], template["metadata"]["name"])
 
 
-def _of_pods(spec: Fields) -> Iterator[ObjectName]:
-    """Objects that pods need to start."""
+def _of_pods(federated: StoredObject) -> Iterator[_Reference]:
+    """Objects that the pods of an object refer to."""
+    if gang := group_name(federated):
+        yield _Reference(ObjectName(POD_GROUP.group, POD_GROUP.kind, gang))
+    spec = pod_spec(federated.spec["template"]) or {}
     account = spec.get("serviceAccountName")
     if account and account != "default":
-        yield ObjectName("", "ServiceAccount", account)
+        yield _Reference(ObjectName("", "ServiceAccount", account))
     for secret in spec.get("imagePullSecrets") or ():
-        yield ObjectName("", "Secret", secret["name"])
+        yield _Reference(ObjectName("", "Secret", secret["name"]))
     for volume in spec.get("volumes") or ():
         for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
             yield from _of_volume(source)
@@ -69,25 +94,25 @@ def _of_pods(spec: Fields) -> Iterator[ObjectName]:
         yield from _of_container(container)
 
 
-def _of_volume(source: Fields) -> Iterator[ObjectName]:
+def _of_volume(source: Fields) -> Iterator[_Reference]:
     """The object behind a volume or a projected source, which names a Secret by ``name``."""
     for member, field, kind in _SOURCES:
         found: Fields = source.get(member) or {}
         name = found.get(field) or found.get("name")
         if name:
-            yield ObjectName("", kind, name)
+            yield _Reference(ObjectName("", kind, name), found.get("optional") is True)
 
 
-def _of_container(container: Fields) -> Iterator[ObjectName]:
+def _of_container(container: Fields) -> Iterator[_Reference]:
     """Objects that the environment of a container reads."""
-    for each in container.get("envFrom") or ():
-        for member, kind in _ENV_FROM:
-            if name := (each.get(member) or {}).get("name"):
-                yield ObjectName("", kind, name)
-    for variable in container.get("env") or ():
-        for member, kind in _ENV_SOURCES:
-            if name := ((variable.get("valueFrom") or {}).get(member) or {}).get("name"):
-                yield ObjectName("", kind, name)
+    sources = [(each, _ENV_FROM) for each in container.get("envFrom") or ()]
+    variables = container.get("env") or ()
+    sources += [(each.get("valueFrom") or {}, _ENV_SOURCES) for each in variables]
+    for source, members in sources:
+        for member, kind in members:
+            found: Fields = source.get(member) or {}
+            if name := found.get("name"):
+                yield _Reference(ObjectName("", kind, name), found.get("optional") is True)
 
 
 def _named(text: str) -> Iterator[ObjectName]:

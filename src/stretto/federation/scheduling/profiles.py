@@ -1,6 +1,6 @@
 """From a SchedulingProfile to the plugins of each stage."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,19 +13,23 @@ from stretto.api.types.federation.objects import (
     SchedulingProfileSpec,
 )
 from stretto.base.errors import InputError, UnknownNameError
+from stretto.federation.scheduling.filters import FILTERS
 from stretto.federation.scheduling.plugins import (
     BUILT_IN,
     DEFAULT,
     ClusterPlugins,
     ClusterProfile,
 )
+from stretto.federation.scheduling.replicas.kubeadmiral import DIVIDERS
 from stretto.federation.scheduling.scores import (
+    SCORES,
     CapacityPart,
     ClusterScore,
     allocation,
     free_part,
     used_part,
 )
+from stretto.federation.scheduling.selectors import SELECTORS
 
 WEBHOOK: Final = "Webhook"
 """Type of a plugin that runs on another server."""
@@ -58,13 +62,39 @@ def webhook_name(configuration: str) -> str:
     return f"webhook/{configuration}"
 
 
-def webhooks_of(spec: SchedulingProfileSpec) -> set[str]:
-    """Names of the webhook configurations that a profile uses."""
-    if spec.plugins is None:
-        return set()
+def webhooks_of(spec: SchedulingProfileSpec) -> dict[str, list[str]]:
+    """The stages for which a profile uses each webhook configuration, by its name."""
+    found: dict[str, list[str]] = {}
+    for stage, changes in _stages(spec):
+        for each in changes.enabled:
+            if each.type == WEBHOOK:
+                found.setdefault(each.name, []).append(stage)
+    return found
+
+
+def _stages(spec: SchedulingProfileSpec) -> Iterator[tuple[str, PluginSet]]:
+    """The changes of each stage, by its name in the profile."""
     plugins = spec.plugins
-    stages = plugins.filter, plugins.score, plugins.select, plugins.replicas
-    return {each.name for stage in stages for each in stage.enabled if each.type == WEBHOOK}
+    if plugins is not None:
+        yield "filter", plugins.filter
+        yield "score", plugins.score
+        yield "select", plugins.select
+        yield "replicas", plugins.replicas
+
+
+def disabled_in_vain(spec: SchedulingProfileSpec) -> Iterator[str]:
+    """Plugins that a profile disables and that do not exist, each with what to do."""
+    known = {
+        "filter": FILTERS,
+        "score": SCORES,
+        "select": SELECTORS,
+        "replicas": DIVIDERS,
+    }
+    for stage, changes in _stages(spec):
+        for each in changes.disabled:
+            if each.name not in (_ALL, *known[stage]) and each.type != WEBHOOK:
+                error = UnknownNameError(f"{stage} plugin", each.name, sorted(known[stage]))
+                yield f"plugins.{stage}.disabled: {error}"
 
 
 def profile_of(
@@ -86,6 +116,9 @@ def profile_of(
     if spec.plugins is None:
         return replace(DEFAULT, plugins=plugins)
     stages = spec.plugins
+    for stage, changes in _stages(spec):
+        for each in changes.enabled:
+            _check(stage, each)
     return ClusterProfile(
         _changed(DEFAULT.filters, stages.filter),
         _changed(DEFAULT.scores, stages.score),
@@ -94,6 +127,15 @@ def profile_of(
         _divider(stages.replicas),
         plugins,
     )
+
+
+def _check(stage: str, plugin: SchedulingPlugin) -> None:
+    """Refuse a plugin of an unknown type, or with a weight that turns its scores around."""
+    where = f"plugins.{stage}.enabled: {plugin.name}"
+    if plugin.type not in ("", WEBHOOK):
+        raise InputError(f"{where}: type", plugin.type, f"{WEBHOOK}, or nothing if it is built in")
+    if plugin.weight < 0:
+        raise InputError(f"{where}: wait", plugin.weight, "a weight of 0 or more")
 
 
 def _divider(changes: PluginSet) -> str:

@@ -4,8 +4,9 @@ A server that lists the payload version ``v1alpha1-batch`` receives all clusters
 receive one call for each cluster, all at the same time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -79,6 +80,25 @@ class WebhookServer:
         self._timeout_s = seconds_of(self.spec.http_timeout, f"{self.name}: spec.httpTimeout")
         self._client, self._subject = client, subject
         _check_versions(self.name, self.spec)
+        _check_address(self.name, self.spec.url_prefix)
+
+    def check_paths(self, stages: Iterable[str]) -> None:
+        """Check that the server has a path for each stage that a profile enables it for.
+
+        Raises:
+            InputError: it has none.
+        """
+        spec = self.spec
+        paths = {
+            "filter": spec.filter_path,
+            "score": spec.score_path,
+            "select": spec.select_path,
+            "replicas": spec.replicas_path,
+        }
+        for stage in stages:
+            if not paths[stage]:
+                expected = f"a path, as a profile enables it for the stage {stage}"
+                raise InputError(f"{self.name}: spec.{stage}Path", None, expected)
 
     @property
     def is_batched(self) -> bool:
@@ -131,6 +151,18 @@ def _without_nulls(found: Any) -> Any:
     if isinstance(found, dict):
         return {key: value for key, value in found.items() if value is not None}
     return {} if found is None else found
+
+
+def _check_address(name: str, prefix: str) -> None:
+    """Check that the address of a server can be called.
+
+    Raises:
+        InputError: it cannot.
+    """
+    parts = urlsplit(prefix)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        expected = "an address such as https://scheduler.example/v1"
+        raise InputError(f"{name}: spec.urlPrefix", prefix or None, expected)
 
 
 def _check_versions(name: str, spec: WebhookConfigurationSpec) -> None:

@@ -212,6 +212,13 @@ class FederatedTypeConfigSpec(Wire, frozen=True):
     path_definition: PathDefinition = PathDefinition()
 
 
+class FederatedTypeConfigStatus(Wire, frozen=True):
+    """Whether a configuration is used."""
+
+    #: Condition ``Accepted``, once there was something to report.
+    conditions: tuple[Condition, ...] = ()
+
+
 class FederatedTypeConfig(Wire, frozen=True):
     """Configuration of one kind."""
 
@@ -223,6 +230,8 @@ class FederatedTypeConfig(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     #: Configuration.
     spec: FederatedTypeConfigSpec = FederatedTypeConfigSpec()
+    #: Whether it is used.
+    status: FederatedTypeConfigStatus = FederatedTypeConfigStatus()
 
 
 # ---------------------------------------------------------------- federated objects

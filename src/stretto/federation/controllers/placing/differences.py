@@ -1,17 +1,16 @@
 """The differences between clusters that override policies make of one object."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Final
 
 from stretto.api.kinds.federation import CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY
-from stretto.api.types.federation.policies import OverridePolicy, OverrideRule
 from stretto.base.errors import InputError
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedItem
+from stretto.federation.controllers.placing.overridden import OverrideResult
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.objects import pending, placements
-from stretto.federation.objects.members.wanted import check, desired
-from stretto.federation.objects.overriding import operations
+from stretto.federation.objects.overriding import oddities, operations
 from stretto.federation.problems import OVERRIDDEN, ObjectCondition, ObjectProblemError
 from stretto.reconcile.cache import Fields, StoredObject
 
@@ -50,22 +49,40 @@ class DifferenceFinder:
         placed = sorted(placements.placement(federated.spec))
         try:
             patches = {
-                name: operations.operations(rules, template, cluster)
+                name: operations.operations(rules.values(), template, cluster)
                 for name in placed
                 if (cluster := self._fleet.cluster(name)) is not None
             }
         except InputError as error:
             return federated.spec, _kept(error)
         spec = placements.with_overrides(federated.spec, names.OVERRIDES, patches)
-        condition = _condition(item, spec, [name for name in placed if patches.get(name)])
-        if not condition.reason:
-            known = {each.record.name for each in self._fleet.clusters}
-            idle = "; ".join(operations.without_effect(rules, template, known))
-            condition = ObjectCondition(OVERRIDDEN, "WithoutEffect" if idle else "", idle)
-        return spec, condition
+        result = OverrideResult(item, spec, [name for name in placed if patches.get(name)])
+        if result.broken:
+            return spec, result.condition
+        idle = [
+            *self._without_rules(federated),
+            *oddities.without_effect(rules, template, self._fleet.clusters),
+            *result.unknown,
+        ]
+        reason = "WithoutEffect" if idle else ""
+        return spec, ObjectCondition(OVERRIDDEN, reason, "; ".join(idle))
 
-    def _rules(self, federated: StoredObject) -> list[OverrideRule]:
-        """The rules of the policies that the labels of an object name.
+    def _named(self, federated: StoredObject) -> Iterator[tuple[str, str, StoredObject | None]]:
+        """Label, name and policy of each label of an object that names an override policy."""
+        for label, cache in self._caches.items():
+            if (name := federated.labels.get(label)) is not None:
+                namespace = federated.record.namespace if label == names.OVERRIDE_POLICY else ""
+                yield label, name, cache.get(namespace, name)
+
+    def _without_rules(self, federated: StoredObject) -> Iterator[str]:
+        """Readable policies that change nothing at all."""
+        for label, name, policy in self._named(federated):
+            if policy is not None and not policy.spec.get("overrideRules"):
+                kind = policy.record.kind.kind
+                yield f"{kind} {name} has no overrideRules: add one, or remove the label {label}"
+
+    def _rules(self, federated: StoredObject) -> oddities.PlacedRules:
+        """The rules of the policies that the labels of an object name, by their place.
 
         A policy that was deleted has none.
 
@@ -73,19 +90,14 @@ class DifferenceFinder:
             ObjectProblemError: a policy does not exist yet.
             InputError: a policy is malformed.
         """
-        rules: list[OverrideRule] = []
-        for label, cache in self._caches.items():
-            name = federated.labels.get(label)
-            if name is None:
-                continue
-            namespace = federated.record.namespace if label == names.OVERRIDE_POLICY else ""
-            policy = cache.get(namespace, name)
+        rules: oddities.PlacedRules = {}
+        for label, name, policy in self._named(federated):
             if policy is None and pending.pending(federated.annotations):
                 hint = f"create it or change the label {label}"
                 text = f"override policy {name} does not exist: {hint}"
                 raise ObjectProblemError(ObjectCondition(OVERRIDDEN, "PolicyMissing", text))
             if policy is not None:
-                rules += policy.read(OverridePolicy).spec.override_rules
+                rules |= oddities.placed_rules(policy)
         return rules
 
 
@@ -93,18 +105,3 @@ def _kept(error: InputError) -> ObjectCondition:
     """An override policy that cannot be used."""
     text = f"{error}; the last differences stay: correct the override policy"
     return ObjectCondition(OVERRIDDEN, "InvalidOverride", text)
-
-
-def _condition(item: FederatedItem, spec: Fields, clusters: Iterable[str]) -> ObjectCondition:
-    """Whether the object is well-formed in some clusters."""
-    broken = []
-    for name in clusters:
-        try:
-            patches = placements.patches_for(spec, name, item.type)
-            check(item.type.kind, desired(spec["template"], patches))
-        except InputError as error:
-            broken.append(f"{name}: {error}")
-    if not broken:
-        return ObjectCondition(OVERRIDDEN)
-    text = f"{'; '.join(broken)}: correct the override policy; other clusters continue"
-    return ObjectCondition(OVERRIDDEN, "BreaksObject", text)

@@ -1,8 +1,8 @@
 """Annotations by which other controllers learn what a decision and its policy say."""
 
 from stretto.federation import names
+from stretto.federation.controllers.placing.applied import AppliedPolicy
 from stretto.federation.controllers.placing.decision import ScheduledSpec
-from stretto.federation.controllers.placing.policies import AppliedPolicy
 from stretto.federation.objects.rules import migration
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from stretto.federation import names
 from stretto.federation.controllers.keys import FederatedItem
-from stretto.federation.controllers.placing.policies import AppliedPolicy
+from stretto.federation.controllers.placing.applied import AppliedPolicy
 from stretto.federation.objects.demand import replicas_of, request_of
 from stretto.federation.objects.rules import triggers
 from stretto.federation.objects.rules.digests import FleetDigests

@@ -1,14 +1,15 @@
 """The plugins by which an object is scheduled: those of its profile, with its webhooks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from stretto.api.kinds.federation import SCHEDULING_PROFILE, WEBHOOK_CONFIGURATION
 from stretto.api.types.federation.objects import SchedulingProfile
+from stretto.base.errors import InputError
 from stretto.federation.fleet import ClusterFleet
 from stretto.federation.problems import unaccepted
 from stretto.federation.scheduling.plugins import BUILT_IN, DEFAULT, ClusterPlugins, ClusterProfile
-from stretto.federation.scheduling.profiles import profile_of, webhooks_of
+from stretto.federation.scheduling.profiles import disabled_in_vain, profile_of, webhooks_of
 from stretto.federation.webhooks.plugins import WebhookFailure, WebhookPlugins
 from stretto.federation.webhooks.server import WebhookServer
 from stretto.federation.webhooks.unit import WebhookSubject
@@ -70,28 +71,45 @@ class ProfileFinder:
         if known is not None and known[0] is found:
             return known[1]
         spec = found.read(SchedulingProfile).spec
-        webhooks = sorted(webhooks_of(spec))
+        webhooks = webhooks_of(spec)
         made = profile_of(spec, self._called(name, webhooks, subject) if webhooks else BUILT_IN)
         if not webhooks:
             self._decoded[name] = found, made
         return made
 
+    def oddities(self, name: str) -> Iterator[str]:
+        """What of a readable profile has no effect, each with what to do."""
+        found = self._profiles.get("", name)
+        try:
+            spec = found.read(SchedulingProfile).spec if found is not None else None
+        except InputError:
+            return  # a decision says so
+        if spec is not None:
+            yield from (f"scheduling profile {name}: {x}" for x in disabled_in_vain(spec))
+
     def _called(
-        self, name: str, webhooks: Sequence[str], subject: Callable[[], WebhookSubject]
+        self, name: str, webhooks: Mapping[str, list[str]], subject: Callable[[], WebhookSubject]
     ) -> ClusterPlugins:
         """All plugins with those of the webhooks of a profile.
 
+        Args:
+            name: name of the profile.
+            webhooks: the stages of each webhook.
+            subject: what they read.
+
         Raises:
             ObjectProblemError: a webhook does not exist.
+            InputError: it is malformed, or has no path for a stage.
         """
         plugins, about = BUILT_IN, subject()
-        for each in webhooks:
+        for each, stages in sorted(webhooks.items()):
             config = self._servers.get("", each)
             if config is None:
                 text = f"webhook {each} of the scheduling profile {name} does not exist"
                 hint = "create the SchedulerPluginWebhookConfiguration or change the profile"
                 raise unaccepted("WebhookMissing", f"{text}: {hint}")
             server = WebhookServer(config, self._webhooks, about)
-            stages = WebhookPlugins(server, self._failure, self._left_out)
-            plugins = plugins.extended(stages.plugins())
+            server.check_paths(stages)
+            made = WebhookPlugins(server, self._failure, self._left_out)
+            plugins = plugins.extended(made.plugins())
         return plugins

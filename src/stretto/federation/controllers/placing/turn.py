@@ -10,10 +10,10 @@ from stretto.federation.controllers.keys import (
     scheduler_waits,
     waiting,
 )
-from stretto.federation.controllers.placing.decision import PlacementDecision, ScheduledSpec
+from stretto.federation.controllers.placing.decision import PlacementDecision
 from stretto.federation.controllers.placing.notes import note_decision
 from stretto.federation.controllers.placing.occasion import occasion
-from stretto.federation.controllers.placing.policies import AppliedPolicy, PolicyFinder
+from stretto.federation.controllers.placing.policies import PolicyFinder
 from stretto.federation.controllers.placing.profiles import PROFILE_KINDS, ProfileFinder
 from stretto.federation.controllers.supply.offers import FleetSupply
 from stretto.federation.fleet import ClusterFleet
@@ -48,9 +48,9 @@ class TurnTaker:
         self.supply = FleetSupply(fleet, clock)
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
-        profiles = ProfileFinder(fleet, webhooks)
+        self._profiles = ProfileFinder(fleet, webhooks)
         self._decision = PlacementDecision(
-            profiles, self.supply, keeps_last=fleet.settings.keeps_last_placement
+            self._profiles, self.supply, keeps_last=fleet.settings.keeps_last_placement
         )
 
     def affected(self, change: Change) -> Iterable[FederatedKey]:
@@ -73,15 +73,16 @@ class TurnTaker:
         """
         policy = self._policies.policy_of(item.federated)
         schedules, notes = occasion(item, policy, self.supply.members.digests)
+        if policy.rules is not None and policy.rules.profile:
+            odd = self._profiles.oddities(policy.rules.profile)
+            policy = policy._replace(oddities=(*policy.oddities, *odd))
         conditions = (policy.acceptance,)
         if not schedules:
             return SchedulerTurn(notes, item.federated.spec, conditions)
-        made = self._decided(item, policy)
+        if policy.rules is None:
+            made = self._decision.without_policy(item.federated)
+        else:
+            made = self._decision.decide(item, policy.rules)
         note_decision(notes, policy, made)
         self.supply.waiting.note(item.key, made.clusters, waits=made.waiting is not None)
         return SchedulerTurn(notes, made.spec, (*conditions, made.condition))
-
-    def _decided(self, item: FederatedItem, policy: AppliedPolicy) -> ScheduledSpec:
-        if policy.rules is None:
-            return self._decision.without_policy(item.federated)
-        return self._decision.decide(item, policy.rules)

@@ -42,13 +42,19 @@ def desired(template: Fields, patches: Patches) -> Fields:
     return {**made, "metadata": {**metadata, "labels": labels, "annotations": notes}}
 
 
-def check(kind: Kind, wanted: Fields) -> None:
-    """Check the types of an object's fields, which overrides may have changed.
+def check(kind: Kind, wanted: Fields) -> dict[str, str]:
+    """Check the fields of an object, which overrides may have changed.
+
+    Returns:
+        What is wrong with unknown fields, which a server drops, by their paths.
 
     Raises:
         InputError: a value has another type than its field.
     """
-    check_fields(kind, wanted, wanted["metadata"]["name"], lambda _: None)
+    found: dict[str, str] = {}
+    name = wanted["metadata"]["name"]
+    check_fields(kind, wanted, name, lambda each: found.update({each.path: each.sentence}))
+    return found
 
 
 def is_malformed(kind: Kind, wanted: Fields) -> bool:

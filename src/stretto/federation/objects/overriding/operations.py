@@ -46,37 +46,17 @@ def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredO
     """
     made: Patches = []
     for rule in rules:
-        if _applies(rule.target_clusters, cluster):
+        if applies(rule.target_clusters, cluster):
             made += _of_rule(rule, template, made)
     return made
 
 
-def without_effect(
-    rules: Iterable[OverrideRule], template: Fields, clusters: Collection[str]
-) -> Iterator[str]:
-    """Names in rules that lead nowhere.
+def applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
+    """Whether a rule is meant for a cluster.
 
-    Args:
-        rules: the rules of all policies of the object.
-        template: the object.
-        clusters: names of all clusters.
+    Raises:
+        InputError: a term is malformed.
     """
-    targets, names = set[str](), set[str]()
-    for rule in rules:
-        found = rule.overriders
-        targets.update(rule.target_clusters.clusters if rule.target_clusters is not None else ())
-        names.update(name for each in found.image for name in each.container_names)
-        names.update(each.container_name for each in (*found.command, *found.args))
-        names.update(each.container_name for each in found.envs)
-    if unknown := sorted(targets - set(clusters)):
-        yield f"targetClusters names unknown clusters: {', '.join(unknown)}: correct or remove them"
-    present = {each.get("name") for _, each in _containers(template)}
-    if missing := sorted(names - present):
-        yield f"the object has no container {', '.join(missing)}: correct the name in the overrider"
-
-
-def _applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
-    """Whether a rule is meant for a cluster."""
     if target is None:
         return True
     if target.clusters and cluster.record.name not in target.clusters:
@@ -154,7 +134,7 @@ def _json_patch(overrider: JSONPatchOverrider) -> Fields:
 # ---------------------------------------------------------------- containers
 
 
-def _containers(fields: Fields) -> Iterator[tuple[str, Fields]]:
+def containers(fields: Fields) -> Iterator[tuple[str, Fields]]:
     """Pointer and content of each container of an object."""
     for place in _PODS:
         spec = jsonpointer.resolve_pointer(fields, place, None)
@@ -171,7 +151,7 @@ def _named(fields: Fields, *names: str) -> Iterator[tuple[str, Fields]]:
     Raises:
         InputError: the object has no containers at all.
     """
-    found = list(_containers(fields))
+    found = list(containers(fields))
     if not found:
         hint = "remove the overrider, or change other fields with jsonpatch"
         raise InputError("override", fields.get("kind"), "a kind with containers", hint)

@@ -38,7 +38,7 @@ _SYSTEM: Final = {each for each in vars(names).values() if isinstance(each, str)
 """All names, also those that controllers write."""
 _PREFIXES: Final = (names.PREFIX, names.OWN_PREFIX)
 _NEAR: Final = 0.75
-"""Likeness from which an unknown name is a misspelled one; other tools have names of their own."""
+"""Similarity from which an unknown name is a misspelled one; other tools have their own names."""
 
 
 class _Subject(NamedTuple):
