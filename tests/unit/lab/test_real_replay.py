@@ -3,13 +3,16 @@
 import msgspec
 import pytest
 
+from stretto.api.kinds.federation import FEDERATED_CLUSTER
 from stretto.api.wire.kinds import CONFIG_MAP, NAMESPACE
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import Patch
 from stretto.stores.webhooks import WebhookCall
 from stretto_lab.conformance.wire.cases import compare
 from stretto_lab.conformance.wire.outcome import outcome
+from stretto_lab.conformance.wire.real.capacity import knows_capacities
 from stretto_lab.conformance.wire.real.cases import _ended
 from stretto_lab.conformance.wire.real.stores import RecentLists
 from stretto_lab.conformance.wire.scenario import (
@@ -22,6 +25,7 @@ from stretto_lab.conformance.wire.scenario import (
 from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
 from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
 from stretto_lab.control_plane.stages import stages
+from tests.support.federation_world import FederationWorld
 
 
 def step(path: str, name: str = "") -> UserStep:
@@ -113,3 +117,16 @@ def test_a_scenario_that_ends_early_disagrees_with_its_next_outcome() -> None:
     found, rules = compare(case)
     assert ([each.id for each in found], rules) == (["one-2"], set())
     assert "the server refuses it" in str(found[0].got)
+
+
+@pytest.mark.parametrize(("free", "known"), [("2", True), ("2000m", True), ("8", False)])
+def test_a_scenario_that_ran_alone_begins_with_the_recorded_free_capacity(
+    free: str, known: bool
+) -> None:
+    world = FederationWorld()
+    status = {"status": {"resources": {"allocatable": {"cpu": "8"}, "available": {"cpu": free}}}}
+    world.host.patch_status(FEDERATED_CLUSTER.kind, [Patch("", "alpha", status)])
+    fleet = world.fleet.federation.fleet
+    fleet.host.poll(0.0)
+    recorded = RecordedCluster("alpha", resources={"available": {"cpu": "2"}})
+    assert knows_capacities(fleet, [recorded]) == known

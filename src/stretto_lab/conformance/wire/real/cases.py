@@ -1,6 +1,7 @@
 """Cases of recorded scenarios that are replayed on real API servers."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from stretto_lab.conformance.wire.cases import (
     compare,
     is_wire,
 )
+from stretto_lab.conformance.wire.real.capacity import occupied
 from stretto_lab.conformance.wire.real.replay import RealReplay
 from stretto_lab.conformance.wire.real.servers import RealServers, real_servers
 from stretto_lab.conformance.wire.rules.differences import PARTS
@@ -34,7 +36,8 @@ _REFUSED: Final = "the scenario ends: {}"
 def read_all(paths: Iterable[Path], clock: Clock) -> Iterator[OutcomeCase]:
     """Replay scenarios of one recording on the same servers, several at the same time.
 
-    Those that were recorded alone run alone, after the others.
+    Those that were recorded alone run alone, after the others, and begin with the capacity in use
+    that their clusters had.
 
     Raises:
         InputError: a file is no scenario, or one that needs servers of its own.
@@ -83,6 +86,20 @@ def _replayed(path: Path, servers: RealServers) -> Iterator[OutcomeCase | None]:
     """The outcomes of one scenario; ``None`` while nothing is due."""
     recorded = scenario.read(path)
     common = common_of(path, recorded.recording)
+    with ExitStack() as stack:
+        try:
+            if recorded.family in ALONE:
+                stack.enter_context(occupied(servers, recorded.clusters, recorded.id))
+        except StrettoError as error:
+            yield _ended(recorded, 1, common, str(error))
+            return
+        yield from _outcomes(recorded, common, servers)
+
+
+def _outcomes(
+    recorded: WireScenario, common: Fields, servers: RealServers
+) -> Iterator[OutcomeCase | None]:
+    """The outcomes of one scenario on servers with the recorded capacity in use."""
     replay = RealReplay(recorded, common, servers)
     facts = FactCollector(scope_of(recorded).own)
 

@@ -1,0 +1,61 @@
+"""Capacity that was in use when a scenario began: pods on real servers that use as much."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from stretto.api.wire.kinds import POD
+from stretto.api.wire.quantity import amounts
+from stretto.base.errors import TimeoutExpiredError
+from stretto.federation.fleet import ClusterFleet
+from stretto.stores.kube.paths import object_path
+from stretto_lab.conformance.wire.real.preparation import create
+from stretto_lab.conformance.wire.real.servers import WITHIN, RealServers
+from stretto_lab.conformance.wire.scenario import RecordedCluster
+from stretto_lab.conformance.wire.shared import busy_pods
+
+
+@contextmanager
+def occupied(
+    servers: RealServers, clusters: Sequence[RecordedCluster], owner: str
+) -> Iterator[None]:
+    """Servers with as much in use as the clusters of a scenario had, for the block.
+
+    Args:
+        servers: the servers, whose clusters have joined.
+        clusters: the clusters as recorded.
+        owner: the scenario, which names the pods.
+
+    Raises:
+        TimeoutExpiredError: the host does not report the recorded capacity in time.
+    """
+    pods = [(each.name, path) for each in clusters for path in _occupy(servers, each, owner)]
+    known = partial(knows_capacities, servers.federation.fleet, clusters)
+    try:
+        if pods and not servers.run_until(known, WITHIN):
+            raise TimeoutExpiredError(f"the recorded capacity of {owner}", "other pods use some")
+        yield
+    finally:
+        for name, path in pods:
+            servers.planes[name].send("DELETE", path)
+
+
+def _occupy(servers: RealServers, cluster: RecordedCluster, owner: str) -> Iterator[str]:
+    """Create the pods in one cluster; their paths."""
+    for number, body in enumerate(busy_pods(cluster.resources)):
+        metadata = {**body["metadata"], "name": f"{owner}-{number}"}
+        create(servers.planes[cluster.name], POD, {**body, "metadata": metadata})
+        yield object_path(POD, metadata["namespace"], metadata["name"])
+
+
+def knows_capacities(fleet: ClusterFleet, clusters: Sequence[RecordedCluster]) -> bool:
+    """Whether the clusters of a fleet report the recorded free capacity."""
+    for each in clusters:
+        cluster = fleet.cluster(each.name)
+        resources = (cluster.status.get("resources") or {}) if cluster is not None else {}
+        found, wanted = (
+            amounts(x.get("available") or {}, each.name) for x in (resources, each.resources)
+        )
+        if any(found.get(name) != amount for name, amount in wanted.items()):
+            return False
+    return True
