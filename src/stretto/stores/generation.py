@@ -39,6 +39,7 @@ _UNCOUNTED: Final = frozenset(
 )  # fmt: skip
 """Kinds without a generation on an API server: no status subresource, or not maintained."""
 _WORD: Final = b'"generation"'
+_FIRST: Final = b'"generation":1'
 
 
 class _GenerationMeta(msgspec.Struct, frozen=True, gc=False):
@@ -72,9 +73,15 @@ def generation_of(body: bytes) -> int:
 
 def first_generation(kind: Kind, body: bytes) -> bytes:
     """The body of a new object, without a generation that its creator has copied from elsewhere."""
-    if _WORD not in body or not is_counted(kind) or generation_of(body) == 1:
+    if _WORD not in body or _is_first(body) or not is_counted(kind) or generation_of(body) == 1:
         return body
     return set_fields(body, {("metadata", "generation"): 1})
+
+
+def _is_first(body: bytes) -> bool:
+    """Whether the only member of that name in a body is 1, wherever it is."""
+    found = body.count(_WORD)
+    return found == 1 and (_FIRST + b"," in body or _FIRST + b"}" in body)
 
 
 def next_generation(kind: Kind, old: bytes, new: bytes) -> bytes:

@@ -221,7 +221,7 @@ class SqliteJournal:
             connection.execute("SAVEPOINT one")
             try:
                 for statement in sorted(rows, key=_rank):
-                    connection.executemany(statement, rows[statement])
+                    _perform(connection, statement, rows[statement])
             except BaseException:
                 connection.execute("ROLLBACK TO one")
                 raise
@@ -318,6 +318,14 @@ def _kinds(connection: sqlite3.Connection) -> dict[int, Kind]:
     """The kinds of a file by their keys."""
     rows = connection.execute("SELECT * FROM kinds").fetchall()
     return {int(row[0]): _kind(row[1:]) for row in rows}
+
+
+def _perform(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement with rows; a single one costs half as much alone."""
+    if len(rows) == 1:
+        connection.execute(statement, rows[0])
+    else:
+        connection.executemany(statement, rows)
 
 
 def _rank(statement: str) -> int:

@@ -75,6 +75,8 @@ def write_options(
     Raises:
         ApiError: an option has an unknown value.
     """
+    if not request.query and dry_run is None:
+        return WriteOptions()
     words = {"create": "CreateOptions", "patch": "PatchOptions", "update": "UpdateOptions"}
     kind = Kind("meta.k8s.io", "v1", words.get(verb, "DeleteOptions"), "")
     causes = []

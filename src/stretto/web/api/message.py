@@ -43,6 +43,8 @@ class ApiRequest:
         """Query parameters; a parameter without a value is empty."""
         _, _, text = self.target.partition("?")
         found: dict[str, list[str]] = {}
+        if not text:
+            return found
         for name, value in parse_qsl(text, keep_blank_values=True):
             found.setdefault(name, []).append(value)
         return found

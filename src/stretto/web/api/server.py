@@ -157,9 +157,10 @@ class ApiServer:
             authorize_page(storage, user, request)
         else:
             authorize(storage, user, request, route, verb)
-        found = page(self._state, request)
-        if found is not None:
-            return found
+        if route is None or not route.resource:
+            found = page(self._state, request)
+            if found is not None:
+                return found
         if route is None:
             raise failures.no_route()
         resource = self._state.resources.find(route.group, route.version, route.resource)

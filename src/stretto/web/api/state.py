@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from stretto.api.checks.fields.errors import Errors
@@ -114,4 +115,10 @@ class ApiState:
 
     def later(self, seconds: float) -> str:
         """RFC 3339 time some seconds from now."""
-        return timestamp(self.clock.now() + seconds)[:19] + "Z"
+        return _second(int(self.clock.now() + seconds))
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    """A time of RFC 3339; the writes of one second share it."""
+    return timestamp(seconds)

@@ -1,8 +1,10 @@
 """Objects of the API in a store: reading, writing with conditions, removing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
+
+import msgspec
 
 from stretto.api.wire.kinds import Kind
 from stretto.stores.store import (
@@ -17,13 +19,17 @@ from stretto.stores.store import (
     WriteOutcome,
 )
 from stretto.web.api.failures import MODIFIED, ApiError, already_exists, conflict, not_found
-from stretto.web.api.objects.rendering import rendered, stored_body
+from stretto.web.api.objects.rendering import kept_form, rendered
 from stretto.web.api.objects.versions import served_form, stored_form
 from stretto.web.api.objects.views import RecordViews
 from stretto.web.api.resources import ServedResource
 from stretto.web.api.streams.signals import ChangeSignals
 
 Json = dict[str, Any]
+
+_FEW: Final = 256
+"""Objects of a list that is kept; every write reads several lists that are usually empty."""
+_NO_LISTS: Final[Mapping[str, Sequence[Json]]] = {}
 
 
 @runtime_checkable
@@ -70,6 +76,8 @@ class ObjectStorage:
         self.store = store
         #: Decoded objects and encoded events.
         self.views = RecordViews()
+        self._lists: dict[Kind, dict[str, Sequence[Json]]] = {}
+        store.subscribe(self._forget)
         #: Wakes open watches.
         self.signals = ChangeSignals(store)
 
@@ -83,9 +91,19 @@ class ObjectStorage:
         record = self.store.get(kind, namespace, name)
         return None if record is None else self.views.item(record)
 
-    def views_of(self, kind: Kind, namespace: str = "") -> list[Json]:
-        """The objects of a kind, which are only read."""
-        return [self.views.item(record) for record in self.listing(kind, namespace).records]
+    def views_of(self, kind: Kind, namespace: str = "") -> Sequence[Json]:
+        """The objects of a kind, which are only read; few of them are kept until one changes."""
+        kept = self._lists.get(kind, _NO_LISTS).get(namespace)
+        if kept is not None:
+            return kept
+        found = [self.views.item(record) for record in self.listing(kind, namespace).records]
+        if len(found) <= _FEW:
+            self._lists.setdefault(kind, {})[namespace] = found
+        return found
+
+    def _forget(self, kind: Kind) -> None:
+        """Keep no list of a kind that has changed."""
+        self._lists.pop(kind, None)
 
     def served(self, resource: ServedResource, namespace: str, name: str) -> StoredItem | None:
         """An object in the version of a resource, or ``None``."""
@@ -155,13 +173,14 @@ class ObjectStorage:
         Raises:
             ApiError: its name is taken, or the store refuses it.
         """
-        reply = self.store.create(resource.stored, [_body(resource, item)])[0]
+        kept, body = _body(resource, item)
+        reply = self.store.create(resource.stored, [body])[0]
         name = item["metadata"]["name"]
         if reply.code is StatusReason.ALREADY_EXISTS and reply.record and reply.record.deleting:
             error = already_exists(resource.group, resource.resource, name)
             text = f"object is being deleted: {error.message}"
             raise ApiError(error.code, error.reason, text, error.details)
-        return self._stored(reply, resource, name)
+        return self._stored(reply, resource, name, (kept, body))
 
     def replace(
         self, resource: ServedResource, old: Record, item: Json, deleting: str = ""
@@ -171,16 +190,10 @@ class ObjectStorage:
         Raises:
             ApiError: it was changed meanwhile, or the store refuses it.
         """
-        update = Update(
-            old.namespace,
-            old.name,
-            _body(resource, item),
-            old.version,
-            whole=True,
-            deleting=deleting,
-        )
+        kept, body = _body(resource, item)
+        update = Update(old.namespace, old.name, body, old.version, whole=True, deleting=deleting)
         reply = self.store.update(resource.stored, [update])[0]
-        return self._stored(reply, resource, old.name)
+        return self._stored(reply, resource, old.name, (kept, body))
 
     def remove(self, resource: ServedResource, old: Record) -> StoredItem:
         """Delete an object whose record is still the current one, finalizers or not.
@@ -190,22 +203,28 @@ class ObjectStorage:
         Raises:
             ApiError: it was changed meanwhile, or the store refuses it.
         """
-        body = _body(resource, rendered(old))
+        kept, body = _body(resource, rendered(old))
         update = Update(old.namespace, old.name, body, old.version, whole=True, ends=True)
         reply = self.store.update(resource.stored, [update])[0]
-        return self._stored(reply, resource, old.name)
+        return self._stored(reply, resource, old.name, (kept, body))
 
-    def _stored(self, reply: Reply, resource: ServedResource, name: str) -> StoredItem:
-        if reply.outcome is WriteOutcome.OK and reply.record is not None:
-            item = served_form(resource, rendered(reply.record))
-            return StoredItem(item, reply.record)
+    def _stored(
+        self, reply: Reply, resource: ServedResource, name: str, sent: tuple[Json, bytes]
+    ) -> StoredItem:
+        """The stored object; it is decoded again only if the store has changed what was sent."""
+        record = reply.record
+        if reply.outcome is WriteOutcome.OK and record is not None:
+            kept, body = sent
+            item = rendered(record, kept if record.body is body else None)
+            return StoredItem(served_form(resource, item), record)
         raise _failure(reply, resource, name)
 
 
-def _body(resource: ServedResource, item: Json) -> bytes:
-    """The body that the store keeps of an object of a resource."""
+def _body(resource: ServedResource, item: Json) -> tuple[Json, bytes]:
+    """What the store keeps of an object of a resource, and its JSON."""
     form, is_custom = stored_form(resource, item), resource.definition is not None
-    return stored_body(form, resource.stored, is_custom=is_custom)
+    kept = kept_form(form, resource.stored, is_custom=is_custom)
+    return kept, msgspec.json.encode(kept)
 
 
 _NO_KIND = Kind("stretto.dev", "v1", "Nothing", "nothings", namespaced=False)

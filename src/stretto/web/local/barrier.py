@@ -24,7 +24,7 @@ class WriteBarrier:
         """
         self._is_pending = is_pending
         self._flush = flush
-        self._waiting: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
 
     async def settled(self) -> None:
         """Wait until everything that was written so far is durable.
@@ -32,23 +32,29 @@ class WriteBarrier:
         Raises:
             StrettoError: the writes may be lost.
         """
-        if self._waiting is None:
-            if not self._is_pending():
-                return
-            loop = asyncio.get_running_loop()
-            self._waiting = loop.create_future()
+        if not self._waiting and not self._is_pending():
+            return
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
             loop.call_soon(self._run)
-        await asyncio.shield(self._waiting)
+        mine: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(mine)
+        await mine
 
     def _run(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        assert waiting is not None
+        waiting, self._waiting = self._waiting, []
+        failed: Exception | None = None
         try:
             self._flush()
         except Exception as error:  # noqa: BLE001 - every waiting request gets it
-            waiting.set_exception(error)
-        else:
-            waiting.set_result(None)
+            failed = error
+        for each in waiting:
+            if each.done():  # its request has ended
+                continue
+            if failed is None:
+                each.set_result(None)
+            else:
+                each.set_exception(failed)
 
 
 def settling(store: Store) -> Settled:

@@ -63,6 +63,8 @@ def policy_of(labels: Mapping[str, str]) -> tuple[SecurityPolicy, Errors]:
     unreadable version means the newest.
     """
     errors: Errors = []
+    if not any(each.startswith(PREFIX) for each in labels):
+        return SecurityPolicy(), errors
     modes = {}
     for mode in ("enforce", "audit", "warn"):
         lenient = SecurityLevel.RESTRICTED if mode == "enforce" else SecurityLevel.PRIVILEGED

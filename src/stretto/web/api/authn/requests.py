@@ -18,7 +18,8 @@ from stretto.web.api.failures import ApiError, DeniedError
 from stretto.web.api.message import ApiRequest
 from stretto.web.api.storage import ObjectStorage
 
-_EXTRA: Final = "impersonate-extra-"
+_PREFIX: Final = "impersonate-"
+_EXTRA: Final = f"{_PREFIX}extra-"
 _ACCOUNT: Final = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
 
 
@@ -47,6 +48,8 @@ def impersonated(storage: ObjectStorage, user: User, request: ApiRequest, verb: 
     Raises:
         ApiError: the user may not impersonate another, or names none.
     """
+    if not any(each.startswith(_PREFIX) for each in request.headers):
+        return user
     wanted = _wanted(request)
     if wanted == User(""):
         return user

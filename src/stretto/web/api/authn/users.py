@@ -46,12 +46,11 @@ class TokenTable:
 
     def __init__(self, users: Mapping[str, User]) -> None:
         """Users by token."""
-        self._users = dict(users)
+        self._users = {token: authenticated(user) for token, user in users.items()}
 
     def user(self, token: str) -> User | None:
         """The user of a token, with the group of all authenticated users; ``None`` if unknown."""
-        found = self._users.get(token)
-        return None if found is None else authenticated(found)
+        return self._users.get(token)
 
 
 def authenticated(user: User) -> User:

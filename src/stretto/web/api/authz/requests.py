@@ -50,8 +50,9 @@ def authorize(
 
 def _selected_fields(request: ApiRequest) -> dict[str, str]:
     """What a field selector demands to be equal, by field."""
-    found = {}
-    for part in request.parameter("fieldSelector").split(","):
+    found: dict[str, str] = {}
+    text = request.parameter("fieldSelector")
+    for part in text.split(",") if text else ():
         key, equals, value = part.partition("=")
         if equals and not key.endswith("!"):
             found[key] = value.removeprefix("=")

@@ -68,12 +68,17 @@ class BoundPolicy:
         return bool(self.spec.get("failurePolicy", "Fail") == "Fail")
 
 
+def has_bindings(state: ApiState, kinds: PolicyKinds) -> bool:
+    """Whether any policy is bound, so that writes need a look at policies."""
+    return bool(state.storage.views_of(kinds.binding))
+
+
 def bound_policies(
     state: ApiState, attributes: WriteAttributes, kinds: PolicyKinds
 ) -> Iterator[BoundPolicy]:
     """The policies that a write concerns, with each binding that selects it, by their names."""
-    bindings = sorted(state.storage.items(kinds.binding), key=_name)
-    for policy in sorted(state.storage.items(kinds.policy), key=_name) if bindings else ():
+    bindings = sorted(state.storage.views_of(kinds.binding), key=_name)
+    for policy in sorted(state.storage.views_of(kinds.policy), key=_name) if bindings else ():
         bound = [each for each in bindings if each["spec"].get("policyName") == _name(policy)]
         constraints = policy["spec"].get("matchConstraints")
         kind = _matched(state, attributes, constraints) if bound else None

@@ -83,7 +83,7 @@ class Hook:
 
 def hooks_of(state: ApiState, kind: Kind) -> list[Hook]:
     """The webhooks of a kind of configuration, in the order in which they are called."""
-    items = sorted(state.storage.items(kind), key=lambda item: str(item["metadata"]["name"]))
+    items = sorted(state.storage.views_of(kind), key=lambda item: str(item["metadata"]["name"]))
     return [
         Hook(item["metadata"]["name"], spec, kind == MUTATING)
         for item in items

@@ -13,6 +13,7 @@ from stretto.web.api.configured.bound import (
     MUTATING,
     BoundPolicy,
     bound_policies,
+    has_bindings,
     met_expressions,
     policy_expressions,
 )
@@ -46,7 +47,8 @@ def mutate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
     Raises:
         ApiError: a policy that fails closed cannot be evaluated, or its result is no object.
     """
-    attributes = attributes_of(state, admission) if admission.operation in _ROUNDED else None
+    concerns = admission.operation in _ROUNDED and has_bindings(state, MUTATING)
+    attributes = attributes_of(state, admission) if concerns else None
     bound = [] if attributes is None else list(bound_policies(state, attributes, MUTATING))
     if not bound:
         return

@@ -13,6 +13,7 @@ from stretto.web.api.configured.bound import (
     VALIDATING,
     BoundPolicy,
     bound_policies,
+    has_bindings,
     met_expressions,
 )
 from stretto.web.api.configured.expressions import WriteExpressions
@@ -55,6 +56,8 @@ class _Decision:
 
 def validate_by_policies(state: ApiState, admission: AdmittedWrite) -> None:
     """Refuse or warn of a write that does not meet the policies of the cluster."""
+    if not has_bindings(state, VALIDATING):
+        return
     attributes = attributes_of(state, admission)
     if attributes is None:
         return

@@ -68,9 +68,15 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 
 def _members(value: Any) -> int:
     """How many members all objects of a value have: fewer than the text if one is repeated."""
-    if isinstance(value, dict):
-        return len(value) + sum(map(_members, value.values()))
-    return sum(map(_members, value)) if isinstance(value, list) else 0
+    found, inner = 0, value
+    if type(value) is dict:
+        found, inner = len(value), value.values()
+    elif type(value) is not list:
+        return 0
+    for each in inner:
+        if type(each) is dict or type(each) is list:
+            found += _members(each)
+    return found
 
 
 def _pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:

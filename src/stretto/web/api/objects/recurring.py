@@ -1,6 +1,6 @@
-"""Decoding of objects whose specs recur: those of one template differ in their metadata only."""
+"""Decoding of objects that recur: those of one template share a spec, and differ in their names."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -9,6 +9,9 @@ from stretto.api.schema.types import Form, StructType
 from stretto.web.api.objects.recent import recent
 
 Json = dict[str, Any]
+
+_ANY_NAME: Final = "x"
+"""Stands for the name of an object in the text by which its decoded form is found."""
 
 
 def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
@@ -20,10 +23,10 @@ def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
     known, spec = kind.fields.get("spec"), value.get("spec")
     if known is None or known.type.form is not Form.STRUCT or not isinstance(spec, dict):
         return decode(value, kind, found)
-    text = _known_spec(spec, known.type.struct)
+    text = _known(spec, known.type.struct)
     if not text:  # the order of unknown members and the paths of messages need the whole object
         return decode(value, kind, found)
-    rest = decode({**value, "spec": {}}, kind, found)
+    rest = _decoded_rest({**value, "spec": {}}, kind, found)
     if "spec" not in rest:  # Go omits it where it is empty
         found.unknown.clear()
         return decode(value, kind, found)
@@ -31,16 +34,34 @@ def decode_recurring(value: Json, kind: StructType, found: Decoding) -> Json:
     return rest
 
 
-def _known_spec(spec: Json, kind: StructType) -> bytes:
-    """A decoded spec as JSON; empty if it has unknown members or cannot be decoded."""
+def _decoded_rest(value: Json, kind: StructType, found: Decoding) -> Json:
+    """An object without its spec; new ones of one template and second differ in their names.
+
+    Raises:
+        DecodeError: a value has the wrong type.
+    """
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or "uid" in metadata or not (name and isinstance(name, str)):
+        return decode(value, kind, found)
+    text = _known({**value, "metadata": {**metadata, "name": _ANY_NAME}}, kind)
+    if not text:
+        return decode(value, kind, found)
+    decoded: Json = msgspec.json.decode(text)
+    decoded["metadata"]["name"] = name
+    return decoded
+
+
+def _known(value: Json, kind: StructType) -> bytes:
+    """A decoded value as JSON; empty if it has unknown members or cannot be decoded."""
     try:
-        return _decoded_spec(msgspec.json.encode(spec), kind)
+        return _decoded(msgspec.json.encode(value), kind)
     except DecodeError:
         return b""
 
 
 @recent
-def _decoded_spec(text: bytes, kind: StructType) -> bytes:
+def _decoded(text: bytes, kind: StructType) -> bytes:
     found = Decoding()
     decoded = decode(msgspec.json.decode(text), kind, found)
     return b"" if found.unknown else msgspec.json.encode(decoded)

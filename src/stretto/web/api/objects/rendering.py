@@ -17,9 +17,14 @@ ASSIGNED: Final = ("uid", "resourceVersion", "creationTimestamp", "deletionTimes
 """Metadata that the store holds outside the body."""
 
 
-def rendered(record: Record) -> Json:
-    """The object of a record."""
-    item: Json = msgspec.json.decode(record.body)
+def rendered(record: Record, kept: Json | None = None) -> Json:
+    """The object of a record.
+
+    Args:
+        record: the record.
+        kept: what its body encodes; ``None`` decodes it.
+    """
+    item: Json = msgspec.json.decode(record.body) if kept is None else dict(kept)
     metadata = dict(item.get("metadata") or {})
     metadata["name"] = record.name
     if record.namespace:
@@ -76,8 +81,8 @@ def _seconds(time: str) -> str:
     return time if "." not in time else f"{time.partition('.')[0]}Z"
 
 
-def stored_body(item: Json, kind: Kind, *, is_custom: bool = False) -> bytes:
-    """The body that the store keeps of an object.
+def kept_form(item: Json, kind: Kind, *, is_custom: bool = False) -> Json:
+    """What the store keeps of an object.
 
     It states the version of the stored kind; that of a custom object, whose definition may change
     its storage version, the version in which it is stored.
@@ -85,4 +90,4 @@ def stored_body(item: Json, kind: Kind, *, is_custom: bool = False) -> bytes:
     metadata = {key: each for key, each in item["metadata"].items() if key not in ASSIGNED}
     version = item.get("apiVersion", kind.api_version) if is_custom else kind.api_version
     named = {"kind": kind.kind, "apiVersion": version}
-    return msgspec.json.encode({**item, **named, "metadata": metadata})
+    return {**item, **named, "metadata": metadata}
