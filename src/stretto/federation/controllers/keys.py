@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
+import numpy as np
 
 from stretto.api.kinds.federation import CLUSTER_FEDERATED_OBJECT, FEDERATED_OBJECT
 from stretto.federation import names
@@ -87,7 +88,10 @@ def is_status_only(change: Change) -> bool:
 
 def _reordered(one: msgspec.Raw, other: msgspec.Raw) -> bool:
     """Whether JSON may differ in the order of its fields only: it has the same bytes then."""
-    return len(one) == len(other) and sum(memoryview(one)) == sum(memoryview(other))
+    if len(one) != len(other):
+        return False
+    first, second = (np.frombuffer(each, np.uint8).sum() for each in (one, other))
+    return bool(first == second)
 
 
 def _record_facts(item: StoredObject) -> tuple[object, ...]:

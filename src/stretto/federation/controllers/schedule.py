@@ -1,6 +1,6 @@
 """Chooses the clusters of each federated object and divides its replicas."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Final
 
 from stretto.base.clock import Clock
@@ -89,12 +89,16 @@ def _with_turn_done(item: FederatedItem, turn: SchedulerTurn) -> Fields | None:
     """The object with the scheduler's turn done; ``None`` if nothing changes."""
     federated, (notes, spec, _) = item.federated, turn
     before = dict(federated.annotations)
-    rest = {key: value for key, value in notes.items() if key not in _OWN_NOTES}
-    old = {key: value for key, value in before.items() if key not in _OWN_NOTES}
-    changed = spec != federated.spec or rest != old
+    moved = spec != federated.spec
+    changed = moved or _for_others(notes) != _for_others(before)
     done = pending.after(names.SCHEDULER, before, item.type.pipeline, changed)
     notes = {**notes, names.PENDING: done}
-    if spec == federated.spec and notes == before:
+    if not moved and notes == before:
         return None
     metadata = {**federated.metadata, "annotations": notes}
     return {**federated.fields, "metadata": metadata, "spec": spec}
+
+
+def _for_others(notes: Mapping[str, str]) -> Fields:
+    """The annotations whose change gives other controllers work."""
+    return {key: value for key, value in notes.items() if key not in _OWN_NOTES}

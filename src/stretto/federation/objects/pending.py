@@ -6,20 +6,32 @@ empty. A controller that changes the object makes all groups after its own pendi
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
 
 from stretto.federation import names
 from stretto.federation.types import Pipeline
 
+_KEPT: Final = 256
+"""Texts that are kept decoded."""
+
 
 def pending(annotations: Mapping[str, str]) -> Pipeline:
     """The groups of an annotation; none if it is absent or malformed."""
+    return _groups(annotations.get(names.PENDING) or "[]")
+
+
+@lru_cache(maxsize=_KEPT)
+def _groups(text: str) -> Pipeline:
+    """The groups of a text; each controller reads it for each change, and few texts differ."""
     try:
-        groups = json.loads(annotations.get(names.PENDING) or "[]")
+        groups = json.loads(text)
         return tuple(tuple(map(str, group)) for group in groups if group)
     except (TypeError, ValueError):
         return ()
 
 
+@lru_cache(maxsize=_KEPT)
 def written(groups: Pipeline) -> str:
     """The annotation of some groups."""
     return json.dumps([list(group) for group in groups], separators=(",", ":"))

@@ -51,7 +51,10 @@ class FleetQueues:
         if workload.mode is not SchedulingMode.DIVIDE or workload.replicas <= 0:
             return workload
         held = self._held(item, workload, free) if len(self._queues) else None
-        return replace(workload, held=held, gang=self._gang(item, workload))
+        gang = self._gang(item, workload)
+        if held is None and gang is None:
+            return workload
+        return replace(workload, held=held, gang=gang)
 
     # ---------------------------------------------------------------- inside
 

@@ -27,8 +27,9 @@ def with_admission(divide: ReplicaDivider) -> ReplicaDivider:
     def division(
         workload: FederatedWorkload, supply: SupplyTable, at: Positions
     ) -> ReplicaDivision:
-        held, gang = workload.held, workload.gang
-        admitted = replace(workload, replicas=workload.replicas - (held.count if held else 0))
+        held, gang, admitted = workload.held, workload.gang, workload
+        if held is not None:
+            admitted = replace(workload, replicas=workload.replicas - held.count)
         if gang is None or not len(at):
             made = divide(admitted, supply, at)
         elif admitted.replicas < gang.least:
