@@ -25,7 +25,7 @@ class WriteOptions:
     dry_run: bool = False
     #: Name of the field manager; empty: from the user agent.
     manager: str = ""
-    #: What happens to unknown fields.
+    #: The handling of unknown fields.
     validation: str = "Warn"
     #: Whether an apply takes fields from other managers; ``None`` if not stated.
     force: bool | None = None
@@ -131,7 +131,7 @@ def integer_parameter(request: ApiRequest, name: str) -> int | None:
 
 
 def _unprintable(manager: str) -> list[tuple[str, str, str]]:
-    """What is wrong with the characters of a manager's name."""
+    """The error in the characters of a manager's name."""
     return [
         (
             "FieldValueInvalid",

@@ -116,7 +116,7 @@ def internal(message: str) -> ApiError:
 
 
 def failed_internally(text: str) -> ApiError:
-    """500 about what happens inside the server, with its cause."""
+    """500 about a failure inside the server, with its cause."""
     details = {"causes": [{"message": text}]}
     return ApiError(500, "InternalError", f"Internal error occurred: {text}", details)
 

@@ -28,9 +28,9 @@ class ApiRequest:
     body: bytes = b""
     #: The user of the client's certificate; ``None`` without one.
     peer: User | None = None
-    #: What it keeps between its attempts.
+    #: The data that it keeps between its attempts.
     memory: ReviewMemory = field(default_factory=ReviewMemory, compare=False)
-    #: What the audit log adds to its events.
+    #: The annotations that the audit log adds to its events.
     notes: RequestNotes = field(default_factory=RequestNotes, compare=False)
 
     @cached_property
@@ -89,7 +89,7 @@ class ApiResponse:
 class ApiStream:
     """A response that continues: the events of a watch.
 
-    ``poll`` returns what can be sent now and never blocks, or ``None`` at the end. ``call_once``
+    ``poll`` never blocks: it returns the next bytes, or ``None`` at the end. ``call_once``
     calls a function the next time that there may be more, and never again.
     """
 
@@ -110,7 +110,7 @@ class ApiStream:
 
 
 Answer = ApiResponse | ApiStream
-"""What a request yields."""
+"""The result of a request."""
 
 Chunks = AsyncIterator[bytes]
 """The body of a stream in an event loop."""

@@ -1,4 +1,4 @@
-"""Media types: what a client accepts, and how answers are encoded."""
+"""Media types: those that a client accepts, and the encoding of answers."""
 
 import re
 from collections.abc import Iterator
@@ -159,7 +159,7 @@ def _cut(warnings: list[str]) -> Iterator[str]:
 
 
 def error_media(header: str) -> str:
-    """The media type of an error, whatever the client accepts."""
+    """The media type of an error, independent of the accepted types."""
     for each in ranges(header):
         if each.media in (YAML, PROTOBUF):
             return each.media

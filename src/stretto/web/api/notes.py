@@ -1,4 +1,4 @@
-"""What the audit log adds to the events of a request, noted while the request is answered."""
+"""Data that the audit log adds to the events of a request, recorded during the request."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -156,7 +156,7 @@ class ResourceTable:
         self._derived.clear()
 
     def derived(self, key: str, make: Callable[[], object]) -> object:
-        """What a function makes of the resources: called once until they change."""
+        """The result of a function of the resources: called once until they change."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]

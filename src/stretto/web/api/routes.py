@@ -24,7 +24,7 @@ class Route:
     name: str = ""
     #: Subresource; empty for the object itself.
     subresource: str = ""
-    #: What follows the subresource, for example the path of a proxied request.
+    #: The path after the subresource, for example that of a proxied request.
     rest: str = ""
     #: Whether the old form ``/watch/`` was used.
     watches: bool = False

@@ -94,7 +94,7 @@ class ApiServer:
 
     @property
     def state(self) -> ApiState:
-        """What all requests share."""
+        """State that all requests share."""
         return self._state
 
     def handle(self, request: ApiRequest) -> Answer:
@@ -135,7 +135,7 @@ class ApiServer:
             return User("")
 
     def tick(self) -> None:
-        """Do what the server does by itself as time passes."""
+        """Run the periodic work of the server."""
         self._turns.move()
 
     def compact(self, kinds: Sequence[Kind] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What all requests share: the store, the resources, time, and the hooks of admission."""
+"""State that all requests share: the store, the resources, time, and the hooks of admission."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class AdmittedWrite:
-    """What admission needs of a write."""
+    """The parts of a write that admission needs."""
 
     #: The request.
     call: Call

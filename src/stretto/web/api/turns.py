@@ -1,4 +1,4 @@
-"""What the server does by itself: after changes that concern it, and as time passes."""
+"""The server's own work: after changes that concern it, and periodically."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ class OwnTurns:
             self._is_due = True
 
     def move(self) -> None:
-        """Do what is due; what it changes is due again."""
+        """Run the due work; work on objects that it changes is due again."""
         now = self._state.clock.now()
         if now >= self._events_due:
             self._events_due = now + _PAUSE_SECONDS

@@ -126,7 +126,7 @@ def change_object(state: ApiState, call: Call, old: StoredItem, item: Json) -> J
 
 
 def prepared_change(state: ApiState, call: Call, item: Json, old: Json) -> None:
-    """Set what the server decides about a changed object, and count the change."""
+    """Set the fields of a changed object that the server decides, and count the change."""
     prepare_changed(state, call, item, old)
     count_generation(item, old, strategy_of(call.resource), call.resource)
 
@@ -228,5 +228,5 @@ def _dry(state: ApiState, call: Call, item: Json) -> Json:
 
 
 def _as_stored(call: Call, item: Json) -> Json:
-    """An object as a read would answer if it were stored."""
+    """An object in the form of a read after it is stored."""
     return shape(call, canonical(call, item))

@@ -22,7 +22,7 @@ _WITH_OBJECTS: Final = (AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE)
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """What all events of one request share."""
+    """Fields that all events of one request share."""
 
     #: Level of its rule.
     level: AuditLevel
@@ -30,7 +30,7 @@ class AuditEntry:
     identity: str
     #: The request.
     request: ApiRequest
-    #: Who requests what.
+    #: User, verb and object.
     subject: AuditSubject
     #: When it arrived: RFC 3339 with microseconds.
     received: str
@@ -83,7 +83,7 @@ def _impersonated(request: ApiRequest) -> Json:
 
 
 def _annotations(entry: AuditEntry, answer: Json) -> Json:
-    """What the server has noted about a request that is answered."""
+    """Data that the server has recorded about an answered request."""
     notes = entry.request.notes
     found = dict(notes.annotations) if answer else {}
     if answer and entry.level in _WITH_OBJECTS:

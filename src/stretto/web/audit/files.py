@@ -40,7 +40,7 @@ class AuditFile:
     """
 
     def __init__(self, files: AuditFiles, clock: Clock) -> None:
-        """Open the file, and continue what is in it.
+        """Open the file, and append to it.
 
         Raises:
             InputError: it cannot be written.

@@ -25,7 +25,7 @@ _RECEIVED: Final = "audit received"
 
 @dataclass(frozen=True)
 class AuditSettings:
-    """What is recorded, and where."""
+    """The recorded events, and the file."""
 
     #: At which level requests are recorded.
     policy: AuditPolicy
@@ -43,12 +43,12 @@ class AuditLog:
     def __init__(
         self, attempt: Attempt, user_of: Callable[[ApiRequest], User], settings: AuditSettings
     ) -> None:
-        """Record what a server answers.
+        """Record the answers of a server.
 
         Args:
             attempt: answers requests.
             user_of: the user of a request; one without a name if it is unknown.
-            settings: what is recorded, and where.
+            settings: the recorded events, and the file.
         """
         self._answer = attempt
         self._user_of = user_of

@@ -22,7 +22,7 @@ class AuditLevel(StrEnum):
 
     #: Nothing.
     NONE = "None"
-    #: Who requested what, and the status of the response.
+    #: User, verb, object and the status of the response.
     METADATA = "Metadata"
     #: Also the object of the request.
     REQUEST = "Request"
@@ -113,7 +113,7 @@ class AuditRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
 
 
 class AuditSubject(msgspec.Struct, frozen=True):
-    """What rules match of a request."""
+    """The parts of a request that rules match."""
 
     #: The user.
     user: User
@@ -148,7 +148,7 @@ class AuditPolicy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
 
 _NO_RULE: Final = AuditRule(AuditLevel.NONE)
 METADATA_ONLY: Final = AuditPolicy((AuditRule(AuditLevel.METADATA),))
-"""The policy without a file: who requested what."""
+"""The policy without a file: metadata of every request."""
 
 
 def _path_matches(pattern: str, path: str) -> bool:

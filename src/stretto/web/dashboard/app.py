@@ -37,7 +37,7 @@ def dashboard_app(
 
     Args:
         source: the state that is shown.
-        parts: what it offers beyond reading.
+        parts: its optional parts beyond reading.
         access: who may open it.
     """
     shown = {

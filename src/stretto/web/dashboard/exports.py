@@ -1,4 +1,4 @@
-"""Downloads of what the pages show, as CSV and JSON."""
+"""Downloads of the contents of pages, as CSV and JSON."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from stretto.web.views.sight import Sight, ViewSource
 from stretto.web.views.tables import node_table, pod_table, unit_table
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""First characters that a spreadsheet would take for a formula."""
+"""First characters that a spreadsheet reads as a formula."""
 
 Rows = Callable[[Sight], Sequence[msgspec.Struct]]
 

@@ -24,7 +24,7 @@ _BUDGET: Final = 50
 _MOST_MOVES: Final = 10_000
 """Largest number of moves of a plan."""
 _GOALS: Final = {ReschedulingGoal.GPUS: "whole GPUs", ReschedulingGoal.NODES: "whole nodes"}
-"""What each goal frees, for display."""
+"""The capacity that each goal frees, for display."""
 
 
 class DashboardForms:

@@ -1,4 +1,4 @@
-"""What protects the dashboard: known host names, a session token, and strict headers.
+"""Protection of the dashboard: known host names, a session token, and strict headers.
 
 A page of another site can neither read nor act: its requests have a foreign ``Origin``, lack the
 cookie (``SameSite=Strict``), and names that resolve to the loopback address are not known hosts.
@@ -39,7 +39,7 @@ class Access(NamedTuple):
 
     #: Names, without port, by which a browser may reach it.
     hosts: Collection[str] = LOOPBACK_HOSTS
-    #: What a browser must present once; empty where another layer authenticates.
+    #: Token that a browser must present once; empty where another layer authenticates.
     token: str = ""
     #: Path below which another application mounts the dashboard; empty for its own server.
     base: str = ""
@@ -58,7 +58,7 @@ class Guard:
         Args:
             app: the pages.
             hosts: names, without port, by which a browser may reach it.
-            token: what a browser must present once; empty where another layer authenticates.
+            token: must be presented once by a browser; empty where another layer authenticates.
         """
         self._app = app
         self._hosts = frozenset(hosts)

@@ -1,4 +1,4 @@
-"""What browsers read continuously: the layout and frames of nodes, and changes."""
+"""Streams for browsers: the layout and frames of nodes, and changes."""
 
 import asyncio
 from collections.abc import AsyncIterator

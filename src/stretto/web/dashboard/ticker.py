@@ -1,6 +1,6 @@
 """One timer for all streams: a tick resumes them together, in one turn of the event loop.
 
-A timer of its own for each stream would make the event loop wait for the interpreter once for each
+With one timer for each stream, the event loop waits for the interpreter once for each
 of them, and a busy scheduler in the same process releases it at most every 5 ms. Ticks are due at
 fixed intervals, so that such waits do not make them rarer.
 """

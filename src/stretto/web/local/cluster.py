@@ -57,7 +57,7 @@ class LocalParts:
     kubelet_events: bool = True
     #: PEM certificate of the server's authority, for pods; empty for plain HTTP.
     authority: bytes = b""
-    #: Calls the webhooks that admit what controllers write; ``None`` calls none.
+    #: Calls the admission webhooks for writes of controllers; ``None`` calls none.
     start_reviews: Callable[..., None] | None = None
 
 

@@ -46,7 +46,7 @@ class ServerKeys:
 
     @property
     def authority(self) -> PemPair:
-        """What signs the certificates of the server and of clients."""
+        """The authority of the certificates of the server and of clients."""
         return _pair(self.folder, "ca")
 
     @property

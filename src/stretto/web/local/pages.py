@@ -17,7 +17,7 @@ from stretto.web.views.sources import PlaneSource
 
 @dataclass(frozen=True)
 class LocalPages:
-    """Where the dashboard of a local cluster is served, and what it offers besides reading."""
+    """The address of the dashboard of a local cluster, and its parts besides reading."""
 
     #: Port; 0 takes a free one.
     port: int = 0
@@ -33,7 +33,7 @@ def dashboard_application(
     Args:
         plane: the scheduler.
         client: writes to its cluster.
-        pages: where they are served, and what they offer.
+        pages: their address, and their parts.
 
     Raises:
         InputError: the port is in use.

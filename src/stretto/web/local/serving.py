@@ -48,7 +48,7 @@ class LocalServer:
             applications: the applications; signals stop the first one, and all others with it.
             cluster: the cluster whose controllers run besides.
             speed: cluster seconds per second, for waiting.
-            settled: makes what the cluster has written durable.
+            settled: makes the writes of the cluster durable.
             check: raises if a signal has arrived before the applications handle signals.
         """
         first, *others = applications

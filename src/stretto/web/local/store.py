@@ -1,4 +1,4 @@
-"""The store as controllers and the scheduler use it: what they create passes the API."""
+"""The store for controllers and the scheduler: their creations and deletions pass the API."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,13 +34,13 @@ class AdmittingStore(StoreWrapper):
         self._client = client
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Create objects as a client of the API would."""
+        """Create objects as a client of the API."""
         if kind == EVENT or not self._client.serves(kind):
             return self._store.create(kind, bodies)
         return [self._created(kind, body) for body in bodies]
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Delete objects as a client of the API would."""
+        """Delete objects as a client of the API."""
         if not self._client.serves(kind):
             return self._store.delete(kind, deletions)
         return [self._deleted(kind, each) for each in deletions]

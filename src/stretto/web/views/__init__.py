@@ -1,1 +1,1 @@
-"""What the dashboard shows, as values: grids, trees and timelines of one state of a scheduler."""
+"""Views of the dashboard, as values: grids, trees and timelines of one state of a scheduler."""

@@ -17,7 +17,7 @@ class PodDecision(msgspec.Struct, frozen=True):
     time_s: float
     #: ``namespace/name`` of the pod.
     pod: str
-    #: What was decided: ``bound``, ``no place``, ``preempted``, ...
+    #: The decision: ``bound``, ``no place``, ``preempted``, ...
     step: str
     #: The node; empty for none.
     node: str = ""

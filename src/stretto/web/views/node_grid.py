@@ -67,7 +67,7 @@ class NodeGrid:
         names = ledger.resources.names
         self._columns = {names[column]: column for column in offered}
         labels = [cluster.nodes.labels.of(slot) for slot in order]
-        #: What the browser needs once.
+        #: The layout, which the browser reads once.
         self.layout = NodeLayout(
             version=int(nodes.version),
             names=tuple(nodes.names[slot] for slot in order),

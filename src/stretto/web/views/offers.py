@@ -70,7 +70,7 @@ class OfferLine(msgspec.Struct, frozen=True):
 
 
 class OfferBoard(msgspec.Struct, frozen=True):
-    """What a master offers, and to whom."""
+    """The offers of a master, with their frameworks."""
 
     #: Roles.
     roles: tuple[RoleLine, ...]

@@ -1,4 +1,4 @@
-"""What the steps of a running plane decided: the latest decisions, and totals by shard."""
+"""Decisions of the steps of a running plane: the latest ones, and totals by shard."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class StepOutcomes:
         self._clock = clock
 
     def observe(self, step: Step) -> None:
-        """Note what a step decided."""
+        """Record the decisions of a step."""
         now = self._clock.now()
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             self._count(plan, verdict)

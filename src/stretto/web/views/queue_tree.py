@@ -135,7 +135,7 @@ def _borrowed(queue: QueueFacts, name: str, family: _Family) -> str:
 
 
 def _borrowers(queue: QueueFacts, siblings: Sequence[QueueFacts]) -> tuple[str, ...]:
-    """Who uses what the queue has not taken of its guarantee; empty if it has no pending units."""
+    """Queues that use the rest of a queue's guarantee; empty if it has no pending units."""
     if not queue.pending or not queue.counted or queue.borrowed:
         return ()
     return tuple(each.name for each in siblings if each.borrowed)

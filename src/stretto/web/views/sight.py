@@ -24,12 +24,12 @@ class Sight(NamedTuple):
     at: float | None = None
     #: The scheduler's shards; empty if unknown.
     shards: Callable[[], Sequence[ShardFacts]] = lambda: ()
-    #: Reads what explanations of pods need beyond nodes and queues.
+    #: Reads the inputs of explanations of pods beyond nodes and queues.
     complete: Callable[[], None] = lambda: None
 
 
 class Capability(NamedTuple):
-    """What a source offers beyond reading."""
+    """Optional functions of a source beyond reading."""
 
     #: Whether its state changes while it is shown.
     live: bool = False
@@ -47,7 +47,7 @@ class ViewSource(Protocol):
 
     @property
     def capability(self) -> Capability:
-        """What the source offers."""
+        """The functions of the source."""
         ...
 
     @property

@@ -85,11 +85,11 @@ class PlaneSource:
         Args:
             title: name of the state, for display.
             plane: the plane.
-            capability: what the dashboard may do with it.
+            capability: the functions that the dashboard may use.
         """
         #: Name of the state.
         self.title = title
-        #: What the dashboard may do with it.
+        #: The functions that the dashboard may use.
         self.capability = capability
         #: Held while the plane is stepped or read.
         self.lock = RLock()

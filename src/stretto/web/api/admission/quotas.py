@@ -1,4 +1,4 @@
-"""Admission by ResourceQuotas whose status is known: refuses what exceeds one, charges the rest."""
+"""Admission by ResourceQuotas with a status: refuses objects above one, charges the others."""
 
 from collections.abc import Iterator
 from typing import Any

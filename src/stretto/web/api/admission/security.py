@@ -78,7 +78,7 @@ def _check_pod(state: ApiState, admission: AdmittedWrite, item: Json) -> None:
 
 
 def _audit(admission: AdmittedWrite, policy: SecurityPolicy, view: PodView) -> None:
-    """Note what a pod violates for the audit log."""
+    """Record the violations of a pod for the audit log."""
     found = violations(policy.audit, view)
     if found:
         text = f'would violate PodSecurity "{policy.audit}": {described(found)}'
@@ -93,7 +93,7 @@ def _warn(admission: AdmittedWrite, policy: SecurityPolicy, view: PodView) -> No
 
 
 def _is_significant(item: Json, old: Json | None) -> bool:
-    """Whether a write changes what the checks read: containers or their images."""
+    """Whether a write changes the input of the checks: containers or their images."""
     if old is None:
         return True
     spec, before = item["spec"], old["spec"]
@@ -133,7 +133,7 @@ def _is_stricter(level: VersionedLevel, before: VersionedLevel) -> bool:
 
 
 def _existing(state: ApiState, namespace: str, level: VersionedLevel) -> Iterator[str]:
-    """Warnings about the pods of a namespace, grouped by what is found."""
+    """Warnings about the pods of a namespace, grouped by finding."""
     pods = _of_different_owners(state.storage.items(POD, namespace))
     names: dict[str, list[str]] = {}
     for pod in pods[:_MOST_PODS]:

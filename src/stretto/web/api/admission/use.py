@@ -1,4 +1,4 @@
-"""Admission by the annotations that state what simulated pods use."""
+"""Admission by the annotations that state the use of simulated pods."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -42,7 +42,7 @@ _BOUND: Final = {
 
 @dataclass(frozen=True)
 class TokenSubject:
-    """What a token states."""
+    """The claims of a token."""
 
     #: Namespace of the account.
     namespace: str
@@ -82,7 +82,7 @@ class AccountTokens:
         """A token.
 
         Args:
-            subject: what it states.
+            subject: its claims.
             now: seconds since the epoch.
             seconds: how long it is valid.
             identity: its own identity.

@@ -1,1 +1,1 @@
-"""Who may do what: RBAC from the API's own objects, and reviews of it."""
+"""Authorization: RBAC from the API's own objects, and reviews of it."""

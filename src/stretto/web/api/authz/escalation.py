@@ -1,4 +1,4 @@
-"""Roles and bindings that would grant more than their author has."""
+"""Roles and bindings that grant more rights than their author has."""
 
 from collections.abc import Iterator
 from typing import Any, Final

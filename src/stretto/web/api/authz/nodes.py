@@ -1,4 +1,4 @@
-"""What a kubelet may do: its own node, and what the pods on it need."""
+"""Rights of a kubelet: its own node, and the objects that the pods on it need."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -42,7 +42,7 @@ def node_access(
         storage: the pods that relate objects to nodes.
         user: the user.
         wanted: the requested access.
-        fields: what a field selector demands, by field.
+        fields: the values that a field selector requires, by field.
     """
     if _GROUP not in user.groups or not user.name.startswith(_PREFIX):
         return _NO_OPINION
@@ -152,7 +152,7 @@ _REFERENCES: Final[Mapping[str, Callable[[Json], Iterator[str]]]] = {
     "serviceaccounts": lambda pod: iter([pod["spec"].get("serviceAccountName") or ""]),
     "pods": lambda pod: iter([pod["metadata"]["name"]]),
 }
-"""What a pod references, by resource."""
+"""Objects that a pod references, by resource."""
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""Authorisation of requests: what a request does, and the answer to one that is not allowed."""
+"""Authorisation of requests: the access of a request, and the answer if it is not allowed."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def authorize(
 
 
 def _selected_fields(request: ApiRequest) -> dict[str, str]:
-    """What a field selector demands to be equal, by field."""
+    """The values that a field selector requires, by field."""
     found: dict[str, str] = {}
     text = request.parameter("fieldSelector")
     for part in text.split(",") if text else ():
@@ -60,7 +60,7 @@ def _selected_fields(request: ApiRequest) -> dict[str, str]:
 
 
 def access_request(route: Route, verb: str, field_name: str = "") -> AccessRequest:
-    """What a request does."""
+    """The access of a request."""
     namespace = route.namespace
     if route.resource == "namespaces" and not route.group and route.name:
         namespace = route.name

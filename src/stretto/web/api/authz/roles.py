@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _DATA: Final = "data/bootstrap.jsonl"
-"""What a fresh kube-apiserver 1.36 makes; ``scripts/kube_rights.py`` writes the file."""
+"""Objects of a fresh kube-apiserver 1.36; ``scripts/kube_rights.py`` writes the file."""
 _NOTES: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 

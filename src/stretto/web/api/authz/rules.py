@@ -1,4 +1,4 @@
-"""RBAC: what a rule allows, and which rules a user has."""
+"""RBAC: the access that a rule allows, and the rules of a user."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _ANY: Final = "*"
 
 @dataclass(frozen=True)
 class AccessRequest:
-    """What is to be done."""
+    """A requested access."""
 
     #: Verb.
     verb: str

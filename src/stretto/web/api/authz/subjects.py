@@ -1,4 +1,4 @@
-"""Reviews of access: what a user may do, by the roles or as a node."""
+"""Reviews of access: the rights of a user, by roles or as a node."""
 
 from typing import Any, Final
 
@@ -22,21 +22,21 @@ _OTHER_NAMESPACE: Final = (
 
 
 def own_access(state: ApiState, call: Call, item: Json) -> Json:
-    """What the user of the request may do."""
+    """Review the access of the user of the request."""
     spec = item.get("spec") or {}
     _refuse(_spec_causes(spec) + _metadata_causes(item["metadata"]))
     return _access(state, call.user, spec)
 
 
 def access_of_other(state: ApiState, _call: Call, item: Json) -> Json:
-    """What another user may do."""
+    """Review the access of another user."""
     spec = item.get("spec") or {}
     _refuse(_spec_causes(spec) + _user_causes(spec) + _metadata_causes(item["metadata"]))
     return _access(state, _other(item), spec)
 
 
 def local_access(state: ApiState, call: Call, item: Json) -> Json:
-    """What another user may do in the namespace of the request.
+    """Review the access of another user in the namespace of the request.
 
     Raises:
         ApiError: the review names another namespace.
@@ -123,7 +123,7 @@ def _access(state: ApiState, user: User, spec: Json) -> Json:
 
 
 def _selected(attributes: Json) -> dict[str, str]:
-    """What the field selector of a review demands to be equal, by field."""
+    """The values that the field selector of a review requires, by field."""
     requirements = (attributes.get("fieldSelector") or {}).get("requirements") or ()
     return {
         each.get("key", ""): each["values"][0]

@@ -1,4 +1,4 @@
-"""The variable ``authorizer`` of CEL: what the user of a request may do.
+"""The variable ``authorizer`` of CEL: the rights of the user of a request.
 
 Its value is a map that collects the attributes of the check; ``check`` calls the function of the
 evaluation.

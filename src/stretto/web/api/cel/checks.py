@@ -83,7 +83,7 @@ def _conditions_of(spec: Json) -> Iterator[FieldError | None]:
 
 
 def _readable(spec: Json) -> tuple[str, ...]:
-    """What expressions of a policy may read: parameters exist only with their kind."""
+    """Variables of the expressions of a policy: parameters exist only with their kind."""
     params = ("params",) if spec.get("paramKind") else ()
     return (*_WRITE, "namespaceObject", *params, "variables")
 

@@ -104,7 +104,7 @@ class _Bracket:
         return f'"{text}"'
 
     def colon(self) -> str:
-        """What replaces a colon: before the value of an operation's field, what checks its type."""
+        """The replacement of a colon: before the value of a field, with a check of its type."""
         name, self._field = self._field, ""
         if self.literal != OPERATION or name in ("", "value"):
             return ":"
@@ -112,12 +112,12 @@ class _Bracket:
         return f": made_{'text' if name in _TEXTS else 'nothing'}("
 
     def comma(self) -> str:
-        """What replaces a comma."""
+        """The replacement of a comma."""
         end, self._end, self._wants_field = self._end, "", bool(self.literal)
         return f"{end},"
 
     def close(self, text: str) -> str:
-        """What replaces the closing bracket."""
+        """The replacement of the closing bracket."""
         return f"{self._end}{text})" if self.literal and text == "}" else text
 
 
@@ -136,7 +136,7 @@ def rewritten(source: str) -> Rewritten:
 
 
 def _emitted(match: re.Match[str], brackets: list[_Bracket]) -> str:
-    """What replaces a token."""
+    """The replacement of a token."""
     text, kind = match[0], match.lastgroup
     top = brackets[-1] if brackets else _Bracket()
     if kind == "made":

@@ -22,7 +22,7 @@ class PassedWebhook:
         """Annotate the events of a request.
 
         Args:
-            notes: what its events get.
+            notes: the annotations of its events.
             names: name of the configuration and of the webhook.
             place: round and index of the webhook.
         """
@@ -60,7 +60,7 @@ def validation_failed(notes: RequestNotes, binding: Json, index: int, message: s
     """A validation of a policy does not hold, and its binding states ``Audit``.
 
     Args:
-        notes: what the events of the request get.
+        notes: the annotations of the events of the request.
         binding: the binding.
         index: number of the validation in the policy.
         message: its message.

@@ -1,4 +1,4 @@
-"""Answers of webhooks: allowed or denied, patches and warnings, and what is wrong with them."""
+"""Answers of webhooks: allowed or denied, patches, warnings, and their errors."""
 
 import base64
 import binascii

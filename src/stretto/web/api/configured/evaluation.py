@@ -1,4 +1,4 @@
-"""What the expression of a mutation makes of an object."""
+"""The result of the expression of a mutation on an object."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def mutated(item: Json, expressions: WriteExpressions, mutation: Json, struct: S
 
     Args:
         item: the object.
-        expressions: what the expression may read.
+        expressions: the variables of the expression.
         mutation: a JSON patch, or an applied configuration.
         struct: the struct of the object.
 

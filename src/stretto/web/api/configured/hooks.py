@@ -56,7 +56,7 @@ class Hook:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What distinguishes it from all others."""
+        """Its unique key."""
         return self.configuration, self.name
 
     @property

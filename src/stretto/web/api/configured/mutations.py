@@ -77,7 +77,7 @@ def _refusal(admission: AdmittedWrite, faults: list[_Fault]) -> ApiError:
 
 
 def _faults(state: ApiState, admission: AdmittedWrite, bound: BoundPolicy) -> Iterator[_Fault]:
-    """Change an object by a policy with each of its parameters; yields what fails."""
+    """Change an object by a policy with each of its parameters; yields failures."""
     try:
         found = params_of(state, _attributes(state, admission), bound.spec, bound.binding["spec"])
     except ParamsError as error:

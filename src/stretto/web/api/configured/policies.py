@@ -32,11 +32,11 @@ _LONGEST_MESSAGE: Final = 5 << 10
 
 
 class _Strength(Enum):
-    """What a finding of a policy does."""
+    """The action for a finding of a policy."""
 
-    #: What the binding states.
+    #: The action of the binding.
     AS_BOUND = "as bound"
-    #: It refuses the write whatever the binding states.
+    #: It refuses the write, independent of the binding.
     ALWAYS_DENIES = "always denies"
 
 
@@ -48,7 +48,7 @@ class _Decision:
     message: str
     #: Reason of the refusal.
     reason: str = "Invalid"
-    #: Whether the binding decides what happens.
+    #: Whether the binding decides the action.
     strength: _Strength = _Strength.AS_BOUND
     #: Number of the validation in the policy.
     index: int = 0
@@ -96,7 +96,7 @@ def _decisions(
     bound: BoundPolicy,
     annotations: PolicyAnnotations,
 ) -> Iterator[_Decision]:
-    """What a policy finds with each of the parameters of a binding."""
+    """The findings of a policy with each of the parameters of a binding."""
     fails = bound.fails_closed
     try:
         found = params_of(state, attributes, bound.spec, bound.binding["spec"])

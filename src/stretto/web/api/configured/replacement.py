@@ -1,4 +1,4 @@
-"""What reviewers make of an object, on its way into the write."""
+"""Objects that reviewers have changed, on their way into the write."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ Json = dict[str, Any]
 def replace_reviewed(
     state: ApiState, admission: AdmittedWrite, value: Json, kind: Kind, *, strict: bool
 ) -> None:
-    """Replace what is reviewed about a write.
+    """Replace the reviewed object of a write.
 
     Args:
         state: the server.
         admission: the write.
-        value: what replaces it, in the version of ``kind``.
+        value: its replacement, in the version of ``kind``.
         kind: the resource under which the reviewer matched.
         strict: whether a member that the kind does not have is refused, or omitted.
 

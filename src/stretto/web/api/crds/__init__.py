@@ -1,1 +1,1 @@
-"""Definitions of custom resources: what they serve, their life, their objects."""
+"""Definitions of custom resources: served resources, lifecycle and objects."""

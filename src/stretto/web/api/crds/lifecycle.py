@@ -37,7 +37,7 @@ _NOT_YET: Final = {
 
 
 def refresh(state: ApiState) -> None:
-    """Serve what the stored definitions declare."""
+    """Serve the resources of the stored definitions."""
     found: list[ServedResource] = []
     for definition in state.storage.items(CUSTOM_RESOURCE_DEFINITION):
         if _is_true(definition, "Established"):

@@ -1,4 +1,4 @@
-"""Objects of custom kinds: from a body to what is stored, and back in any served version."""
+"""Objects of custom kinds: from a body to the stored form, and back in any served version."""
 
 import copy
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def shown_custom(
     Args:
         items: the objects.
         resource: the served version.
-        memory: what their request keeps between its attempts.
+        memory: the data that their request keeps between its attempts.
 
     Raises:
         PendingReviewsError: a webhook must convert them, and has not answered yet.
@@ -169,6 +169,6 @@ def _in_status(error: FieldError) -> FieldError:
 
 
 def _is_unchanged(path: str, item: Json, old: Json) -> bool:
-    """Whether a member has the value that is stored: what was valid once stays."""
+    """Whether a member has the stored value: a value that was valid once stays."""
     found = values_at(item, f".{path}")
     return bool(found) and found == values_at(old, f".{path}")

@@ -19,7 +19,7 @@ def versions_of(resource: ServedResource, memory: ReviewMemory) -> InVersion | N
 
     Args:
         resource: the version of the request.
-        memory: what the request keeps between its attempts.
+        memory: the data that the request keeps between its attempts.
     """
     if resource.definition is None:
         return None

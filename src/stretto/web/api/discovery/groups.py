@@ -1,4 +1,4 @@
-"""Groups, versions and resources as lists: ``/api``, ``/apis`` and what is below them."""
+"""Groups, versions and resources as lists: ``/api``, ``/apis`` and the paths below them."""
 
 import base64
 import hashlib

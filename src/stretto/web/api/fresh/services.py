@@ -27,7 +27,7 @@ _MAPS: Final = ("", "v1", "configmaps")
 
 
 def api_objects(now: str, client_authority: str) -> list[tuple[tuple[str, str, str], Json]]:
-    """What describes the server to its clients, each with group, version and plural.
+    """Objects that describe the server to its clients, each with group, version and plural.
 
     Args:
         now: RFC 3339 time.

@@ -1,1 +1,1 @@
-"""Objects between the wire and the store: decoding, rendering, and what each kind prepares."""
+"""Objects between the wire and the store: decoding, rendering, and preparation by kind."""

@@ -22,7 +22,7 @@ _NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 
 
 def allocate(state: ApiState, item: Json, old: Json | None, *, dry_run: bool) -> Errors:
-    """Give a Service its addresses and node ports; returns what cannot be given.
+    """Assign addresses and node ports to a Service; returns errors about those not available.
 
     Args:
         state: the server.

@@ -1,4 +1,4 @@
-"""What every write checks and answers: version and identity, the rules of the kind, the form."""
+"""Checks and answers of every write: version and identity, the rules of the kind, the form."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -35,7 +35,7 @@ RETURNED: Final = frozenset(
 
 
 def shape(call: Call, item: Json) -> Json:
-    """A stored object in the served version, with what Go would encode."""
+    """A stored object in the served version, with the fields that Go encodes."""
     return shown_form(call.resource, item, call.request.memory)
 
 
@@ -45,7 +45,7 @@ def shapes(call: Call, items: Sequence[Json]) -> list[Json]:
 
 
 def is_canonical(resource: ServedResource) -> bool:
-    """Whether the store keeps the objects of a resource as Go would encode them."""
+    """Whether the store keeps the objects of a resource in the form that Go encodes."""
     return resource.definition is None and resource.kind == resource.stored
 
 
@@ -64,7 +64,7 @@ def canonical(call: Call, item: Json) -> Json:
 
 
 def served(call: Call, stored: StoredItem) -> StoredItem:
-    """A stored object in the version of a call, which is compared with what the call writes."""
+    """A stored object in the version of a call, to compare with the object that the call writes."""
     if is_canonical(call.resource):
         return stored
     return StoredItem(shape(call, stored.item), stored.record)
@@ -130,7 +130,7 @@ def other_uid(resource: ServedResource, namespace: str, name: str, uids: tuple[s
 
 
 def restore(item: Json, old: Json) -> None:
-    """Take over what a change cannot name."""
+    """Copy the fields that a change cannot name."""
     metadata, before = item["metadata"], old["metadata"]
     if "creationTimestamp" in before:
         metadata["creationTimestamp"] = before["creationTimestamp"]

@@ -1,4 +1,4 @@
-"""JSON texts with what Go's decoder reports: size, repeated members and the first bad character."""
+"""JSON texts with the reports of Go's decoder: size, repeated members, first bad character."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from stretto.web.api.failures import ApiError
 _FREE_VALUES: Final = 10_000
 """Values that aliases may add to a short text; without aliases it has fewer than its bytes."""
 _KEY: Final = re.compile(rb'"\s*:')
-"""What follows the name of a member; a text may contain it too."""
+"""The characters after the name of a member; a text may contain them too."""
 
 
 def check_size(body: bytes) -> None:

@@ -36,7 +36,7 @@ _STATUS_RESETS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}},
     },
 }
-"""What a write of the status does not change, besides the spec."""
+"""Fields that a write of the status does not change, besides the spec."""
 
 
 def own(state: ApiState, call: Call, old: Json, item: Json) -> None:

@@ -20,7 +20,7 @@ _BATCH: Final = "batch.kubernetes.io/"
 
 
 def prepare_new(state: ApiState, call: Call, item: Json) -> None:
-    """Set what the server decides about a new object."""
+    """Set the fields of a new object that the server decides."""
     found = _NEW.get(call.resource.key)
     if found is not None:
         found(state, item)
@@ -31,7 +31,7 @@ def prepare_new(state: ApiState, call: Call, item: Json) -> None:
 
 
 def prepare_changed(state: ApiState, call: Call, item: Json, old: Json) -> None:
-    """Set what the server decides about a changed object."""
+    """Set the fields of a changed object that the server decides."""
     found = _CHANGED.get(call.resource.key)
     if found is not None:
         found(state, item, old)

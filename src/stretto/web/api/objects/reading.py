@@ -28,7 +28,7 @@ _UNKNOWN_FORMAT: Final = (
 _SHOWN: Final = 30
 _YAML_ERRORS: Final = "yaml: unmarshal errors:"
 YAML_CONVERSION: Final = "error converting YAML to JSON: "
-"""What precedes the errors of a strict YAML text that becomes JSON."""
+"""Prefix of the errors of a strict YAML text that becomes JSON."""
 
 
 class OtherKindError(DecodeError):
@@ -46,7 +46,7 @@ def media_type(header: str) -> str:
 
 
 def parse_body(body: bytes, content_type: str, expected: str) -> tuple[Any, list[str]]:
-    """The value of a body and what is wrong with it in strict decoding: repeated members.
+    """The value of a body and its errors in strict decoding: repeated members.
 
     Args:
         body: the bytes.
@@ -165,7 +165,7 @@ def read_object(
     Args:
         value: the body.
         repeated: messages of strict decoding about its repeated members.
-        resource: what the path names.
+        resource: the resource of the path.
         validation: ``Strict``, ``Warn`` or ``Ignore``.
         is_applied: whether it is the result of an apply, whose nulls are values.
     """
@@ -194,7 +194,7 @@ def read_object(
 
 
 def strict_warnings(problems: Iterable[str]) -> list[str]:
-    """The warnings about what strict decoding refuses: one for each line about YAML."""
+    """Warnings about errors of strict decoding: one for each line about YAML."""
     found: list[str] = []
     for each in problems:
         head, _, lines = each.partition(f"{_YAML_ERRORS}\n")

@@ -1,4 +1,4 @@
-"""What each kind prepares before it is stored: generation, status, initial values.
+"""Preparation of each kind before it is stored: generation, status, initial values.
 
 A strategy is the part of a kind's life that no schema describes. Kinds without an entry have the
 default one.
@@ -33,7 +33,7 @@ class Strategy:
     counts: bool = False
     #: Whether a new object keeps the status of the request.
     keeps_status: bool = False
-    #: What is wrong with a name.
+    #: The error in a name.
     name_rule: NameRule = dns_subdomain
     #: Whether a PUT of a name that does not exist creates the object.
     creates_on_update: bool = False
@@ -189,6 +189,6 @@ def count_generation(item: Json, old: Json, strategy: Strategy, resource: Served
 
 
 def _content(item: Json, resource: ServedResource) -> Json:
-    """A custom object without what does not count."""
+    """A custom object without the parts that do not count for the generation."""
     left = {"metadata", "kind", "apiVersion"} | ({"status"} if resource.has_status else set())
     return {key: each for key, each in item.items() if key not in left}

@@ -1,7 +1,7 @@
 """The served and the stored form of objects, also of resources that share those of another version.
 
-What the first version of autoscalers has no field for is in annotations. Events of the newer group
-differ in the names of members.
+In the first version of autoscalers, annotations hold the values that have no field. Events of the
+newer group differ in the names of members.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,19 +38,19 @@ class VersionForms:
 
 
 def shown_form(resource: ServedResource, item: Json, memory: ReviewMemory) -> Json:
-    """A stored object in the served version, with what Go would encode."""
+    """A stored object in the served version, with the fields that Go encodes."""
     return shown_forms(resource, [item], memory)[0]
 
 
 def shown_forms(
     resource: ServedResource, items: Sequence[Json], memory: ReviewMemory
 ) -> list[Json]:
-    """Stored objects in the served version, with what Go would encode.
+    """Stored objects in the served version, with the fields that Go encodes.
 
     Args:
         resource: the served version.
         items: the objects.
-        memory: what their request keeps between its attempts.
+        memory: the data that their request keeps between its attempts.
 
     Raises:
         PendingReviewsError: a webhook must convert them, and has not answered yet.

@@ -1,4 +1,4 @@
-"""What watches make of records, once for all watches: decoded objects and encoded events."""
+"""Records in the form for watches, once for all watches: decoded objects and encoded events."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Generic, TypeVar
@@ -74,7 +74,7 @@ class BatchViews:
 
 
 def _state(record: Record) -> Hashable:
-    """What an object is shown as: the old state of one that leaves a selection has its new version.
+    """The shown form of an object: if it leaves a selection, its old state with the new version.
 
     The hash of a body is computed once, and equal bodies are usually the same object.
     """

@@ -25,7 +25,7 @@ from stretto.web.api.patching.media import APPLY_PATCH
 Json = dict[str, Any]
 
 _BEFORE: Final = "before-first-apply"
-"""The manager of what an object has before its first apply, if it has no managers."""
+"""The manager of the fields of an object before its first apply, if it has no managers."""
 
 
 @dataclass(frozen=True)

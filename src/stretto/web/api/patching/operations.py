@@ -163,7 +163,7 @@ _VERBS: Final[Mapping[str, Callable[[Json, Json], None]]] = {
 
 
 def _owner(document: Json, path: str) -> tuple[Json | list[Any] | None, str]:
-    """What holds the value at a pointer, and its key; ``None`` if it does not exist."""
+    """The container of the value at a pointer, and its key; ``None`` if it does not exist."""
     _, *parts = path.split("/")
     if not parts:
         return None, ""
@@ -221,7 +221,7 @@ def _inserted(owner: Json | list[Any], key: str, value: Any, head: str) -> None:
 
 
 def _removed(owner: Json | list[Any], key: str, head: str) -> Any:
-    """Take a value out of what holds it."""
+    """Remove a value from its container."""
     if isinstance(owner, dict):
         if key not in owner:
             problem = f"Unable to remove nonexistent key: {key}: {_MISSING}"

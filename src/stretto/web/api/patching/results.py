@@ -1,4 +1,4 @@
-"""Patched values as objects of their kind, with what strict decoding finds in them."""
+"""Patched values as objects of their kind, with the findings of strict decoding."""
 
 from collections.abc import Callable
 from typing import Any

@@ -25,7 +25,7 @@ def strategic_patch(item: Json, change: Json, struct: StructType) -> Json:
 
 
 def unmerged(change: Any) -> Any:
-    """What messages quote of a patch: without the lists that it orders and their directives."""
+    """A patch in the form for messages: without the lists that it orders and their directives."""
     if not isinstance(change, dict):
         return change
     ordered = {key.removeprefix(_ORDER) for key in change if key.startswith(_ORDER)}

@@ -1,4 +1,4 @@
-"""Strategically merged values as structs of Go: what the conversion refuses, and its words."""
+"""Strategically merged values as structs of Go: errors of the conversion, with its texts."""
 
 from typing import Any, Final
 

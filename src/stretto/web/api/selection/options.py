@@ -23,7 +23,7 @@ _LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "")
 
 @dataclass(frozen=True)
 class Selection:
-    """What a list or a watch selects."""
+    """The selection of a list or a watch."""
 
     #: Namespace; empty for all.
     namespace: str = ""

@@ -1,1 +1,1 @@
-"""Open watches: what they send when."""
+"""Open watches: the events that they send, and when."""

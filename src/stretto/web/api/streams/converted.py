@@ -45,7 +45,7 @@ class ConvertedSelection:
             self._shown[item["metadata"]["uid"]] = item
 
     def change(self, word: str, item: Json) -> tuple[str, Json] | None:
-        """What a change is for the selection: its word and its object; ``None`` for no change.
+        """A change in the view of the selection: its word and its object; ``None`` for no change.
 
         An object that is no longer selected is deleted in its last selected state.
         """

@@ -1,4 +1,4 @@
-"""What a watch yields, as requested."""
+"""The requested contents of a watch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from stretto.web.api.selection.options import Selection
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """What a stream yields."""
+    """The contents of a stream."""
 
-    #: What is selected.
+    #: The selection.
     selection: Selection
     #: The form of objects.
     accepted: Accepted

@@ -1,4 +1,4 @@
-"""What an eviction leaves behind: a condition of the pod and a charge on its budget."""
+"""The writes of an eviction: a condition of the pod and a charge on its budget."""
 
 from typing import Any, Final
 

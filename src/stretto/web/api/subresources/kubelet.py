@@ -20,7 +20,7 @@ _IN_CONTAINERS: Final = ("log", "exec", "attach")
 
 
 def kubelet(state: ApiState, call: Call) -> ApiResponse:
-    """Answer what a kubelet would, as far as no kubelet is needed."""
+    """Answer requests to a kubelet that need no kubelet."""
     name, part = call.route.name, call.route.subresource
     if part == "log":
         _check_log_options(call.request, name)

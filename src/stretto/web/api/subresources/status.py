@@ -103,4 +103,4 @@ _PREPARED: Final[Mapping[tuple[str, str], Callable[[ApiState, Json, Json], None]
     ("", "PersistentVolume"): _volume,
     SIGNING_REQUEST: stamp_conditions,
 }
-"""What the server decides about a status, by kind: called with the new and the stored object."""
+"""Changes of the server to a status, by kind: called with the new and the stored object."""

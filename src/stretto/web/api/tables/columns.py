@@ -27,7 +27,7 @@ class TableColumn:
     format: str = ""
     #: 0 for the normal view; greater values appear in the wide view only.
     priority: int = 0
-    #: What it means.
+    #: Its description.
     description: str = ""
 
     def definition(self) -> Json:

@@ -106,7 +106,7 @@ def _expired_page(token: PageToken) -> ApiError:
 
 
 def _renderer(call: Call, records: Sequence[Record], selection: Selection) -> Render:
-    """What labels and fields select by: the objects in the version of the call, if converted."""
+    """Objects for selection by labels and fields: in the version of the call, if converted."""
     if call.resource.conversion is None or selection.is_everything:
         return rendered
     found = [each for each in records if selection.covers(each)]

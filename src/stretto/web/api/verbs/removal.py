@@ -33,7 +33,7 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
     preconditions: dict[str, str] | None = None
     #: Old form of the policy.
     orphan_dependents: bool | None = None
-    #: What happens to dependents.
+    #: The handling of dependents.
     propagation_policy: str | None = None
     #: ``All`` for a dry run.
     dry_run: list[str] | None = None

@@ -1,1 +1,1 @@
-"""Calls of webhooks: addresses, what a request waits for, and what is wrong with an answer."""
+"""Calls of webhooks: addresses, pending calls of a request, and errors of answers."""

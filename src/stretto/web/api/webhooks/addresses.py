@@ -48,7 +48,7 @@ def address_of(storage: ObjectStorage, client: Json) -> HookAddress:
 
 
 def webhook_call(address: HookAddress, client: Json, body: bytes, seconds: int) -> WebhookCall:
-    """The call of a webhook: what is sent where, and which certificate its server must have."""
+    """The call of a webhook: address, body, and the certificate that its server must have."""
     tls = WebhookTLSConfig(
         server_name=address.server_name, ca_data=str(client.get("caBundle") or "")
     )

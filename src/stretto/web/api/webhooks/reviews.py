@@ -17,21 +17,21 @@ from stretto.stores.webhooks import WebhookAnswer, WebhookCall
 class ReviewCall(msgspec.Struct, frozen=True):
     """One call of a webhook about a request."""
 
-    #: What is called about what: equal keys have equal answers within one request.
+    #: Webhook and subject: equal keys have equal answers within one request.
     key: str
-    #: What is sent.
+    #: The body.
     call: WebhookCall
 
 
 @dataclass
 class ReviewMemory:
-    """What a request keeps between its attempts, so that they make the same calls."""
+    """Data that a request keeps between its attempts, so that they make the same calls."""
 
     #: Answers by the key of their call.
     answers: dict[str, WebhookAnswer] = field(default_factory=dict)
     #: Requests of conversions as they were sent, by the key of their call.
     requests: dict[str, Any] = field(default_factory=dict)
-    #: Objects as converters made them, by what was converted.
+    #: Results of converters, by their input.
     converted: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Identities and generated parts of names by their purpose.
     drawn: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class ReviewMemory:
         self.answers |= {call.key: answer for call, answer in zip(calls, answers, strict=True)}
 
     def forget(self) -> None:
-        """Keep nothing: what comes next is another request."""
+        """Clear the data: the next call belongs to another request."""
         for each in (self.answers, self.requests, self.converted, self.drawn):
             each.clear()
 

@@ -1,1 +1,1 @@
-"""Metrics of a local cluster, and what scales its workloads by them."""
+"""Metrics of a local cluster, and the autoscalers that use them."""

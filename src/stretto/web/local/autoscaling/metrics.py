@@ -1,4 +1,4 @@
-"""metrics.k8s.io of a local cluster: what its simulated nodes and pods use."""
+"""metrics.k8s.io of a local cluster: the use of its simulated nodes and pods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

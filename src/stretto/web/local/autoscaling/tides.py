@@ -1,4 +1,4 @@
-"""What switches the nodes of tidal pools of a local cluster."""
+"""The controller that switches the nodes of tidal pools of a local cluster."""
 
 from functools import partial
 

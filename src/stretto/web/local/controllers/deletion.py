@@ -18,7 +18,7 @@ _RETRY_S: Final = 0.1
 
 
 def objects_of_server(state: ApiState, client: ApiClient) -> DeletableObjects:
-    """The objects of a server; what it refuses to delete stays until it changes.
+    """The objects of a server; an object that it refuses to delete stays until it changes.
 
     Args:
         state: the server.

@@ -1,4 +1,4 @@
-"""Heartbeats of simulated nodes: leases that are renewed, and what becomes of a silent node."""
+"""Heartbeats of simulated nodes: renewed leases, and the state of a silent node."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any, Final

@@ -76,7 +76,7 @@ class NamespaceSettlement:
         self._state = state
 
     def settle(self, name: str, content: NamespaceContent) -> None:
-        """Remove an empty namespace that is being deleted, or report what it contains.
+        """Remove an empty namespace that is being deleted, or report its contents.
 
         Raises:
             RetryError: the namespace has changed meanwhile.

@@ -1,4 +1,4 @@
-"""The status of ResourceQuotas: what the objects of a namespace use, also after deletions."""
+"""The status of ResourceQuotas: the use of the objects of a namespace, also after deletions."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
@@ -18,7 +18,7 @@ _SUMMED: Final = (POD, PERSISTENT_VOLUME_CLAIM)
 
 
 class QuotaController:
-    """Counts what each quota limits."""
+    """Counts the use of each quota."""
 
     def __init__(self, cluster: LocalCluster, state: ApiState) -> None:
         """For the quotas of a cluster.

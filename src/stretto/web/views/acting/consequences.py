@@ -76,7 +76,7 @@ def _successor(sight: Sight, key: str) -> str:
 
 
 def _gang(answer: Explanation) -> list[str]:
-    """What becomes of the gang of a pod."""
+    """The effect on the gang of a pod."""
     unit = answer.unit
     if unit is None or not unit.is_gang or unit.min_member is None:
         return []

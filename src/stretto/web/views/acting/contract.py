@@ -9,7 +9,7 @@ from stretto.stores.rights import ObjectRight
 
 
 class Action(StrEnum):
-    """What the dashboard may do with one object."""
+    """The allowed actions of the dashboard on one object."""
 
     CORDON = "cordon"
     UNCORDON = "uncordon"

@@ -1,4 +1,4 @@
-"""What a converter may change: everything but identity, and of metadata only labels and notes."""
+"""Changes that a converter may make: all but identity, and of metadata labels and annotations."""
 
 import copy
 from typing import Any, Final

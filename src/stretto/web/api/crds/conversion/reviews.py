@@ -1,4 +1,4 @@
-"""Reviews of conversions (``apiextensions.k8s.io``): what is sent, and what an answer holds."""
+"""Reviews of conversions (``apiextensions.k8s.io``): requests and answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,7 +111,7 @@ def _objects(body: bytes, request: ConversionRequest) -> list[Any]:
 
 
 def _check_object(converted: Any) -> None:
-    """Refuse what is no object with a kind.
+    """Refuse values that are no object with a kind.
 
     Raises:
         ConversionError: it is none.

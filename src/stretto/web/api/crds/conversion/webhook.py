@@ -64,7 +64,7 @@ class WebhookConversion:
         Args:
             items: objects in other versions.
             api_version: group and version that they get.
-            memory: what their request keeps between its attempts.
+            memory: the data that their request keeps between its attempts.
 
         Raises:
             PendingReviewsError: the converter has not answered yet.
@@ -118,7 +118,7 @@ class WebhookConversion:
         return found.body
 
     def _key(self, item: Json, api_version: str) -> str:
-        """What distinguishes an object with its new version: not what the server assigns."""
+        """The key of an object with its new version, without the fields that the server assigns."""
         metadata = {name: item["metadata"].get(name) for name in _KEPT}
         return self._digest([self._identity, api_version, {**item, "metadata": metadata}])
 

@@ -1,7 +1,7 @@
 """The conversion of a write before anything is stored.
 
-A request that waits for a converter is answered again from its start. Therefore it converts what it
-stores, and what it answers, before its first write; afterwards its memory has both.
+A request that waits for a converter is answered again from its start. Therefore it
+converts the stored and the answered object before its first write; afterwards its memory has both.
 """
 
 from typing import Any, Final

@@ -76,7 +76,7 @@ def list_schema(each: ServedResource, item: Json, meta: Json) -> Json:
 
 
 def _head(meta: Json, description: str) -> Json:
-    """What every object has: version, kind and metadata."""
+    """Fields of every object: version, kind and metadata."""
     metadata = {**meta, "description": description}
     return {"apiVersion": _VERSION, "kind": _KIND, "metadata": metadata}
 

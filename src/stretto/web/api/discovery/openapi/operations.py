@@ -32,7 +32,7 @@ OPTIONS: Final = schema_name("meta/v1.DeleteOptions")
 
 @dataclass(frozen=True)
 class PathSubject:
-    """What the operations of a path concern."""
+    """The subject of the operations of a path."""
 
     #: Tag: group and version.
     tag: str
@@ -48,7 +48,7 @@ class PathSubject:
 
 @dataclass(frozen=True)
 class PathOperation:
-    """What one method does."""
+    """One method."""
 
     #: HTTP method.
     method: str

@@ -50,7 +50,7 @@ _ZERO: Final[dict[Form, Any]] = {
     Form.INT64: 0,
     Form.DOUBLE: 0,
 }
-"""What version 3 states as the default of a value that is always there."""
+"""The default that version 3 states for a required value."""
 _TIME: Final = {"type": "string", "format": "date-time"}
 _NAMED: Final = {
     Form.TIME: f"{_MACHINERY}apis.meta.v1.Time",
