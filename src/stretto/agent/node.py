@@ -1,4 +1,4 @@
-"""The agent of one machine: reads it, and reports what has changed."""
+"""The agent of one machine: reads it, and reports changes."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ class NodeAgent:
         self.enforced = Enforced()
 
     def measure(self) -> CnrStatus | None:
-        """What the machine does since the last call, without the names of its pods."""
+        """The use of the machine since the last call, without the names of its pods."""
         return self.status({})
 
     def status(self, pods: dict[str, NodePod]) -> CnrStatus | None:

@@ -1,6 +1,6 @@
 """The environment of one run: clock, store with faults, world, true state, laws and plane.
 
-A crash drops the component that was at work. Its successor has to recover by itself.
+A crash drops the running component. Its successor must recover from the store.
 """
 
 from collections.abc import Collection

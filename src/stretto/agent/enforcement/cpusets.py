@@ -42,7 +42,7 @@ class BindPolicy(Enum):
 
 
 class Exclusive(Enum):
-    """What a pod shares with no other pod of the same policy."""
+    """The group of CPUs that a pod shares with no other pod of the same policy."""
 
     #: Nothing.
     NONE = "None"
@@ -92,7 +92,7 @@ class CpuState:
 
 @dataclass(frozen=True)
 class CpuRequest:
-    """What a pod needs."""
+    """Requirements of a pod."""
 
     #: Number of CPUs.
     count: int

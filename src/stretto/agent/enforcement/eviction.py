@@ -1,4 +1,4 @@
-"""Which pods a node evicts to free memory: triggers, their order, and what counts as freed.
+"""Evictions of a node to free memory: triggers, the order of pods, and freed amounts.
 
 Source: Koordinator's ``koordlet/qosmanager/plugins/memoryevict``.
 """
@@ -161,7 +161,7 @@ class EvictionRound:
     unit: ByteUnit = ByteUnit.BYTES
 
     def frees(self, pod: EvictablePod) -> dict[str, float]:
-        """What the eviction of a pod frees, for this trigger and for later ones."""
+        """Amounts that the eviction of a pod frees, for this trigger and for later ones."""
         found = {USE: (pod.used or 0.0) * self.unit.value}
         if pod.reclaimed:
             found[pod.reclaimed] = pod.requested(pod.reclaimed)
@@ -197,7 +197,7 @@ def allocatable_round(
 
 
 def evict(rounds: Iterable[EvictionRound], attempt: Callable[[str, Trigger], bool]) -> None:
-    """Evict until every target is reached; what one trigger frees counts for the next ones.
+    """Evict until every target is reached; amounts that one trigger frees count for the next.
 
     ``attempt`` evicts a pod and returns whether it is deleted or terminating; a pod that it
     could not evict frees nothing.

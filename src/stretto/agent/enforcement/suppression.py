@@ -1,4 +1,4 @@
-"""How much CPU best-effort pods may use: a threshold of the node, less what all others use.
+"""The CPU for best-effort pods: a threshold of the node, less the use of all others.
 
 Source: Koordinator's ``koordlet/qosmanager/plugins/cpusuppress``.
 """
@@ -62,7 +62,7 @@ class Suppression:
 
     #: Use of the node that best-effort pods may fill up to.
     threshold_percent: int
-    #: What they keep whatever others use; ``None`` for no promise.
+    #: Amount that they keep independent of others; ``None`` for none.
     least_percent: int | None = None
 
 

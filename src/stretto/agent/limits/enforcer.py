@@ -27,7 +27,7 @@ OOM_SCORE: Final = 1000
 
 
 class EnforceMode(Enum):
-    """What an agent does with its limits."""
+    """Whether an agent sets limits."""
 
     #: Nothing; limits of a former agent are released.
     OFF = "off"
@@ -64,7 +64,7 @@ class Enforcer:
         rules: LimitRules = LimitRules(),  # noqa: B008  (frozen)
         state: Path | None = None,
     ) -> None:
-        """Release what a former agent has set.
+        """Release the limits of a former agent.
 
         Args:
             root: root of the file system.

@@ -1,6 +1,6 @@
-"""What best-effort pods may use now: limits of their cgroups, and pods to evict.
+"""The limits of best-effort pods now: of their cgroups, and pods to evict.
 
-CPU follows Koordinator's suppression: a threshold of the node less what all others use, as a quota
+CPU follows Koordinator's suppression: a threshold of the node less the use of others, as a quota
 or as a set of CPUs. Memory is throttled above a first threshold, by ``memory.high`` of each
 reclaimed pod, and freed above a second one by ordered eviction. No other pod is limited.
 """
@@ -49,7 +49,7 @@ class LimitRules(msgspec.Struct, frozen=True):
 
     #: CPU up to which best-effort pods may fill the node.
     cpu_percent: int = 65
-    #: CPU that they keep whatever others use.
+    #: CPU that they keep independent of others.
     least_cpu_percent: int = 2
     #: How CPU is limited.
     cpu_limit: CpuLimit = CpuLimit.QUOTA
@@ -92,7 +92,7 @@ class LimitState(msgspec.Struct, frozen=True):
 
 
 class LimitPlan(msgspec.Struct, frozen=True):
-    """What to change."""
+    """Changes of limits."""
 
     #: Limits, of the tree first.
     changes: tuple[LimitChange, ...] = ()

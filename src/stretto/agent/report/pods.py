@@ -1,4 +1,4 @@
-"""Pods of a node: which cgroup belongs to which pod, and what it requests."""
+"""Pods of a node, with their cgroups and requests."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""The measured status of a node, and what of it may be loaned to reclaimed pods."""
+"""The measured status of a node, and the part for reclaimed pods."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -53,7 +53,7 @@ class NodeMeasurement(msgspec.Struct, frozen=True):
     hidden_use: str = ""
 
     def reading(self, at_s: float) -> HeadroomReading:
-        """What estimators of the headroom read, at a monotonic time."""
+        """The input of estimators of the headroom, at a monotonic time."""
         use, owners, reclaimed = self.use, list[OwnerPod](), [0, 0]
         for uid, pod in self.pods.items():
             found = use.pods.get(uid)
@@ -75,7 +75,7 @@ def node_status(node: NodeMeasurement, estimator: HeadroomEstimator, at_s: float
 
     Args:
         node: the measured node.
-        estimator: estimates what may be loaned.
+        estimator: estimates the headroom.
         at_s: monotonic time of the measurement.
     """
     use, pods, wall_s = node.use, node.pods, node.wall_s

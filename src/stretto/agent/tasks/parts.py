@@ -31,7 +31,7 @@ class AgentContext(AgentSide, Protocol):
 
 
 class AgentParts(NamedTuple):
-    """What an agent uses itself."""
+    """The parts of an agent."""
 
     #: The work directory.
     files: TaskFiles

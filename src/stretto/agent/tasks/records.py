@@ -1,4 +1,4 @@
-"""What the agent stores: its id, and each task with its process and its unacknowledged updates."""
+"""The state of an agent on disk: its id, and each task with its process and updates."""
 
 import os
 from collections.abc import Iterator

@@ -35,7 +35,7 @@ Report = Callable[[TaskRecord, RunStatus], None]
 
 
 class RunTools(msgspec.Struct, frozen=True):
-    """What the tasks of an agent share."""
+    """Values that the tasks of an agent share."""
 
     #: Files of tasks.
     files: TaskFiles
@@ -171,7 +171,7 @@ class TaskRun:
         return ProbeSite(spec.sandbox, spec.variables, spec.command.get("user", ""))
 
     def _end(self, end: ContainerEnd) -> RunStatus:
-        """The last state, from the exit status and from what stopped the task."""
+        """The last state, from the exit status and the reason of the stop."""
         if end.memory is not None:
             exceeded = () if end.memory.limit is None else (("mem", end.memory.limit / (1 << 20)),)
             return RunStatus("TASK_FAILED", end.text, MEMORY, exceeded=exceeded)

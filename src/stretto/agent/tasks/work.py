@@ -1,4 +1,4 @@
-"""What an agent runs, and the messages of the master about it."""
+"""Tasks and executors of an agent, and the messages of the master about them."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a machine and its pods use: CPU, memory, pressure, IO, network.
+"""The use of a machine and its pods: CPU, memory, pressure, IO, network.
 
 Here belong readers of cgroups and of ``/proc``. Estimates for scheduling do not.
 """

@@ -43,7 +43,7 @@ class Master:
 
         Args:
             settings: addresses and intervals.
-            allocator: decides whom to offer what.
+            allocator: decides which capacity is offered to which framework.
             clock: all times.
             rng: ids of streams.
             cycles: when cycles run.
@@ -76,7 +76,7 @@ class Master:
         connections.agent_lost(self.state, pid)
 
     def run_timers(self) -> None:
-        """Do what is due by now."""
+        """Run the work that is due."""
         self.state.timers.run(self.state.now)
         self._settle()
 

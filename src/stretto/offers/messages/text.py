@@ -34,7 +34,7 @@ def parse(body: bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        MessageError: it is not JSON; the text names the line and what follows the error.
+        MessageError: it is not JSON; the text names the line and the characters after the error.
     """
     try:
         return msgspec.json.decode(body)

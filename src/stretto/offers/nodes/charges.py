@@ -135,7 +135,7 @@ class SharedLedger:
     # ------------------------------------------------------------ frameworks to pods
 
     def claim(self, node: ClaimedNode) -> bool:
-        """Claim what frameworks hold on a node, and what is reserved; whether the claim shrank.
+        """Claim the holdings and reservations of frameworks on a node; whether the claim shrank.
 
         A reservation counts for the queue of its role also while it is unused.
         """

@@ -199,7 +199,7 @@ def _user(task_id: str, command: Message) -> int | None:
     if not user:
         return None
     if not (user.isascii() and user.isdigit()):
-        expected = "the number of a user: its name is known to the image only"
+        expected = "the number of a user: only the image defines its name"
         raise InputError(f"task {task_id}: command.user", user, expected)
     return int(user)
 

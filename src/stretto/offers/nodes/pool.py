@@ -1,6 +1,6 @@
 """One pool: the nodes of a store are agents of a master, and offers are claims in its ledger.
 
-The plane of a scheduler and the master run in one thread. A step reads what has changed in the
+The plane of a scheduler and the master run in one thread. A step reads the changes of the
 store, reports it to the master, runs the cycles that are due, and claims the offered capacity, all
 before the scheduler decides. `claim` follows every other step of the master before its effects are
 sent, so an offer is charged before a framework receives it.

@@ -62,7 +62,7 @@ class TaskPods:
     # ------------------------------------------------------------ commands of the master
 
     def launch(self, launch: pods.TaskLaunch, now: float) -> None:
-        """Create the pod of tasks; what a pod cannot do fails the tasks.
+        """Create the pod of tasks; a setting that pods do not support fails the tasks.
 
         Nothing more is sent about former tasks with the same ids, and the launch waits until their
         pods are gone.
@@ -130,11 +130,11 @@ class TaskPods:
         self._forget(key)
 
     def resend(self, framework_id: str, now: float) -> None:
-        """Send what a framework that has returned has not acknowledged."""
+        """Send the unacknowledged updates of a framework that has returned."""
         self._streams.resend(framework_id, now)
 
     def resend_from(self, agent_id: str, now: float) -> None:
-        """Send what frameworks have not acknowledged of an agent that has returned."""
+        """Send the unacknowledged updates of an agent that has returned."""
         self._streams.resend_from(agent_id, now)
 
     # ------------------------------------------------------------ reading
@@ -178,7 +178,7 @@ class TaskPods:
     # ------------------------------------------------------------ a step
 
     def step(self, now: float) -> set[str]:
-        """Write what is due and report what has changed; return the nodes of changed pods."""
+        """Send due writes and report changes; return the nodes of changed pods."""
         for refused in self._writes.send(now, self._is_wanted):
             self.refuse(*refused)
         changes, self._changes = self._changes, []
@@ -258,7 +258,7 @@ class TaskPods:
         return [pod for listed in found for pod in listed]
 
     def _release(self, now: float) -> None:
-        """Launch what has waited for pods that are gone."""
+        """Launch tasks that have waited for the deletion of pods."""
         held, self._held = self._held, []
         for each in held:
             if self._pods_of(each.launch):

@@ -77,7 +77,7 @@ class NodeTotals:
         """Why a node cannot take so many more pods; empty if it can."""
         slot = self._cluster.nodes.by_name.get(name)
         if slot is None:
-            return f"Node {name} is gone"
+            return f"Node {name} does not exist any more"
         ledger = self._cluster.ledger
         free = int(ledger.alloc[slot, PODS] - ledger.used[slot, PODS])
         free += bool(self._cluster.offers.of(slot))
@@ -120,7 +120,7 @@ class NodeTotals:
     def _set_total(
         self, agent: Agent, slot: int, tasks: list[TaskRow], *, is_offered: bool
     ) -> None:
-        """Claim what an agent holds, then set its total.
+        """Claim the holdings of an agent, then set its total.
 
         Rescinds only the offers that hold a resource of which pods and frameworks hold more than
         the node has: the next cycle would make all others again. Reservations stay.

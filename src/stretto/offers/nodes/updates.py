@@ -130,13 +130,13 @@ class UpdateStreams:
         self._waiting.pop(key, None)
 
     def resend(self, framework_id: str, now: float) -> None:
-        """Send what a framework that has returned has not acknowledged."""
+        """Send the unacknowledged updates of a framework that has returned."""
         for key, stream in self._waiting.items():
             if key[0] == framework_id:
                 stream.resend(now)
 
     def resend_from(self, agent_id: str, now: float) -> None:
-        """Send what has no acknowledgement of the updates of an agent that has returned.
+        """Send the unacknowledged updates of an agent that has returned.
 
         Acknowledgements did not reach it, so the next attempt may be far away.
         """

@@ -78,7 +78,7 @@ class _DueWrites(Generic[_T]):
         self.due = min(self.due, at)
 
     def take(self, now: float) -> dict[Name, _T]:
-        """What is to be sent now; a write without an answer must be added again."""
+        """Writes to send now; a write without an answer must be added again."""
         if self.due > now:
             return {}
         taken, self.items, self.due = self.items, {}, inf
@@ -141,7 +141,7 @@ class PodWrites:
         return launch if launch is not None and not _is_of(change.object, launch) else None
 
     def send(self, now: float, is_wanted: Callable[[TaskLaunch], bool]) -> Iterator[RefusedLaunch]:
-        """Send what is due; yield launches that the store refuses.
+        """Send due writes; yield launches that the store refuses.
 
         Args:
             now: clock time.

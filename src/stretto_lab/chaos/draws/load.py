@@ -1,4 +1,4 @@
-"""Measured load in the simulator: the filter ``LoadAware`` on reports that lie or come late.
+"""Measured load in the simulator: the filter ``LoadAware`` on reports that are wrong or late.
 
 The reference computes with the formula of the rule for one node at a time. The kernels compare
 columns that they derive once and lower by each claim.

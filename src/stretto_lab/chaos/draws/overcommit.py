@@ -1,8 +1,8 @@
 """Overcommit in the simulator: pools with a cap, ratios and reports that change, exclusive cores.
 
 The cap of a seed never changes, so the law compares claims with it in plain numbers. Ratios below
-it come and go: configured ones, coefficients by load, and measured ones from reports that may lie,
-come from other clocks, or hold amounts that cannot be read.
+it change: configured ones, coefficients by load, and measured ones from reports that may be wrong,
+from other clocks, or without readable amounts.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 The world creates, changes and deletes Queue objects. The law checks each new claim with its own
 counts, by the queues with which the world created the pods: no claim takes a queue or one of its
-ancestors above the limit that the plane knew when the pod was dispatched.
+ancestors above the limit that the plane had read when the pod was dispatched.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Law 5 between pods: no claim violates a required anti-affinity or a hard spread when it is made.
 
-A claim is checked in the step in which it is made, against the pods that the plane knew and the
+A claim is checked in the step in which it is made, against the pods that the plane had read and the
 world's own numbers. A spread is checked only in steps in which nothing but claims changed the
 counts: a pod that was refused or evicted after a claim may have counted when the claim was made.
 """

@@ -2,8 +2,8 @@
 
 The law looks at every eviction that the plane starts: by priority, by a guarantee, from an
 over-committed node, of a broken gang, and for a move. It computes, with sums of its own, whether
-the victim, pending again, would have a right against the pods that it was evicted for. Such a pair
-would be decided again and again. A move must free its node or GPU, or the next plan moves the pod
+the victim, pending again, may evict the pods that it was evicted for. Such a pair would evict each
+other without end. A move must free its node or GPU, or the next plan moves the pod
 again. Also, no unit evicts pods by its guarantee a second time in vain while nothing else has
 changed.
 """

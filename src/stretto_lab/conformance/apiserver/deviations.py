@@ -1,4 +1,4 @@
-"""Where the API server answers otherwise than kube-apiserver on purpose, each with its reason.
+"""Intended differences of the API server from kube-apiserver, each with its reason.
 
 A rule looks at one differing part of an exchange and never at the name of a session.
 """

@@ -1,7 +1,7 @@
-"""The agents of a session, as far as its events and answers show them.
+"""The agents of a session, from its events and answers.
 
-A recording names an agent and its id; what it registered with is in the first offer of everything
-it has, or in GET_AGENTS.
+A recording names an agent and its id. The resources of its registration are in the first complete
+offer, or in GET_AGENTS.
 """
 
 from collections.abc import Iterator, Mapping

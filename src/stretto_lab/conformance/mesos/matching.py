@@ -1,7 +1,7 @@
 """Recorded values with placeholders, compared with values of a replay.
 
 ``${NAME}`` matches any value that each run chooses. Placeholders with an identity
-are bound on first sight: later they must have the same value. Ids of offers are bound, too.
+are bound at their first value and must keep it. Ids of offers are bound, too.
 """
 
 import re

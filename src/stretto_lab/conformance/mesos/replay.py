@@ -1,7 +1,7 @@
 """A session replayed against a master in virtual time.
 
-The master, its clock, its ids and the order in which a cycle visits agents are fixed by the
-session; every answer, event and message to an agent is what the master itself does.
+The session fixes the clock, the ids and the order in which a cycle visits agents. The master itself
+computes every answer, event and message to an agent.
 """
 
 import base64

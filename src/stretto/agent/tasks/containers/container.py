@@ -33,7 +33,7 @@ class LaunchError(Exception):
 
 
 class ContainerSpec(msgspec.Struct, frozen=True):
-    """What runs, and where."""
+    """The command of a container, its directory and its settings."""
 
     #: Unique name on this machine.
     name: str
@@ -67,7 +67,7 @@ class ContainerSpec(msgspec.Struct, frozen=True):
 
 
 class ContainerTools(msgspec.Struct, frozen=True):
-    """What containers share."""
+    """Values that containers share."""
 
     #: Fetches URIs.
     fetcher: Fetcher
@@ -180,7 +180,7 @@ class TaskContainer:
         return ContainerEnd(code, memory)
 
     def resize(self, resources: tuple[Message, ...]) -> None:
-        """Change what the container may use, and attach its volumes.
+        """Change the limits of the container, and attach its volumes.
 
         Raises:
             OSError: its limits cannot be written, or a directory cannot be made.

@@ -103,7 +103,7 @@ class Fetcher(msgspec.Struct, frozen=True):
 
     def _download(self, value: str) -> IO[bytes]:
         if not self.http:
-            raise FetchError("downloads are off; start the agent with --fetch-http")
+            raise FetchError("downloads are disabled; start the agent with --fetch-http")
         try:
             answer: IO[bytes] = urlopen(value, timeout=self.stall_seconds)
         except HTTPError as error:

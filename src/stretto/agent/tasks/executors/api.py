@@ -34,7 +34,7 @@ HEARTBEAT: Final = 1800.0
 
 
 class AgentSide(Protocol):
-    """What executors need of their agent."""
+    """The interface of the agent for executors."""
 
     def info(self) -> Message:
         """Its AgentInfo."""

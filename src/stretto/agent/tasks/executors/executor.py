@@ -1,4 +1,4 @@
-"""One executor: its container, its subscription, and what waits for it."""
+"""One executor: its container, its subscription, and waiting tasks."""
 
 from collections.abc import Iterable
 from enum import Enum

@@ -1,4 +1,4 @@
-"""What the agent stores of an executor: it survives the agent."""
+"""The stored record of an executor, which outlives the agent."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ class ExecutorRecord(msgspec.Struct):
     info: Message
     #: Id of its container.
     container_id: str
-    #: What it must send as a bearer token; empty without authentication.
+    #: Its bearer token; empty without authentication.
     token: str = ""
     #: Process id of its first process; 0 before it starts.
     pid: int = 0

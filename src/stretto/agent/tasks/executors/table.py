@@ -67,7 +67,7 @@ REREGISTRATION: Final = SubscriptionWait(
 
 
 class ExecutorTools(msgspec.Struct, frozen=True):
-    """What executors share."""
+    """Values that executors share."""
 
     #: Their files.
     files: ExecutorFiles
@@ -118,7 +118,7 @@ class Executors:
             if not task.is_custom or not task.is_active or key in self._executors:
                 continue
             if task.delivered:
-                text = "The executor has ended while the agent was away"
+                text = "The executor has ended while the agent was not running"
                 self._fail(task, "TASK_FAILED", TERMINATED, text)
             else:
                 self._start(task)
@@ -219,7 +219,7 @@ class Executors:
             executor.launch(tasks)
 
     def _resize(self, executor: Executor) -> None:
-        """The container may use what the executor and its tasks have."""
+        """Set the limits of the container to the resources of the executor and its tasks."""
         tasks = self._tasks(executor)
         resources = list(executor.record.info.get("resources", ()))
         for task in tasks:
@@ -229,7 +229,7 @@ class Executors:
         except (OSError, VolumeError) as error:
             for task in tasks:
                 if not task.delivered:
-                    text = f"Failed to give the executor what the task needs: {error}"
+                    text = f"Failed to add the task's resources to the executor: {error}"
                     self._fail(task, "TASK_FAILED", "REASON_CONTAINER_UPDATE_FAILED", text)
 
     async def _run(self, executor: Executor) -> None:

@@ -1,4 +1,4 @@
-"""Access control lists in Mesos' format: which principal may do what to which object.
+"""Access control lists in Mesos' format: actions of principals on objects.
 
 The first entry that names both the principal and the object decides; without one, ``permissive``
 does.

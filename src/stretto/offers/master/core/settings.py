@@ -42,7 +42,7 @@ class MasterSettings(msgspec.Struct, frozen=True):
     max_agent_ping_timeouts: int = 5
     #: Streams of operator events at a time.
     max_subscribers: int = 1000
-    #: Which principal may do what.
+    #: Rights of principals.
     acls: Acls = Acls()
     #: Flags as GET_FLAGS shows them.
     flags: Mapping[str, str] = {}

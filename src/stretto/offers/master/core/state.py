@@ -39,7 +39,7 @@ class MasterState:
         self.clock: Final = clock
         #: Effects of the current step.
         self.outbox: Final = Outbox()
-        #: What has changed since the state was stored.
+        #: Changes since the state was stored.
         self.changes: Final = ChangeSet()
         #: Pending actions.
         self.timers: Final = Timers()

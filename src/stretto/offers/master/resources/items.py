@@ -22,7 +22,7 @@ Value: TypeAlias = int | Ranges | frozenset[str]
 
 
 class ItemKind(msgspec.Struct, frozen=True):
-    """What an item is: two items of one kind differ in their amounts only."""
+    """The kind of an item: two items of one kind differ in their amounts only."""
 
     #: The name, such as ``cpus``.
     name: str
@@ -80,7 +80,7 @@ class ItemKind(msgspec.Struct, frozen=True):
 class Item(msgspec.Struct, frozen=True):
     """An amount of one kind."""
 
-    #: What it is.
+    #: Its kind.
     kind: ItemKind
     #: How much.
     value: Value
@@ -112,7 +112,7 @@ class ResourceList(msgspec.Struct, frozen=True):
         return ResourceList(tuple(items))
 
     def __sub__(self, other: "ResourceList") -> "ResourceList":
-        """The difference; what ``self`` lacks is ignored."""
+        """The difference; items that ``self`` lacks are ignored."""
         items = list(self.items)
         for item in other.items:
             if not item.empty:

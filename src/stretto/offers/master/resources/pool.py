@@ -1,6 +1,6 @@
 """Resources between the master's lists and the allocator's sums.
 
-A list keeps Mesos' order; a sum has none. An offer gets its order from what is available: first
+A list keeps Mesos' order; a sum has none. An offer has the order of the available resources: first
 everything that is not an unreserved scalar, then the unreserved scalars.
 """
 

@@ -22,11 +22,11 @@ class StateJournal(Protocol):
     """Where the state of a master survives its process."""
 
     def stage(self) -> bool:
-        """Collect what has changed; whether anything has."""
+        """Collect changes; whether there are any."""
         ...
 
     def take(self) -> StateChanges:
-        """What is collected, to be written."""
+        """The collected changes, to be written."""
         ...
 
     def write(self, changes: StateChanges) -> None:
@@ -77,7 +77,7 @@ class DurableSteps:
         self._writing: asyncio.Task[None] | None = None
 
     def finish(self, effects: Sequence[Effect]) -> bool:
-        """Store a step and send its effects; whether the step changes what is stored.
+        """Store a step and send its effects; whether the step changes the stored state.
 
         Raises:
             StrettoError: the state is not durable; this process must not answer any more.

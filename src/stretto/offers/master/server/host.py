@@ -36,7 +36,7 @@ class LocalAgents(Protocol):
     """Agents in this process."""
 
     def claim(self) -> None:
-        """Charge what the master holds on them; called after each step, before its effects."""
+        """Charge the master's holdings on nodes; called after each step, before its effects."""
         ...
 
     def deliver(self, message: AgentMessage) -> bool:
@@ -45,7 +45,7 @@ class LocalAgents(Protocol):
 
 
 class MasterHost:
-    """Runs the steps of a master on one event loop, and sends what they leave.
+    """Runs the steps of a master on one event loop, and sends their effects.
 
     A step is stored before its effects are sent, so an answer that a client got survives a crash.
     """
@@ -115,7 +115,7 @@ class MasterHost:
                     self.flush()
 
     async def run_timers(self) -> None:
-        """Do what is due, for as long as the master runs."""
+        """Run due work, as long as the master runs."""
         while True:
             due = self.master.next_due
             delay = None if due is None else max(0.0, due - self._clock.monotonic())
@@ -148,7 +148,7 @@ class MasterHost:
             self.flush()
 
     def flush(self) -> bool:
-        """Store the step, then send its effects; whether it changes what is stored."""
+        """Store the step, then send its effects; whether it changes the stored state."""
         if self._local is not None:
             self._local.claim()
         is_changed = self._steps.finish(list(self.master.effects()))

@@ -33,7 +33,7 @@ class StandbyApp:
             await self._answer(scope)(scope, receive, send)
 
     def _answer(self, scope: Scope) -> Response:
-        """What a request is answered that no master of this process takes."""
+        """The answer to a request while this process has no master."""
         path, query = scope["path"], scope.get("query_string", b"").decode("latin-1")
         if path in _HEALTH:
             return Response(status_code=200)

@@ -1,4 +1,4 @@
-"""Agents: their totals, what is used on them, and those that are unreachable or gone."""
+"""Agents: totals, used resources, and unreachable or removed agents."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -72,11 +72,11 @@ class Agent:
         self.tasks: dict[str, dict[str, Task]] = {}
         #: Executors by framework and id.
         self.executors: dict[str, dict[str, Message]] = {}
-        #: What tasks and executors use, by framework.
+        #: Use of tasks and executors, by framework.
         self.used: dict[str, ResourceList] = {}
         #: Pings since the last answer.
         self.missed_pings = 0
-        #: What offers, tasks and executors hold, in Mesos' order.
+        #: Resources of offers, tasks and executors, in Mesos' order.
         self.held = ResourceList()
         for resource in details.get("checkpointed_resources", ()):
             self._restore(resource)
@@ -143,7 +143,7 @@ class Agent:
 
     @property
     def available(self) -> ResourceList:
-        """What nothing holds, in Mesos' order."""
+        """Free resources, in Mesos' order."""
         return self.total - self.held.allocated(None)
 
     def hold(self, resources: ResourceList) -> None:
@@ -218,7 +218,7 @@ class Agent:
         self.use(framework_id, resources)
 
     def remove_executor(self, framework_id: str, executor_id: str) -> ResourceList:
-        """Remove an executor; return what it used."""
+        """Remove an executor; return its resources."""
         found = self.executors.get(framework_id, {})
         info = found.pop(executor_id, None)
         if not found:
@@ -267,7 +267,7 @@ class RegisteredAgents:
         self.recovered: dict[str, Message] = {}
         #: Since when agents are unreachable, by id.
         self.unreachable: dict[str, float] = {}
-        #: Since when agents are gone, by id.
+        #: Time at which agents were marked gone, by id.
         self.gone: dict[str, float] = {}
         self._removed: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""What has changed since the state was stored."""
+"""Changes since the state was stored."""
 
 from collections.abc import Iterator
 from enum import Enum

@@ -63,7 +63,7 @@ class Framework:
         self.completed: deque[Task] = deque(maxlen=MAX_COMPLETED_TASKS)
         #: Executors by agent and id.
         self.executors: dict[str, dict[str, Message]] = {}
-        #: What tasks and executors use, over all agents.
+        #: Use of tasks and executors, over all agents.
         self.used = ResourceList()
         #: Counts by metric suffix, such as ``calls/accept``.
         self.counts: dict[str, int] = {}

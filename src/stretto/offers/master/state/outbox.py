@@ -25,7 +25,7 @@ class ClientStream(msgspec.Struct, frozen=True):
 
     #: Unique id; frameworks send it as Mesos-Stream-Id.
     id: str
-    #: What it carries.
+    #: Its contents.
     kind: EventKind
     #: Whether records are protobuf; otherwise JSON.
     protobuf: bool = False

@@ -53,7 +53,7 @@ class Task:
         self.agent_id: Final[str] = message["agent_id"]["value"]
         #: Id of its executor; empty for a command task.
         self.executor_id: Final[str] = message.get("executor_id", {}).get("value", "")
-        #: What it uses, with the role that it is allocated to.
+        #: Its resources, with the role of their allocation.
         self.resources: Final[ResourceList] = formats.read(message.get("resources", ()))
         #: Latest state.
         self.state: str = message["state"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import count
 
 Action = Callable[[], None]
-"""What happens when a timer ends."""
+"""The action at the end of a timer."""
 
 
 class Timers:

@@ -23,7 +23,7 @@ class StoredIdentity(NamedTuple):
 
 
 class StateChanges(NamedTuple):
-    """What is to be stored."""
+    """Changes to store."""
 
     #: The master.
     identity: StoredIdentity
@@ -51,7 +51,7 @@ class StoredState(Protocol):
         ...
 
     def close(self) -> None:
-        """Release files; what is stored stays."""
+        """Release files; the stored state stays."""
         ...
 
 
@@ -66,7 +66,7 @@ class MasterJournal:
         self._rows: dict[tuple[EntityKind, str], Message | None] = {}
 
     def stage(self) -> bool:
-        """Collect what has changed since the last call; whether anything has."""
+        """Collect changes since the last call; whether there are any."""
         master = self._master
         rows = {each: row(master, *each) for each in master.changes.drain()}
         if not rows and self._issued == master.issued:
@@ -76,7 +76,7 @@ class MasterJournal:
         return True
 
     def take(self) -> StateChanges:
-        """What is collected, to be written."""
+        """The collected changes, to be written."""
         rows, self._rows = self._rows, {}
         return StateChanges(StoredIdentity(self._master.settings.id, *self._master.issued), rows)
 
@@ -89,6 +89,6 @@ class MasterJournal:
         self._stored.write(changes)
 
     def save(self) -> None:
-        """Store what has changed; it is durable on return."""
+        """Store changes; they are durable on return."""
         if self.stage():
             self.write(self.take())

@@ -1,4 +1,4 @@
-"""Differences that come from the recording itself: its environment, and what it leaves out.
+"""Differences that come from the recording itself: its environment, and its omissions.
 
 As every rule, these look at one differing object of an outcome and never at the name of a scenario.
 """

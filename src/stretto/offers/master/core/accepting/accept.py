@@ -47,7 +47,7 @@ def accept(master: MasterState, framework: Framework, body: Message) -> None:
 
 
 def _finish(master: MasterState, acceptance: Acceptance, refuse: float) -> None:
-    """Decline what is left; what operations have changed gets no filter."""
+    """Decline the rest; resources that operations have changed get no filter."""
     framework, agent = acceptance.framework, acceptance.agent
     changed = acceptance.remaining - acceptance.offered
     declined = acceptance.remaining - changed

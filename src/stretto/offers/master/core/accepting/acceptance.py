@@ -8,7 +8,7 @@ from stretto.offers.master.state.frameworks import Framework
 
 
 class Acceptance:
-    """The capacity of accepted offers: what is left, and what was launched."""
+    """The capacity of accepted offers: the rest, and the launched tasks."""
 
     def __init__(self, framework: Framework, agent: Agent, offered: ResourceList) -> None:
         """Take the sum of the accepted offers."""
@@ -20,7 +20,7 @@ class Acceptance:
         self.remaining = offered
         #: The sum as it was offered.
         self.offered: Final = offered
-        #: What tasks and executors use.
+        #: Use of tasks and executors.
         self.launched = ResourceList()
 
     def convert(self, remaining: ResourceList) -> None:

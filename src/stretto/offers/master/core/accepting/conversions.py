@@ -1,4 +1,4 @@
-"""What operations on resources turn into what."""
+"""Conversions of resources by operations."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
@@ -14,9 +14,9 @@ Change: TypeAlias = Callable[[Message], Message]
 class Conversion(NamedTuple):
     """Resources before and after an operation."""
 
-    #: What it consumes.
+    #: Consumed resources.
     before: ResourceList
-    #: What it produces.
+    #: Produced resources.
     after: ResourceList
 
 

@@ -53,7 +53,7 @@ def reject(master: MasterState, framework: Framework, operation: Message, error:
 
 
 def launch(master: MasterState, acceptance: Acceptance, operation: Message) -> None:
-    """Start the valid tasks of a LAUNCH, each against what the earlier ones left."""
+    """Start the valid tasks of a LAUNCH, each from the rest of the earlier ones."""
     framework, agent = acceptance.framework, acceptance.agent
     for info in tasks_of(operation):
         error = checks.task_error(info, framework, agent, acceptance.remaining)

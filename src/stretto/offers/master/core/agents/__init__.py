@@ -1,4 +1,4 @@
-"""Agents: how they come, what they report, and how they go.
+"""Agents: registration, reports and removal.
 
-Here: decisions about one agent. Not here: what operators do with agents.
+Here: decisions about one agent. Not here: actions of operators.
 """

@@ -57,7 +57,7 @@ def reregister(master: MasterState, pid: str, message: Message) -> None:
 
 
 def add(master: MasterState, agent: Agent, used: Mapping[Holding, Resources]) -> None:
-    """Add an agent with what its tasks use."""
+    """Add an agent with the use of its tasks."""
     master.agents.add(agent)
     master.changed(agent)
     master.changes.absent(agent.id)
@@ -73,7 +73,7 @@ def add(master: MasterState, agent: Agent, used: Mapping[Holding, Resources]) ->
 def _return(master: MasterState, agent: Agent, pid: str, message: Message) -> None:
     """A registered agent is connected again; it may have other resources than before.
 
-    If it has lost some, its offers end, and what is left is offered again. Tasks keep what they
+    If it has lost some, its offers end, and the rest is offered again. Tasks keep what they
     use, also if that is more than the agent has now.
     """
     before = agent.total

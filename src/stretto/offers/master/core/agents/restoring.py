@@ -17,7 +17,7 @@ from stretto.offers.messages.schema import Message
 
 
 def restore(master: MasterState, agent: Agent, message: Message) -> Mapping[Holding, Resources]:
-    """Add what an unknown agent reports; return what its tasks and executors use."""
+    """Add the report of an unknown agent; return the use of its tasks and executors."""
     for info in message.get("frameworks", ()):
         if master.frameworks.get(info["id"]["value"]) is None:
             _restore_framework(master, info)

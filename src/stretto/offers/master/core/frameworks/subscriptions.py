@@ -12,7 +12,7 @@ from stretto.offers.messages.schema import Message
 
 
 class SubscriptionTerms(NamedTuple):
-    """What SUBSCRIBE and UPDATE_FRAMEWORK carry."""
+    """The contents of SUBSCRIBE and UPDATE_FRAMEWORK."""
 
     #: FrameworkInfo.
     info: Message

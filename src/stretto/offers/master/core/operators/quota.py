@@ -115,7 +115,7 @@ def update_weights(master: MasterState, infos: list[Message]) -> OperatorVerdict
 
 
 def consumed(master: MasterState, role: str) -> dict[str, int]:
-    """What a role and its descendants consume of quota, in thousandths.
+    """Consumption of quota by a role and its descendants, in thousandths.
 
     Reservations count whether they are used or not; unreserved capacity counts while it is used.
     """
