@@ -6,6 +6,7 @@
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,8 @@ from stretto.web.views.acting.writes import StoreActions
 from stretto.web.views.offers import read_board
 from stretto.web.views.parts import DashboardParts, PlannedPod, PlanPreview
 from stretto.web.views.sources import FOLLOWED, PlaneSource
-from tests.browser.serving import TOKEN, served
+from tests.browser.serving import ACCESS, TOKEN, served, served_app
+from tests.unit.web.local.joined_site import JoinedSite
 from tests.unit.web.test_pools import CLUSTERS, DOCUMENT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make test-browser")
@@ -259,6 +261,21 @@ def test_a_planned_object_is_submitted_by_a_second_click(page: Any, address: str
     page.click("button")
     page.click("text=Submit 1 object")
     assert "1 of 1 object created." in page.inner_text("main")
+
+
+@pytest.mark.parametrize(("user", "enabled"), [("token", True), ("ada", False)])
+def test_buttons_over_a_joined_cluster_follow_the_rights_of_its_user(
+    browser: Any, tmp_path: Path, user: str, enabled: bool
+) -> None:
+    site = JoinedSite(tmp_path)
+    site.grant_reading()
+    with site.dashboard(user, ACCESS) as app, served_app(app) as address:
+        page = browser.new_page()
+        page.goto(f"{address}/?token={TOKEN}")
+        page.goto(f"{address}/nodes/n1")
+        assert page.locator("main a.button").count() == (1 if enabled else 0)
+        assert page.locator("main button[disabled]").count() == (0 if enabled else 1)
+    site.cluster.close()
 
 
 def test_twenty_thousand_nodes_are_drawn_live(browser: Any) -> None:

@@ -77,6 +77,8 @@ class _Connection(HttpToolsProtocol):
     _peer: dict[object, object] | None = None
     _timer: asyncio.TimerHandle | None = None
     """Ends the connection; set while the headers of a request are awaited or incomplete."""
+    _is_head = True
+    """Whether headers are awaited or incomplete."""
     _head: int = 0
     """Bytes since the request began."""
 
@@ -86,19 +88,24 @@ class _Connection(HttpToolsProtocol):
         secured = transport.get_extra_info("ssl_object")
         self._is_encrypted = secured is not None
         self._peer = None if secured is None else secured.getpeercert()
-        self._await_head()
+        self._start_timer()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have arrived."""
         self._head += len(data)
         super().data_received(data)
-        if self._timer is not None and self._head > _HEAD:
+        if not self._is_head:
+            return
+        if self._timer is None:  # the headers of most requests are complete when they arrive
+            self._start_timer()
+        if self._head > _HEAD:
             self.send_400_response("The headers of the request are too large.")
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._await_head()
+        self._stop_timer()
+        self._is_head, self._head = True, 0
         if self._peer:
             self.scope["extensions"] = {PEER: self._peer}
         elif not self._is_encrypted:
@@ -106,6 +113,7 @@ class _Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The headers of a request are complete."""
+        self._is_head = False
         self._stop_timer()
         super().on_headers_complete()
 
@@ -129,9 +137,7 @@ class _Connection(HttpToolsProtocol):
         self.transport.abort()
         return released
 
-    def _await_head(self) -> None:
-        self._stop_timer()
-        self._head = 0
+    def _start_timer(self) -> None:
         self._timer = self.loop.call_later(_HEAD_S, self.transport.abort)
 
     def _stop_timer(self) -> None:

@@ -183,7 +183,7 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by name; the values of a repeated one are joined by commas."""
     found: dict[str, str] = {}
     for name, value in raw:
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        key, text = str(name, "latin-1"), str(value, "latin-1")  # ASGI names are in lower case
         found[key] = f"{found[key]},{text}" if key in found else text
     return found
 

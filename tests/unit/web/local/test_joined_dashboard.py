@@ -1,30 +1,14 @@
 """The dashboard over a cluster that exists: actions with the rights of the kubeconfig's user."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
-from stretto.base.clock import WallClock
-from stretto.base.rng import Rng
-from stretto.cli.console import Console
-from stretto.cli.options import CommandContext
-from stretto.cli.parts.dashboards.joined import joined_dashboard
-from stretto.web.api.authn.users import TokenTable, User
-from stretto.web.api.message import ApiRequest, ApiResponse
-from stretto.web.api.server import ApiSettings
-from stretto.web.dashboard.guard import LOCAL
-from stretto.web.local.access import ServerAccess, write_kubeconfig
-from stretto_lab.conformance.apiserver.served import ServedCluster
 from tests.unit.web.dashboards import get, post
-from tests.unit.web.local.clusters import node, pod
+from tests.unit.web.local.joined_site import PODS, JoinedSite
 
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-PODS = "/api/v1/namespaces/default/pods"
-USERS = {"token": User("root", "", ("system:masters",)), "ada": User("ada")}
 TREES = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -45,40 +29,6 @@ TREES = {
 }
 
 
-class JoinedSite:
-    """A cluster with node n1 and pod web on it, and its dashboard for users."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        settings = ApiSettings(WallClock(), Rng(2), TokenTable(USERS))
-        self.cluster = ServedCluster(folder / "root", settings, full=False)
-        self.send("POST", "/api/v1/nodes", node("n1"))
-        self.send("PATCH", "/api/v1/nodes/n1", {"spec": {"taints": None}})
-        self.send("POST", PODS, pod("web", "n1"))
-
-    def send(self, method: str, target: str, body: Any = None) -> Any:
-        """The answer to a request of the administrator."""
-        media = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        headers = {"content-type": media, "authorization": "Bearer token"}
-        data = b"" if body is None else json.dumps(body).encode()
-        answer = self.cluster.handle(ApiRequest(method, target, headers, data))
-        assert isinstance(answer, ApiResponse)
-        return json.loads(answer.body)
-
-    def grant(self, role: str) -> None:
-        """Give ada a ClusterRole."""
-        subject = {"kind": "User", "name": "ada", "apiGroup": "rbac.authorization.k8s.io"}
-        reference = {"kind": "ClusterRole", "name": role, "apiGroup": subject["apiGroup"]}
-        binding = {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]}
-        self.send("POST", f"{RBAC}/clusterrolebindings", binding)
-
-    def kubeconfig(self, user: str) -> Path:
-        """The kubeconfig of a user."""
-        path = self.folder / user
-        write_kubeconfig(path, ServerAccess(f"http://127.0.0.1:{self.cluster.port}", user))
-        return path
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[JoinedSite]:
     site = JoinedSite(tmp_path)
@@ -86,25 +36,17 @@ def site(tmp_path: Path) -> Iterator[JoinedSite]:
     site.cluster.close()
 
 
-def opened(site: JoinedSite, user: str) -> Any:
-    """The dashboard of a user, for the duration of a block."""
-    common = CommandContext(Console(quiet=True), 0, False, None)
-    return joined_dashboard(common, site.kubeconfig(user), "", LOCAL)
-
-
 @pytest.fixture
 def root(site: JoinedSite) -> Iterator[Starlette]:
-    with opened(site, "token") as app:
+    with site.dashboard("token") as app:
         yield app
 
 
 @pytest.fixture
 def reader(site: JoinedSite) -> Iterator[Starlette]:
     """The dashboard of a user who may only read."""
-    rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
-    site.send("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "reads"}, "rules": [rule]})
-    site.grant("reads")
-    with opened(site, "ada") as app:
+    site.grant_reading()
+    with site.dashboard("ada") as app:
         yield app
 
 
