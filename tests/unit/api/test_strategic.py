@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from stretto.api.edit.patch import PatchType, apply_patch
 from stretto.api.edit.strategic import strategic_merge
 from stretto.base.errors import InputError
 
@@ -105,11 +104,7 @@ def test_a_patch_that_cannot_be_merged_is_refused(patch: dict[str, Any]) -> None
 
 
 def test_the_patch_that_godels_scheduler_writes_is_read() -> None:
-    patch = (
-        b'{"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],'
-        b'"conditions":[{"type":"PodScheduled","status":"False"}]}}'
-    )
-    after = apply_patch(b'{"metadata":{}}', patch, PatchType.STRATEGIC, "pod web")
-    assert after == (
-        b'{"metadata":{},"status":{"conditions":[{"type":"PodScheduled","status":"False"}]}}'
-    )
+    conditions = [condition("PodScheduled", "False")]
+    order = {"$setElementOrder/conditions": [{"type": "PodScheduled"}]}
+    after = merged({"metadata": {}}, {"status": {**order, "conditions": conditions}})
+    assert after == {"metadata": {}, "status": {"conditions": conditions}}

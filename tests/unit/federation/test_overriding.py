@@ -95,7 +95,7 @@ def image(component: str, operator: str, value: str = "") -> dict[str, Any]:
         ({"labels": [{"operator": "addIfAbsent", "value": {}}]}, "a name and a value to add"),
         ({"args": [{"containerName": "main", "operator": "append"}]}, "words to append"),
         ({"jsonpatch": [{"operator": "move", "path": "/spec/replicas"}]}, "operation"),
-        ({"jsonpatch": [{"operator": "test", "path": "/spec/replicas", "value": 9}]}, "a test"),
+        ({"jsonpatch": [{"operator": "test", "path": "/spec/replicas", "value": 9}]}, "failed"),
         ({"jsonpatch": [{"path": "spec/replicas", "value": 9}]}, "path"),
     ],
 )

@@ -6,6 +6,10 @@ matter here. Lists outside the table are replaced as a whole, as in a merge patc
 
 from typing import Any, Final
 
+import msgspec
+
+from stretto.api.codec import parse
+from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError
 
 MERGE_KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -41,6 +45,12 @@ _RETAIN: Final = "$retainKeys"
 _ORDER: Final = "$setElementOrder/"
 _DELETE: Final = "$deleteFromPrimitiveList/"
 _DIRECTIVES: Final = (_PATCH, _RETAIN)
+
+
+def strategic_patch(body: bytes, patch: bytes, where: str) -> bytes:
+    """An object with a patch merged in, as JSON; ``where`` names the object in errors."""
+    merged = strategic_merge(parse(body, where), parse(patch, f"patch of {where}"), where)
+    return measured(msgspec.json.encode(merged), where)
 
 
 def strategic_merge(target: Any, patch: dict[str, Any], where: str) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from stretto.api.edit.patch import PatchType, apply_patch
+from stretto.api.edit.patch import PatchType
+from stretto.api.edit.strategic import strategic_patch
 from stretto.api.types.heads import ObjectHead, PodHead
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError
@@ -122,7 +123,7 @@ def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, where: st
     if type_ is PatchType.MERGE:
         return merged(body, change)
     if type_ is PatchType.STRATEGIC:
-        return apply_patch(body, msgspec.json.encode(change), type_, where)
+        return strategic_patch(body, msgspec.json.encode(change), where)
     raise InputError("patch", str(type_), "a merge patch or a strategic merge patch")
 
 

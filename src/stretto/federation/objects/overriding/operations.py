@@ -8,9 +8,9 @@ or list; an empty list is null. A container that is absent is skipped.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import jsonpointer
 import msgspec
 
+from stretto.api.edit.json_patch import value_at
 from stretto.api.types.federation.policies import (
     EntrypointOverrider,
     EnvOverrider,
@@ -137,7 +137,7 @@ def _json_patch(overrider: JSONPatchOverrider) -> Fields:
 def containers(fields: Fields) -> Iterator[tuple[str, Fields]]:
     """Pointer and content of each container of an object."""
     for place in _PODS:
-        spec = jsonpointer.resolve_pointer(fields, place, None)
+        spec = value_at(fields, place)
         if isinstance(spec, dict) and spec.get("containers"):
             for name in _LISTS:
                 for index, each in enumerate(spec.get(name) or ()):
@@ -240,7 +240,7 @@ def _string_map(field: str) -> Callable[[StringMapOverrider, Fields], Patches]:
 def _image(overrider: ImageOverrider, fields: Fields) -> Patches:
     """Changes of images of containers, or at a path."""
     if overrider.image_path:
-        image = _at(fields, overrider.image_path)
+        image = value_at(fields, overrider.image_path)
         if not isinstance(image, str):
             expected = "a path to an image of the object"
             raise InputError("imagePath", overrider.image_path, expected)
@@ -252,11 +252,3 @@ def _image(overrider: ImageOverrider, fields: Fields) -> Patches:
         _replace(path, changed_image(path, image, overrider.operations))
         for path, image in places.items()
     ]
-
-
-def _at(fields: Fields, path: str) -> Any:
-    """The value at a JSON pointer; ``None`` if there is none."""
-    try:
-        return jsonpointer.resolve_pointer(fields, path, None)
-    except jsonpointer.JsonPointerException:
-        return None

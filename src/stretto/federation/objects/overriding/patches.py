@@ -1,21 +1,15 @@
-"""JSON patches of federated objects, as KubeAdmiral applies them.
-
-An operation without a verb replaces. Replacing a member that an object does not have adds it, as in
-the library that KubeAdmiral and the API server use (github.com/evanphx/json-patch, version 4).
-"""
+"""JSON patches of federated objects, as KubeAdmiral applies them."""
 
 from typing import Any
 
-import jsonpointer
-
-from stretto.api.edit.patch import json_patch
-from stretto.base.errors import ConflictError, InputError
+from stretto.api.edit.json_patch import OperationError, operated
+from stretto.base.errors import InputError
 from stretto.federation.objects.placements import Patches
 from stretto.reconcile.cache import Fields
 
 
 def patched(fields: Fields, patches: Patches, where: str) -> Fields:
-    """An object after some operations; it stays as it is itself.
+    """An object after some operations; one without a verb replaces. The object is not changed.
 
     Args:
         fields: the object.
@@ -28,27 +22,15 @@ def patched(fields: Fields, patches: Patches, where: str) -> Fields:
     made = fields
     for index, each in enumerate(patches):
         here = where if len(patches) == 1 else f"{where}, operation {index}"
+        _check_pointer(each.get("path"), f"patch of {here}: path")
         try:
-            made = json_patch(made, [_whole(made, each)], here)
-        except ConflictError as error:
-            expected = "a test that holds"
-            raise InputError(f"patch of {here}", each.get("path"), expected, str(error)) from error
+            made = operated(made, [{**each, "op": each.get("op") or "replace"}])
+        except OperationError as error:
+            expected = "an operation that applies to the object"
+            raise InputError(f"patch of {here}", each["path"], expected, str(error)) from error
     return made
 
 
-def _whole(fields: Fields, patch: Fields) -> Fields:
-    """An operation with its verb."""
-    verb = patch.get("op") or "replace"
-    if verb == "replace" and _is_new_member(fields, patch.get("path")):
-        verb = "add"
-    return {**patch, "op": verb}
-
-
-def _is_new_member(fields: Fields, path: Any) -> bool:
-    """Whether a pointer leads to a member that its object does not have."""
-    try:
-        pointer = jsonpointer.JsonPointer(path)
-        parent, member = pointer.to_last(fields)
-    except (jsonpointer.JsonPointerException, TypeError):
-        return False
-    return isinstance(parent, dict) and member is not None and member not in parent
+def _check_pointer(path: Any, where: str) -> None:
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise InputError(where, path, "a JSON pointer such as /spec/replicas")

@@ -5,11 +5,11 @@ from typing import Any
 from stretto.api.edit.apply.atoms import atomic_paths, null_fault
 from stretto.api.edit.apply.merge import merge
 from stretto.api.edit.apply.walking import ApplyError, check_typed, struct_value
+from stretto.api.edit.json_patch import FailedTestError, OperationError, operated
 from stretto.api.schema.types import StructType
 from stretto.web.api.cel.literals import LiteralError, configuration_of, operations_of
 from stretto.web.api.cel.programs import CelError, Dialect
 from stretto.web.api.configured.expressions import WriteExpressions
-from stretto.web.api.patching.operations import FailedTestError, OperationError, operated
 
 Json = dict[str, Any]
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.edit.json_patch import OperationError, operated
 from stretto.api.wire.kinds import Kind
 from stretto.web.api.configured.annotations import PassedWebhook, place_of
 from stretto.web.api.configured.answers import HookAnswer, answer_of, heed
@@ -12,7 +13,6 @@ from stretto.web.api.configured.conversion import in_version
 from stretto.web.api.configured.hooks import MUTATING, VALIDATING, Hook, concerned, hooks_of
 from stretto.web.api.configured.replacement import replace_reviewed
 from stretto.web.api.failures import ApiError, failed_internally
-from stretto.web.api.patching.operations import OperationError, operated
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stretto.api.checks.fields.errors import quoted
-from stretto.api.edit.patch import MAX_OPERATIONS, merge_patch
+from stretto.api.edit.json_patch import MAX_OPERATIONS, OperationError, operated
+from stretto.api.edit.patch import merge_patch
 from stretto.api.schema.golang import go_value, json_type
 from stretto.api.schema.types import StructType
 from stretto.api.wire.kinds import Kind
@@ -14,7 +15,6 @@ from stretto.web.api.failures import ApiError, bad_request
 from stretto.web.api.objects import json_text
 from stretto.web.api.objects.json_text import JsonTextError
 from stretto.web.api.patching.media import JSON_PATCH, STRATEGIC_PATCH
-from stretto.web.api.patching.operations import OperationError, operated
 from stretto.web.api.patching.quoting import (
     Opened,
     opened_by_merge,

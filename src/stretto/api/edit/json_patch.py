@@ -1,7 +1,8 @@
-"""JSON patches of requests and of admission, and why an operation does not apply.
+"""JSON patches, and why an operation does not apply.
 
-The rules and the words are those of kube-apiserver's library. It differs from RFC 6902: a missing
-member of an object can be replaced, tested for null and copied as null.
+The rules and the words are those of the library of kube-apiserver and KubeAdmiral
+(github.com/evanphx/json-patch, version 4). It differs from RFC 6902: a missing member of an object
+can be replaced, tested for null and copied as null, and an index below zero counts from the end.
 """
 
 import copy
@@ -11,11 +12,14 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.checks.fields.errors import quoted
-from stretto.api.edit.patch import MAX_GROWTH, MAX_OPERATIONS
 from stretto.api.wire.selectors import integer
 
 Json = dict[str, Any]
 
+MAX_OPERATIONS: Final = 10_000
+"""Operations of one JSON patch: the limit of the API server since CVE-2019-1002100."""
+MAX_GROWTH: Final = 3 << 20
+"""Bytes that the copies of one JSON patch may add: each copy can double the document."""
 _MISSING: Final = "missing value"
 
 
@@ -28,7 +32,7 @@ class FailedTestError(OperationError):
 
 
 def operated(document: Json, operations: Sequence[Any]) -> Json:
-    """A document after some operations; the document is not changed.
+    """A document after some operations; neither argument is changed.
 
     Raises:
         OperationError: an operation does not apply.
@@ -36,7 +40,7 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
     if len(operations) > MAX_OPERATIONS:
         raise OperationError(f"{len(operations)} operations, more than {MAX_OPERATIONS}")
     changed, copied = copy.deepcopy(document), 0
-    for each in operations:
+    for each in copy.deepcopy(operations):
         if not isinstance(each, dict):
             raise OperationError("an operation is no object")
         verb = str(each.get("op", ""))
@@ -50,10 +54,18 @@ def operated(document: Json, operations: Sequence[Any]) -> Json:
     return changed
 
 
+def value_at(document: Json, path: str) -> Any:
+    """The value at a pointer; ``None`` if there is none."""
+    owner, key = _owner(document, path)
+    try:
+        return None if owner is None else _value(owner, key)
+    except OperationError:
+        return None
+
+
 def _size(document: Json, path: str) -> int:
     """Bytes of the value at a pointer, as JSON."""
-    owner, key = _owner(document, path)
-    return 0 if owner is None else len(msgspec.json.encode(_value(owner, key)))
+    return len(msgspec.json.encode(value_at(document, path)))
 
 
 def _add(document: Json, operation: Json) -> None:
@@ -137,7 +149,7 @@ def _placed(document: Json, operation: Json, value: Any, verb: str) -> None:
 def _test(document: Json, operation: Json) -> None:
     path = str(operation.get("path", ""))
     if not path:
-        if document != operation.get("value"):
+        if not _are_equal(document, operation.get("value")):
             raise FailedTestError(f"testing value {path} failed: test failed")
         return
     owner, key = _owner(document, path)
@@ -147,8 +159,17 @@ def _test(document: Json, operation: Json) -> None:
         found = _value(owner, key)
     except OperationError as error:
         raise OperationError(f"error in test for path: '{path}': {error}") from error
-    if found != operation.get("value"):
+    if not _are_equal(found, operation.get("value")):
         raise FailedTestError(f"testing value {path} failed: test failed")
+
+
+def _are_equal(one: Any, two: Any) -> bool:
+    """Whether JSON values are equal; no boolean equals a number, as it would in Python."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(_are_equal(one[key], two[key]) for key in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(_are_equal, one, two))
+    return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
 
 
 _VERBS: Final[Mapping[str, Callable[[Json, Json], None]]] = {
