@@ -34,9 +34,8 @@ class NodeReader:
         """
         devices, processors = read_network(self._root), read_processors(self._root)
         self.processors = processors
-        names = tuple(each.name for each in devices)
         numa_of = {cpu.number: cpu.numa for cpu in processors.cpus}
-        reading = read_machine(self._root, self._clock.monotonic(), names, numa_of)
+        reading = read_machine(self._root, self._clock.monotonic(), numa_of)
         last, self._last = self._last, reading
         if last is None:
             return None

@@ -123,8 +123,7 @@ def _whole(zones: tuple[TopologyZone, ...]) -> tuple[int, int]:
 def _pressure(use: MachineUse) -> dict[str, str]:
     """Percent of the last minute in which some task waited, by resource."""
     return {
-        name: f"{_step(each.some_60s, PRESSURE_STEP)}%"
-        for name, each in sorted(use.pressure.items())
+        name: f"{_step(percent, PRESSURE_STEP)}%" for name, percent in sorted(use.pressure.items())
     }
 
 

@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from stretto.agent.files import read_fields, read_number, read_text
-from stretto.agent.usage.pressure import Pressure, read_pressure
 
 _POD: Final = re.compile(r"(?:^|-)pod([0-9a-f_-]{8,40})(?:\.slice)?$")
 BASE: Final = "sys/fs/cgroup"
@@ -32,16 +31,8 @@ class CgroupReading(msgspec.Struct, frozen=True):
     memory: int
     #: Bytes of page cache that was not used lately.
     inactive_file: int
-    #: Anonymous bytes.
-    anon: int
     #: Bytes read and written on devices.
     io_bytes: int
-    #: Kills for lack of memory.
-    oom_kills: int
-    #: Pressure on CPU; ``None`` if the kernel has none.
-    cpu_pressure: Pressure | None = None
-    #: Pressure on memory; ``None`` if the kernel has none.
-    memory_pressure: Pressure | None = None
 
     @property
     def working_set(self) -> int:
@@ -95,17 +86,12 @@ def read_cgroup(path: Path) -> CgroupReading | None:
     memory = read_number(path / "memory.current")
     if memory is None or "usage_usec" not in cpu:
         return None
-    detail = read_fields(path / "memory.stat")
     return CgroupReading(
         cpu["usage_usec"],
         cpu.get("throttled_usec", 0),
         memory,
-        detail.get("inactive_file", 0),
-        detail.get("anon", 0),
+        read_fields(path / "memory.stat").get("inactive_file", 0),
         _io_bytes(path / "io.stat"),
-        read_fields(path / "memory.events").get("oom_kill", 0),
-        read_pressure(path / "cpu.pressure"),
-        read_pressure(path / "memory.pressure"),
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from stretto.agent.files import read_text
 from stretto.agent.usage.cgroups import CgroupReading, pod_cgroups, read_cgroup
-from stretto.agent.usage.pressure import Pressure, read_pressure
+from stretto.agent.usage.pressure import read_pressure
 
 USER_HZ: Final = 100
 """Ticks per second of ``/proc/stat``; the same on every Linux architecture."""
@@ -32,12 +32,10 @@ class MachineReading(msgspec.Struct, frozen=True):
     busy_ticks: int
     #: Bytes that cannot be freed easily.
     memory: int
-    #: Bytes received and sent on devices with hardware.
-    network_bytes: int
     #: Counters of each pod by uid.
     pods: dict[str, CgroupReading]
-    #: Pressure by resource: ``cpu``, ``memory``, ``io``.
-    pressure: dict[str, Pressure]
+    #: Percent of the last minute in which some task waited for ``cpu``, ``memory`` or ``io``.
+    pressure: dict[str, float]
     #: Busy ticks and used bytes of each NUMA node.
     numas: dict[int, tuple[int, int]] = {}
     #: Bytes read and written on block devices.
@@ -64,30 +62,22 @@ class MachineUse(msgspec.Struct, frozen=True):
     cpu: float
     #: Bytes that cannot be freed easily.
     memory: int
-    #: Bytes per second on network devices.
-    network_bytes_per_s: float
     #: Use of each pod by uid.
     pods: dict[str, PodUse]
-    #: Pressure by resource.
-    pressure: dict[str, Pressure]
+    #: Percent of the last minute in which some task waited, by resource.
+    pressure: dict[str, float]
     #: Cores and bytes in use on each NUMA node.
     numas: dict[int, tuple[float, int]] = {}
     #: Bytes per second on block devices.
     io_bytes_per_s: float = 0.0
 
 
-def read_machine(
-    root: Path,
-    now_s: float,
-    devices: tuple[str, ...] = (),
-    numa_of: Mapping[int, int] = {},
-) -> MachineReading:
+def read_machine(root: Path, now_s: float, numa_of: Mapping[int, int] = {}) -> MachineReading:
     """Read all counters.
 
     Args:
         root: the root of the file system.
         now_s: monotonic clock time.
-        devices: network devices that count.
         numa_of: NUMA node of each processor.
     """
     readings = {uid: read_cgroup(path) for uid, path in pod_cgroups(root).items()}
@@ -98,7 +88,6 @@ def read_machine(
         now_s,
         _ticks_by_cpu(root / "proc/stat").get(WHOLE, 0),
         _used_memory(root / "proc/meminfo"),
-        _network_bytes(root / "proc/net/dev", devices),
         {uid: each for uid, each in readings.items() if each is not None},
         {name: each for name, each in pressure.items() if each is not None},
         _numas(root, numa_of),
@@ -112,7 +101,6 @@ def use_between(before: MachineReading, after: MachineReading) -> MachineUse:
     return MachineUse(
         _rate(before.busy_ticks, after.busy_ticks, seconds) / USER_HZ,
         after.memory,
-        _rate(before.network_bytes, after.network_bytes, seconds),
         _pods_between(before.pods, after.pods, seconds),
         after.pressure,
         {
@@ -198,14 +186,3 @@ def _used_memory(path: Path) -> int:
         if number and number[0].isdigit():
             amounts[name] = int(number[0]) * KIB
     return max(amounts.get("MemTotal", 0) - amounts.get("MemAvailable", 0), 0)
-
-
-def _network_bytes(path: Path, devices: tuple[str, ...]) -> int:
-    """Bytes received and sent on some devices."""
-    total = 0
-    for line in (read_text(path) or "").splitlines():
-        name, colon, rest = line.partition(":")
-        columns = rest.split()
-        if colon and name.strip() in devices and len(columns) > 8:
-            total += int(columns[0]) + int(columns[8])
-    return total
