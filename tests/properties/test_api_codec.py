@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.api import codec
-from stretto.api.edit.manifests import dump_yaml, load_manifests
+from stretto.api.edit.manifests import load_manifests
 from stretto.api.edit.yaml_text import dump_document, load_documents
 from stretto.api.kinds.table import all_kinds
 from stretto.api.wire import kinds
@@ -44,7 +44,7 @@ def test_yaml_reads_back_what_it_wrote(value: Any) -> None:
 @given(DOCUMENTS)
 def test_a_manifest_survives_yaml(document: dict[str, Any]) -> None:
     stated = {**codec.without_nulls(document), "apiVersion": "v1", "kind": "ConfigMap"}
-    (manifest,) = load_manifests(dump_yaml(encoded(stated)), "x")
+    (manifest,) = load_manifests(dump_document(stated), "x")
     assert manifest.kind is kinds.CONFIG_MAP
     assert json.loads(manifest.body) == stated
 

@@ -14,8 +14,6 @@ from stretto.base.errors import StrettoError
 
 LIMIT: Final = 500
 """Maximum number of proposed names."""
-PATHS: Final = CompletionItem("", type="file")
-"""Lets the shell complete paths in addition."""
 
 
 def proposed(what: str, given: Mapping[str, Any], prefix: str) -> list[CompletionItem]:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from stretto.api.edit.manifests import dump_yaml, load_manifests
+from stretto.api.edit.manifests import load_manifests
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.base.errors import InputError
 
@@ -148,14 +148,3 @@ def test_what_is_no_object_is_refused_with_its_place(text: str, complaint: str) 
 def test_an_object_of_more_than_3_mib_is_refused() -> None:
     with pytest.raises(InputError, match="at most 3145728 bytes"):
         load_manifests(f"{POD}x: {'a' * (3 << 20)}", "f.yaml")
-
-
-def test_yaml_is_written_in_the_order_humans_look() -> None:
-    text = dump_yaml(b'{"spec":{"b":1,"a":2},"kind":"Pod","metadata":{"uid":"u","name":"x"}}')
-    assert text == "kind: Pod\nmetadata:\n  name: x\n  uid: u\nspec:\n  a: 2\n  b: 1\n"
-
-
-def test_written_manifests_are_read_back() -> None:
-    bodies = [manifest.body for manifest in load_manifests(f"{POD}---\n{QUEUE}", "f.yaml")]
-    again = load_manifests("---\n".join(map(dump_yaml, bodies)), "g.yaml")
-    assert [manifest.body for manifest in again] == bodies

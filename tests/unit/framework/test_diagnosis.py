@@ -107,17 +107,6 @@ def test_entries_stand_in_the_order_of_their_text_figures_included() -> None:
     assert [each.count for each in found.reasons] == [10, 2]
 
 
-def test_all_reasons_count_a_node_under_each() -> None:
-    found = diagnosed(all_rules(5), requiring(term("zone In a")), five())
-    assert found.all_reasons == (
-        ReasonCount("Insufficient cpu", "Full", 5, resolvable=True),
-        ReasonCount(SELECTOR, "NodeAffinity", 2, resolvable=False),
-        ReasonCount("Insufficient memory", "Full", 1, resolvable=True),
-        ReasonCount("node(s) had untolerated taint(s)", "TaintToleration", 1, resolvable=False),
-        ReasonCount("node(s) were unschedulable", "NodeUnschedulable", 1, resolvable=False),
-    )
-
-
 def test_the_nearest_have_the_fewest_reasons_then_hope_then_the_smallest_name() -> None:
     found = diagnosed(all_rules(3), a_class(), five())
     assert [near.name for near in found.nearest] == ["c", "d", "a", "b", "e"]
@@ -140,7 +129,6 @@ def test_a_rule_that_fails_at_once_is_the_only_reason_in_the_message() -> None:
     found = diagnosed(all_rules(5), requiring(term("@ In a", "@ In b")), five())
     assert found.message == f"0/5 nodes are available: {REASON_CONFLICT}."
     assert found.reasons == (ReasonCount(REASON_CONFLICT, "NodeAffinity", 5, resolvable=False),)
-    assert "Insufficient cpu" in {each.reason for each in found.all_reasons}
 
 
 def test_nodes_that_the_affinity_does_not_name_are_reported_by_plugin() -> None:

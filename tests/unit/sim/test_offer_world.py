@@ -7,16 +7,18 @@ from stretto.offers.allocator.subjects.frameworks import FrameworkInfo
 from stretto.offers.allocator.subjects.settings import DEFAULTS, MESOS
 from stretto.offers.allocator.values.resources import scalars
 from stretto.sim.offers.demand import TaskDemand, fill
-from stretto.sim.offers.frameworks import (
-    AnswerMode,
-    FrameworkPlan,
-    jenkins_like,
-    marathon_like,
-    spark_like,
-)
+from stretto.sim.offers.frameworks import AnswerMode, FrameworkPlan
 from stretto.sim.offers.world import OfferWorld
 
 ONE = TaskDemand.of({"cpus": 1, "mem": 1})
+SERVICES = {"task": TaskDemand.of({"cpus": 0.2, "mem": 128}), "backlog": 40}
+BUILDS = {
+    "task": TaskDemand.of({"cpus": 0.5, "mem": 512}),
+    "mode": AnswerMode.ONE,
+    "backlog": 5,
+    "duration": 60.0,
+}
+BATCH = {"task": TaskDemand.of({"cpus": 1, "mem": 1024}), "backlog": 5, "duration": 300.0}
 
 
 def world(settings: object = MESOS, agents: int = 4) -> OfferWorld:
@@ -63,9 +65,9 @@ def test_services_builds_and_batch_share_a_pool_faster_by_default_than_in_mesos(
     took = []
     for settings in (MESOS, DEFAULTS):
         pool = world(settings, agents=20)
-        pool.add(marathon_like("0", "services", 40))
+        pool.add(plan("00", **SERVICES, requests=True))
         for number in range(1, 12):
-            kind = jenkins_like if number % 2 else spark_like
-            pool.add(kind(f"{number:02d}", f"role{number}", 5))
+            kind = BUILDS if number % 2 else BATCH
+            pool.add(plan(f"{number:02d}", **kind, requests=True))
         took.append(pool.run(600.0).placed_s)
     assert took[1] < took[0]

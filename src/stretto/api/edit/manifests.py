@@ -1,12 +1,12 @@
-"""Manifests: YAML or JSON texts with many objects, converted to the JSON of each and back."""
+"""Manifests: YAML or JSON texts with many objects, converted to the JSON of each."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from stretto.api.codec import parse_object, without_nulls
+from stretto.api.codec import without_nulls
 from stretto.api.edit import yaml_text
 from stretto.api.edit.skipped import SkippedObjects, skip_reason
 from stretto.api.kinds.entry import ManifestUse
@@ -14,9 +14,6 @@ from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError, suggestion
-
-_FIRST: Final = ("apiVersion", "kind", "metadata", "spec", "status")
-"""The first members of an object in YAML output; other members follow by name."""
 
 
 class _Stated(NamedTuple):
@@ -153,22 +150,3 @@ def _word(value: dict[str, Any], name: str, where: str, default: str) -> str:
         hint = "every object has apiVersion and kind"
         raise InputError(f"{where}: {name}", found or None, "a text", hint)
     return found
-
-
-def dump_yaml(body: bytes) -> str:
-    """An object as YAML in canonical order: equal objects give equal texts."""
-    return yaml_text.dump_document(_ordered(parse_object(body, "object"), _FIRST))
-
-
-def _ordered(value: Any, first: tuple[str, ...] = ("name",)) -> Any:
-    """A copy with the members of objects in canonical order."""
-    if isinstance(value, list):
-        return [_ordered(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    names = sorted(value, key=lambda name: (_rank(name, first), name))
-    return {name: _ordered(value[name]) for name in names}
-
-
-def _rank(name: str, first: tuple[str, ...]) -> int:
-    return first.index(name) if name in first else len(first)

@@ -26,8 +26,6 @@ class PoolDegradation:
         self, cluster: Cluster, rules: ReclaimRules | None, wall: Callable[[], float]
     ) -> None:
         """Check against the wall clock; without rules nothing is checked."""
-        #: Pools emptied so far.
-        self.degraded = 0
         self._cluster = cluster
         self._after = inf if rules is None else rules.degrade_seconds
         self._wall = wall
@@ -48,7 +46,6 @@ class PoolDegradation:
             pool = ledger.pool(slot)
             if pool and self._is_old(reports.measured_at[slot], at):
                 ledger.set_pool(slot, dict.fromkeys(pool, 0))
-                self.degraded += 1
 
     def _is_old(self, measured: str, at: float) -> bool:
         """Whether a measurement is too old; a report without a measurement never is."""

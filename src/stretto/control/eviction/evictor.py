@@ -244,7 +244,6 @@ class Evictor:
             serials=tuple(pods.serial[rows].tolist()),
             slots=frozenset(pods.slot[rows].tolist()),
             victims=dict(zip(wanted.victims, wanted.serials, strict=True)),
-            victim_serials=wanted.serials,
             at_least=claims.at_least,
             since=now,
             until=now + self._judge.rules.wait_timeout,

@@ -2,8 +2,8 @@
 
 kube-scheduler counts each node under the reasons of the first plugin that rejects it, in the order
 of the profile. ``message`` has exactly this format, so tools that read kube-scheduler's events can
-read it too. Because the first rejection hides the others, ``all_reasons`` counts every reason and
-``nearest`` lists the nodes with the fewest.
+read it too. Because the first rejection hides the others, ``nearest`` lists the nodes with the
+fewest reasons, and all of these.
 """
 
 from collections import Counter
@@ -76,8 +76,6 @@ class Diagnosis(msgspec.Struct, frozen=True, gc=False):
     available: int
     #: Each node under the reasons of the first rejecting rule, in the order of the message.
     reasons: tuple[ReasonCount, ...]
-    #: Each node under every reason, the most frequent first.
-    all_reasons: tuple[ReasonCount, ...]
     #: Rejected nodes with the fewest reasons.
     nearest: tuple[NearNode, ...]
     #: ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable.``
@@ -124,22 +122,16 @@ def diagnose(
         nearest: number of nearest nodes to list.
     """
     if len(slots) == 0:
-        return Diagnosis(0, 0, (), (), (), NO_NODES)
+        return Diagnosis(0, 0, (), (), NO_NODES)
     pins = _run_prefilters(rules, pod, view, slots)
     said = [
         (rule, rule.refusals(pod, view, slots))
         for rule in rules
         if rule.signature(pod) is not None and not _failed(rule, pins)
     ]
-    everything = [
-        ReasonCount(refusal.reason, rule.NAME, int(refusal.mask.sum()), refusal.resolvable)
-        for rule, refusals in said
-        for refusal in refusals
-    ]
     if pins.failed is not None:
         plugin, reason = pins.failed
         first = [ReasonCount(reason, plugin, len(slots), resolvable=False)]
-        everything += first
         available, message = 0, f"0/{len(slots)} nodes are available: {reason}."
     else:
         first, available = _first_refusals(said, pins)
@@ -148,7 +140,6 @@ def diagnose(
         total=len(slots),
         available=available,
         reasons=tuple(sorted(first, key=lambda each: _entry(each.count, each.reason))),
-        all_reasons=tuple(sorted(everything, key=lambda each: (-each.count, each.reason))),
         nearest=tuple(_nearest(said, pod, view, slots, nearest)),
         message=message,
     )

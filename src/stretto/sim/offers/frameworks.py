@@ -43,25 +43,3 @@ class FrameworkPlan(msgspec.Struct, frozen=True):
     suppresses: bool = True
     #: Whether it sends a REQUEST for one task, so that it receives no smaller offers.
     requests: bool = False
-
-
-def marathon_like(name: str, role: str, tasks: int = 4000) -> FrameworkPlan:
-    """Services: many small tasks that never end, and quick answers."""
-    demand = TaskDemand.of({"cpus": 0.2, "mem": 128})
-    info = FrameworkInfo(name, frozenset({role}))
-    return FrameworkPlan(info, demand, backlog=tasks, requests=True)
-
-
-def jenkins_like(name: str, role: str, tasks: int = 5) -> FrameworkPlan:
-    """Builds: a few short tasks, one for each offer."""
-    demand = TaskDemand.of({"cpus": 0.5, "mem": 512})
-    info = FrameworkInfo(name, frozenset({role}))
-    plan = FrameworkPlan(info, demand, AnswerMode.ONE, backlog=tasks, duration=60.0)
-    return msgspec.structs.replace(plan, requests=True)
-
-
-def spark_like(name: str, role: str, tasks: int = 20) -> FrameworkPlan:
-    """Batch: some larger tasks of minutes, as many as an offer holds."""
-    demand = TaskDemand.of({"cpus": 1, "mem": 1024})
-    info = FrameworkInfo(name, frozenset({role}))
-    return FrameworkPlan(info, demand, backlog=tasks, duration=300.0, requests=True)

@@ -15,9 +15,6 @@ from stretto.state.queues.shape import ROOT, QueueShape
 DEEPEST: Final = 32
 """Maximum depth of the tree: more than any organisation has; each level costs time."""
 
-Guarantee = Mapping[str, int]
-"""Amounts by resource, in engine units."""
-
 
 class QueueHierarchy(NamedTuple):
     """A valid tree."""

@@ -186,8 +186,6 @@ class Nomination(msgspec.Struct, eq=False):
     slots: frozenset[int]
     #: Rows of the victims that have not ended yet, with their serials.
     victims: dict[int, int]
-    #: Serials of all victims, ended or not.
-    victim_serials: tuple[int, ...]
     #: How many of the claims must be granted together.
     at_least: int
     #: Clock time of creation.

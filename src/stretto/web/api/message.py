@@ -1,6 +1,6 @@
 """Requests and responses as values, so that the API runs without sockets."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -111,9 +111,6 @@ class ApiStream:
 
 Answer = ApiResponse | ApiStream
 """The result of a request."""
-
-Chunks = AsyncIterator[bytes]
-"""The body of a stream in an event loop."""
 
 NO_CACHE: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
 """The header of every answer about objects."""

@@ -4,7 +4,7 @@ A strategy is the part of a kind's life that no schema describes. Kinds without 
 default one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,9 +20,6 @@ from stretto.api.schema.decoding import zero
 from stretto.web.api.resources import ServedResource
 
 Json = dict[str, Any]
-
-Prepare = Callable[[Json], None]
-"""Changes a new object in place."""
 
 
 @dataclass(frozen=True)

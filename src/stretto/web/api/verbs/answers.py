@@ -17,7 +17,6 @@ OBJECT_FORMS: Final = ("Table", "PartialObjectMetadata")
 """Forms of one object."""
 LIST_FORMS: Final = ("Table", "PartialObjectMetadataList")
 """Forms of a list."""
-META: Final = "meta.k8s.io/v1"
 
 
 def answer(
