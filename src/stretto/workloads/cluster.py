@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -42,8 +43,6 @@ REPORTERS: Final = {
 _ALL: Final = (DEPLOYMENTS, DAEMON_SETS, CRON_JOBS, *REPORTERS.values())
 NO_RECORDERS: Final[Mapping[str, EventRecorder]] = MappingProxyType({})
 """Controllers that write no events."""
-ENDED: Final = frozenset({"Succeeded", "Failed"})
-"""Phases of a pod that has ended."""
 CONTROLLER_REVISION: Final = Kind("apps", "v1", "ControllerRevision", "controllerrevisions")
 WORKLOADS: Final = (
     POD,

@@ -12,6 +12,7 @@ from stretto.api.admission.request import (
 )
 from stretto.api.admission.resources import amounts_of, printed
 from stretto.api.admission.selectors import pod_terms
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, SERVICE, Kind
 from stretto.api.wire.quantity import thousandths
 
@@ -29,7 +30,6 @@ _COUNTED: Final = (
     "services",
 )
 """Kinds whose bare plural is a resource of quotas."""
-_OVER: Final = ("Succeeded", "Failed")
 
 
 def check_quotas(
@@ -137,7 +137,7 @@ def usage(kind: Kind, item: JsonObject) -> dict[str, int]:
         found |= _service_usage(item.get("spec") or {})
     elif kind == PERSISTENT_VOLUME_CLAIM:
         found |= _storage_usage(item["spec"])
-    elif kind == POD and (item.get("status") or {}).get("phase") not in _OVER:
+    elif kind == POD and (item.get("status") or {}).get("phase") not in ENDED:
         found["pods"] = _ONE
         whole = amounts_of(item["spec"])
         found |= _compute_usage(whole.requests, whole.limits)

@@ -13,6 +13,9 @@ import msgspec
 from stretto.api.types.workload_groups import MARK
 from stretto.base.errors import InputError
 
+ENDED: Final = ("Succeeded", "Failed")
+"""Phases of a pod that has ended."""
+
 NO_BYTES: Final = msgspec.Raw()
 """An absent sub-tree: the empty raw value."""
 DISRUPTION_TARGET: Final = "DisruptionTarget"

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stretto.api.types.capacity.scaling import ScalingTarget
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import DEPLOYMENT, POD, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import label_selector
 from stretto.base.errors import InputError
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.pods import unschedulable_for
-from stretto.state.ingest.templates import FINISHED
 
 TARGETS: Final[Mapping[str, Kind]] = {
     kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET, REPLICA_SET)
@@ -56,7 +56,7 @@ def active_pods(cache: StoreCache, workload: StoredObject) -> list[StoredObject]
         pod
         for pod in cache.follow(POD).in_namespace(workload.record.namespace)
         if not pod.is_terminating
-        and pod.status.get("phase") not in FINISHED
+        and pod.status.get("phase") not in ENDED
         and selector.matches(pod.labels)
     ]
 

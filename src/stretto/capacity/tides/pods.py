@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from stretto.api.types.core import Taint
 from stretto.api.types.effective_requests import requests
+from stretto.api.types.heads import ENDED
 from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import POD
 from stretto.api.wire.quantity import CPU
@@ -13,7 +14,6 @@ from stretto.capacity.tides.switching import Candidate, PodName
 from stretto.reconcile.cache import StoreCache, StoredObject
 from stretto.reconcile.pods import unschedulable_for
 from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
-from stretto.state.ingest.templates import FINISHED
 from stretto.state.nodes.taints import NO_EXECUTE, tolerates
 
 ONLINE: Final = "online"
@@ -78,7 +78,7 @@ class TidePods:
         return (
             each
             for each in self._pods.indexed(_BY_NODE, node)
-            if not each.is_terminating and each.status.get("phase") not in FINISHED
+            if not each.is_terminating and each.status.get("phase") not in ENDED
         )
 
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from stretto.api.codec import decode_as
 from stretto.api.types.godel import PodGroup, Queue
-from stretto.api.types.heads import decode_pod_head
+from stretto.api.types.heads import ENDED, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.control.dispatcher.membership import (
     GroupRecord,
@@ -17,7 +17,6 @@ from stretto.control.queues.config import DispatcherConfig
 from stretto.state.work.units import UnitKind
 from stretto.stores.store import Record
 
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _GROUP: Final = b"godel.bytedance.com/pod-group-name"
 
 
@@ -87,6 +86,6 @@ class PodsByGroup:
                 group=group,
                 queue=named or membership.queue,
                 bound=bool(record.node or head.spec.node_name),
-                ended=head.status.phase in _FINISHED,
+                ended=head.status.phase in ENDED,
                 record=record,
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 from stretto.api.types.core import Node
 from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
+from stretto.api.types.heads import ENDED
 from stretto.api.types.pod import Pod
 from stretto.api.wire.meta import Wire
 from stretto.framework.model.nodes import NodeColumns, lengthened
@@ -18,7 +19,6 @@ from stretto.framework.model.pod_facts import FactsCompiler, PodKey, SchedulingF
 from stretto.framework.model.requests import is_scalar
 from stretto.framework.model.status import BoolArray, IntArray
 from stretto.framework.model.tallies import RunningPods
-from stretto.state.ingest.templates import FINISHED
 from stretto.state.objects import ClusterObjects
 
 _K = TypeVar("_K")
@@ -113,7 +113,7 @@ class ParitySnapshot:
         key = key_of(pod)
         if key in self.node_of:
             self.forget(key)
-        if pod.status.phase in FINISHED:
+        if pod.status.phase in ENDED:
             return
         position = self.nodes.index.get(pod.spec.node_name)
         if position is not None:

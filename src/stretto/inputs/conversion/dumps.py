@@ -14,6 +14,7 @@ import msgspec
 
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.kinds.table import recorded_kinds
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import NODE, POD, POD_GROUP, Kind
 from stretto.base.errors import InputError
 from stretto.inputs.conversion.alibaba import translated
@@ -24,7 +25,6 @@ from stretto.inputs.objects.reading import ReadSettings, read_manifests
 
 HORIZON_S: Final = 3600.0
 """Seconds that the recording of a dump covers: time for pending pods and for what-if options."""
-_OVER: Final = ("Succeeded", "Failed")
 _DUMP: Final = "dump both: kubectl get nodes,pods -A -o yaml"
 
 _Body = dict[str, Any]
@@ -109,7 +109,7 @@ def _sorted_pods(pods: Sequence[_Body], names: set[str]) -> _SortedPods:
     over = lost = placed = 0
     for pod in pods:
         node = str((pod.get("spec") or {}).get("nodeName") or "")
-        if (pod.get("status") or {}).get("phase") in _OVER:
+        if (pod.get("status") or {}).get("phase") in ENDED:
             over += 1
         elif node and node not in names and names:
             lost += 1

@@ -1,8 +1,6 @@
 """The workloads of a scenario as initial objects and arrivals."""
 
-from typing import Final
-
-from stretto.api.types.heads import decode_object_head, decode_pod_head
+from stretto.api.types.heads import ENDED, decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.inputs.objects.admission import InputContext
 from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
@@ -13,9 +11,6 @@ from stretto.inputs.scenario.demand import replica_demands
 from stretto.inputs.scenario.equal_pods import check_models, equal_pods
 from stretto.inputs.scenario.schema import SyntheticPods, WorkloadSpec
 from stretto.inputs.scenario.trace_source import trace_arrivals
-
-_OVER: Final = ("Succeeded", "Failed")
-"""Phases of ended pods."""
 
 
 def make_work(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrivals:
@@ -59,7 +54,7 @@ def _waits(item: InputObject) -> bool:
     if item.kind is not POD:
         return False
     head = decode_pod_head(item.body)
-    return not head.spec.node_name and head.status.phase not in _OVER
+    return not head.spec.node_name and head.status.phase not in ENDED
 
 
 def _synthetic(

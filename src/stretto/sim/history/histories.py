@@ -7,15 +7,14 @@ name), so a later pod of a name gets another name in the replay, where both can 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import POD, Kind
 from stretto.control.dispatcher.membership import DURATION, read_duration
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange, Recording
-
-_OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
 class PodHistory(msgspec.Struct, frozen=True):
@@ -130,7 +129,7 @@ def _note(pod: _OpenPodHistory, body: Mapping[str, Any], time_s: float) -> None:
     node = str((body.get("spec") or {}).get("nodeName") or "")
     if node and not pod.node:
         pod.node, pod.bound = node, time_s
-    if (body.get("status") or {}).get("phase") in _OVER:
+    if (body.get("status") or {}).get("phase") in ENDED:
         pod.ended = min(pod.ended, time_s)
 
 

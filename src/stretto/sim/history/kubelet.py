@@ -13,14 +13,13 @@ import msgspec
 from stretto.api.codec import decode_as, parse_object
 from stretto.api.types.core import Node
 from stretto.api.types.effective_requests import HostPort, host_ports, requests
-from stretto.api.types.heads import decode_pod_head
+from stretto.api.types.heads import ENDED, decode_pod_head
 from stretto.api.types.pod import Pod, PodSpec
 from stretto.api.wire import quantity
 from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.selectors import node_terms
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy
-from stretto.state.ingest.templates import FINISHED
 from stretto.state.nodes.taints import NO_EXECUTE, untolerated
 
 NO_NODE: Final = "NoSuchNode"
@@ -149,7 +148,7 @@ def _running(copy: PlaneCopy, node: str, without: Collection[str]) -> Iterator[P
     for record in copy.store.list(POD).records:
         if record.node == node and f"{record.namespace}/{record.name}" not in without:
             pod = decode_as(Pod, record.body)
-            if pod.status.phase not in FINISHED:
+            if pod.status.phase not in ENDED:
                 yield pod.spec
 
 

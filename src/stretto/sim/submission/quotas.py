@@ -15,6 +15,7 @@ import msgspec
 from stretto.api.admission.quota import check_quotas, used_by, with_usage, without
 from stretto.api.admission.request import AdmissionRequest, ForbiddenError, JsonObject, ObjectSet
 from stretto.api.codec import parse_object
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, Kind
 from stretto.base.errors import TooOldError
 from stretto.inputs.scenario.arrivals import ObjectArrival
@@ -24,7 +25,6 @@ FIRST_DELAY: Final = 1.0
 """Seconds from a refusal to the next attempt."""
 LONGEST_DELAY: Final = 60.0
 """Maximum seconds between two attempts."""
-_ENDED: Final = ("Succeeded", "Failed")
 
 
 class RefusedPod(msgspec.Struct, frozen=True):
@@ -169,10 +169,10 @@ def _next_attempt(since: float, now: float) -> float:
 
 def _has_ended(body: bytes) -> bool:
     """Whether a pod has finished."""
-    if not any(phase.encode() in body for phase in _ENDED):
+    if not any(phase.encode() in body for phase in ENDED):
         return False
     status: JsonObject = parse_object(body, "pod").get("status") or {}
-    return status.get("phase") in _ENDED
+    return status.get("phase") in ENDED
 
 
 def _key(body: JsonObject) -> str:

@@ -5,13 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from stretto.api.types.heads import PodHead, decode_pod_head
+from stretto.api.types.heads import ENDED, PodHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state.classes.resizing import reported_resources
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import charge_seen_pod, device_mask, micro_topology
 from stretto.state.ingest.priorities import record_eviction_state, record_preemption_attributes
-from stretto.state.ingest.templates import FINISHED, key_of
+from stretto.state.ingest.templates import key_of
 from stretto.state.rows.lifecycle import POD_LIFE, PodEvent, PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.changes import PodArrival, PodDeparture
@@ -47,7 +47,7 @@ class KnownPods:
         except InputError as error:
             cluster.abnormal[key_of(record)] = str(error)
             return
-        if head.status.phase in FINISHED:
+        if head.status.phase in ENDED:
             self.end(row)
             return
         self._change(row, record, head, now)

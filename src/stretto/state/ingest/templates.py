@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
-from stretto.api.types.heads import PodHead, decode_pod_head
+from stretto.api.types.heads import ENDED, PodHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state.classes.resizing import reported_resources
 from stretto.state.classes.template_key import Made, template_key, template_key_with_images
@@ -17,8 +17,6 @@ from stretto.state.ingest.priorities import PodPriorities
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Record, WatchEvent
 
-FINISHED: Final = frozenset({"Succeeded", "Failed"})
-"""Phases of pods that hold no resources any more."""
 SHARED: Final = 4096
 """Maximum number of cached shared heads; each keeps a body alive."""
 TEMPLATES: Final = 4096
@@ -114,7 +112,7 @@ class PodTemplateCache:
         if head is None:
             head = decode_pod_head(record.body)
         spec = head.spec
-        if head.status.phase in FINISHED:
+        if head.status.phase in ENDED:
             return None
         bound, names = bool(record.node or spec.node_name), cluster.config.scheduler_names
         if not bound and (record.deleting or spec.scheduler_name not in names):

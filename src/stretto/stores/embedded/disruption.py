@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from stretto.api.types.core import PodDisruptionBudgetSpec
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.refusals import refusal
 from stretto.api.wire.selectors import Selector, label_selector
 from stretto.base.errors import InputError, StrettoError, UnknownNameError
@@ -23,8 +24,7 @@ from stretto.stores.store import EventType, Record, Reply, StatusReason, WatchEv
 
 _PERCENT: Final = re.compile(r"[0-9]{1,3}%")
 _POLICIES: Final = (None, "IfHealthyBudget", "AlwaysAllow")
-_OVER: Final = ("Succeeded", "Failed")
-_UNPROTECTED: Final = (*_OVER, "Pending")
+_UNPROTECTED: Final = (*ENDED, "Pending")
 """Phases in which Kubernetes evicts a pod without a budget check."""
 
 Scale = Callable[[str, OwnerFacts], int | None]
@@ -181,7 +181,7 @@ class _BudgetTally:
 
     def _count(self, record: Record, facts: PodRecordFacts | None) -> None:
         """Count the current state of a pod; one that is not covered or has ended is left out."""
-        if facts is None or facts.phase in _OVER or not self.covers(facts):
+        if facts is None or facts.phase in ENDED or not self.covers(facts):
             self.put(record.uid, None)
             return
         owners = facts.metadata.owner_references or ()

@@ -8,8 +8,8 @@ successor; of several pods the oldest one with a node stays.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stretto.api.types.heads import ENDED
 from stretto.reconcile.cache import StoredObject
-from stretto.workloads.cluster import ENDED
 from stretto.workloads.daemons.eligible import NodeFit
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Hashable, Iterable
 from typing import Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import JOB, POD
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.conditions import condition_of
 from stretto.workloads.adoption import Claims
-from stretto.workloads.cluster import ENDED, LocalCluster, is_active, ready_since
+from stretto.workloads.cluster import LocalCluster, is_active, ready_since
 from stretto.workloads.jobs.ends import JobEnd, JobPods, end_of
 from stretto.workloads.jobs.indexes import INDEX, as_text, index_of, indexes_of
 from stretto.workloads.pods import pod_of

@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.types.quality import quality_of_service
 from stretto.api.wire.kinds import POD
 from stretto.reconcile.cache import Change, StoredObject
-from stretto.workloads.cluster import ENDED, LocalCluster
+from stretto.workloads.cluster import LocalCluster
 from stretto.workloads.kubelet.course import CourseOf, PodCourse, attempt_at, default_course
 from stretto.workloads.kubelet.ports import MESSAGE, REASON, is_taken, node_with_ports
 from stretto.workloads.kubelet.status import PodStatusWriter

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
+from stretto.api.types.heads import ENDED
 from stretto.reconcile.cache import StoredObject
-from stretto.workloads.cluster import ENDED
 
 REASON: Final = "NodePorts"
 """Why a pod is rejected, in its status."""

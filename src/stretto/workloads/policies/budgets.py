@@ -6,6 +6,7 @@ As in the disruption controller of Kubernetes; evictions consume what this statu
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import (
     DEPLOYMENT,
     POD,
@@ -18,7 +19,7 @@ from stretto.base.errors import StrettoError
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.reconcile.conditions import with_condition
 from stretto.stores.embedded.disruption import CompiledBudget, decode_budget
-from stretto.workloads.cluster import ENDED, LocalCluster, owner_of, ready_since
+from stretto.workloads.cluster import LocalCluster, owner_of, ready_since
 
 _FORGET_S: Final = 120.0
 """Seconds after which an evicted pod that is still there counts again."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import POD, SERVICE
 from stretto.reconcile.cache import Change, Name, StoredObject
-from stretto.workloads.cluster import ENDED, LocalCluster
+from stretto.workloads.cluster import LocalCluster
 
 Fields = dict[str, Any]
 

@@ -6,10 +6,11 @@ As in the StatefulSet controller of Kubernetes.
 from collections.abc import Hashable, Iterable
 from typing import Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import POD, STATEFUL_SET
 from stretto.reconcile.cache import Change, Fields, StoredObject
 from stretto.workloads.adoption import Claims
-from stretto.workloads.cluster import ENDED, LocalCluster, available, ready_since
+from stretto.workloads.cluster import LocalCluster, available, ready_since
 from stretto.workloads.revisions import POD_REVISION, RevisionKeeper
 from stretto.workloads.stateful.claims import ClaimKeeper
 from stretto.workloads.stateful.members import Members, ordinal_of, ordinals

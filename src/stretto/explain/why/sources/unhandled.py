@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from stretto.api.codec import decode_as
-from stretto.api.types.heads import decode_pod_head
+from stretto.api.types.heads import ENDED, decode_pod_head
 from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import POD, POD_GROUP, WORKLOAD_POD_GROUP
 from stretto.base.errors import InputError
@@ -19,7 +19,6 @@ GROUP_KINDS: Final = (POD_GROUP, WORKLOAD_POD_GROUP)
 FACT_KINDS: Final = (POD, *GROUP_KINDS)
 """Kinds whose objects ``read_objects`` uses."""
 _GATES: Final = b'"schedulingGates"'
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class ObjectFacts(NamedTuple):
@@ -67,7 +66,7 @@ def not_handled(record: Record, scheduler_names: frozenset[str]) -> Reason | Non
         head = decode_pod_head(record.body)
     except InputError:
         return None
-    if head.status.phase in _FINISHED:
+    if head.status.phase in ENDED:
         return reason(ReasonCode.ENDED, f"It has finished (phase {head.status.phase}).")
     if head.spec.scheduler_name in scheduler_names:
         return None

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import NODE, POD
 from stretto.api.wire.quantity import amounts, format_amount
 from stretto.federation.objects.demand import request_of
 from stretto.reconcile.cache import Change, Fields, StoredObject
 
-_ENDED: Final = ("Succeeded", "Failed")
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 _UNCOUNTED: Final = "pods"
 """A count of pods, which no pod requests."""
@@ -57,7 +57,7 @@ class MemberCapacity:
                 self._allocatable[name] += sign * count
 
     def _add_pod(self, pod: StoredObject | None, sign: int) -> None:
-        if pod is None or pod.status.get("phase") in _ENDED:
+        if pod is None or pod.status.get("phase") in ENDED:
             return
         for name, count in request_of({"kind": "Pod", "spec": pod.spec}).items():
             self._requested[name] += sign * count

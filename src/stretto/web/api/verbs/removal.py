@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from stretto.web.api import failures
 from stretto.web.api.call import Call
@@ -17,7 +18,6 @@ Json = dict[str, Any]
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
-_ENDED: Final = ("Succeeded", "Failed")
 
 
 class DeleteOptions(msgspec.Struct, rename="camel"):
@@ -205,7 +205,7 @@ def _grace(key: tuple[str, str], item: Json, options: DeleteOptions) -> int:
     if grace is None:
         grace = spec.get("terminationGracePeriodSeconds") or 0
     phase = (item.get("status") or {}).get("phase")
-    if not spec.get("nodeName") or phase in _ENDED:
+    if not spec.get("nodeName") or phase in ENDED:
         return 0
     return max(1, grace) if grace < 0 else grace
 

@@ -3,9 +3,10 @@
 from collections.abc import Hashable, Iterable
 from typing import Final
 
+from stretto.api.types.heads import ENDED
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from stretto.reconcile.cache import Change, StoredObject
-from stretto.workloads.cluster import ENDED, LocalCluster
+from stretto.workloads.cluster import LocalCluster
 
 _FINALIZERS: Final = {
     PERSISTENT_VOLUME_CLAIM: "kubernetes.io/pvc-protection",
