@@ -1,11 +1,12 @@
 """Pods from the template of a workload, and which of them to delete first."""
 
 from stretto.api.wire.kinds import NODE
+from stretto.api.wire.labels import HOSTNAME_LABEL
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.reconcile.cache import Fields, StoredObject
 from stretto.state.classes.annotations import DOMAIN_CAPS, DomainCap, read_caps
-from stretto.state.queries.scale_down import HOST, PlacedPod, removals
+from stretto.state.queries.scale_down import PlacedPod, removals
 from stretto.workloads.cluster import LocalCluster, owned_metadata, ready_since
 
 
@@ -50,7 +51,7 @@ def removed_first(
     }
     placed = [
         PlacedPod(
-            {HOST: pod.record.node, **labels[pod.record.node]} if pod.record.node else {},
+            {HOSTNAME_LABEL: pod.record.node, **labels[pod.record.node]} if pod.record.node else {},
             ready_since(pod) is not None,
             created_s=parse_timestamp(pod.record.created) or 0.0,
         )

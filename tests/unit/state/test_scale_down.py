@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.api.wire.labels import HOSTNAME_LABEL, ZONE_LABEL
 from stretto.state.classes.annotations import DomainCap
-from stretto.state.queries.scale_down import HOST, ZONE, PlacedPod, removals
+from stretto.state.queries.scale_down import PlacedPod, removals
 
 SWITCH = "example.com/switch"
 QUARTER = DomainCap(SWITCH, percent=25)
 
 
 def on(switch: str = "", zone: str = "", host: str = "h", **more: object) -> PlacedPod:
-    return PlacedPod({SWITCH: switch, ZONE: zone, HOST: host}, **more)  # type: ignore[arg-type]
+    return PlacedPod({SWITCH: switch, ZONE_LABEL: zone, HOSTNAME_LABEL: host}, **more)  # type: ignore[arg-type]
 
 
 def left(pods: list[PlacedPod], count: int, *caps: DomainCap) -> list[PlacedPod]:
@@ -39,7 +40,7 @@ def test_the_cap_of_the_smaller_application_holds_afterwards() -> None:
 
 def test_the_fullest_zone_shrinks_first() -> None:
     pods = [on(zone=zone) for zone in "aaabbc"]
-    assert Counter(pod.labels[ZONE] for pod in left(pods, 3)) == {"a": 1, "b": 1, "c": 1}
+    assert Counter(pod.labels[ZONE_LABEL] for pod in left(pods, 3)) == {"a": 1, "b": 1, "c": 1}
 
 
 def test_of_equal_zones_the_fullest_and_then_the_busiest_node_shrinks() -> None:
@@ -74,7 +75,7 @@ def test_zones_never_become_less_balanced(zones: list[str], count: int) -> None:
     pods = [on(zone=zone) for zone in zones]
     before = Counter(zones)
     after = Counter(dict.fromkeys(before, 0))
-    after.update(pod.labels[ZONE] for pod in left(pods, count))
+    after.update(pod.labels[ZONE_LABEL] for pod in left(pods, count))
     assert max(after.values()) - min(after.values()) <= max(
         max(before.values()) - min(before.values()), 1
     )

@@ -13,24 +13,18 @@ import msgspec
 from stretto.api.types.godel import PodGroup, PodGroupPhase
 from stretto.api.types.heads import GROUP_NOTE, MetaHead
 from stretto.api.types.workload_groups import FORMS
+from stretto.api.wire.labels import ESTIMATE, GROUP_SIZE, QUEUE_NAME
 from stretto.api.wire.meta import OwnerReference
 from stretto.control.queues.config import ALL, DispatcherConfig
 from stretto.state.work.units import DEFAULT_QUEUE, NO_GROUP, UnitKind
 
 GROUP_NAME: Final = GROUP_NOTE
 """Label or annotation: the PodGroup of a pod, in the pod's namespace."""
-QUEUE_NAME: Final = "stretto.dev/queue"
-"""Label or annotation on a pod or a PodGroup: its queue."""
 MIN_MEMBER: Final = "stretto.dev/min-member"
 """Annotation on the pods of an owner: how many must fit together, or ``all``."""
-GROUP_SIZE: Final = "stretto.dev/group-size"
-"""Annotation on a PodGroup: its final number of pods, if known."""
 
 DURATION: Final = "stretto.dev/duration"
 """Annotation on a pod or a PodGroup: its expected run time in seconds."""
-ESTIMATE: Final = "stretto.dev/estimate"
-"""Annotation on a pod or a PodGroup: the user's estimate of the run time in seconds. Queue policies
-use it instead of ``DURATION``."""
 
 LONGEST: Final = 10_000_000_000
 """Three centuries in seconds: a longer run time is probably in milliseconds."""

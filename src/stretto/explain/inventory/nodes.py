@@ -1,21 +1,19 @@
 """Nodes of a state as rows of a list."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE
+from stretto.api.wire.labels import ZONE_LABEL
 from stretto.api.wire.quantity import format_amount
 from stretto.base.errors import InputError
 from stretto.explain.inventory.meta import labels_of
 from stretto.explain.why.scene import Scene
 from stretto.state.rows.devices import WHOLE
 from stretto.stores.store import Record
-
-ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 
 
 class NodeUse(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.wire.labels import HOSTNAME_LABEL
 from stretto.framework.affinity.domains import DomainMap
 from stretto.framework.compiled.domain_tables import (
     CAP,
@@ -21,7 +22,7 @@ from stretto.framework.compiled.domain_tables import (
 )
 from stretto.framework.contract.rule import FilterRule, ScoreRule
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import HOSTNAME, NO_POPULATION, ClassTerms, SpreadConstraint
+from stretto.state.classes.terms import NO_POPULATION, ClassTerms, SpreadConstraint
 from stretto.state.cluster.cluster import Cluster
 
 AFFINITY: Final = "InterPodAffinity"
@@ -183,7 +184,7 @@ class DomainTables:
     def _constraints_of(self, pod: PodClass, wants: ClassTerms) -> list[Constraint]:
         weights = self.weights
         if wants.malformed and (weights.affinity_filters or weights.spread_filters):
-            return [(ConstraintKind.NEVER, NO_TALLY, self._key(HOSTNAME), 0, 0, 0)]
+            return [(ConstraintKind.NEVER, NO_TALLY, self._key(HOSTNAME_LABEL), 0, 0, 0)]
         found: list[Constraint] = []
         if weights.affinity_filters:
             for key in wants.affinity_keys:

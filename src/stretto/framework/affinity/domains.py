@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.wire.labels import HOSTNAME_LABEL
 from stretto.framework.compiled.domain_tables import EVERYWHERE
 from stretto.framework.contract.rule import View
 from stretto.framework.plugins.node_affinity import NodeAffinityRule
 from stretto.framework.plugins.taints import TaintTolerationRule
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import HOSTNAME
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.slots import BLOCK
 from stretto.state.rows.snapshot import Columns
@@ -173,7 +173,7 @@ class DomainMap:
         """Set the domains of some slots."""
         labels = self._cluster.nodes.labels
         pairs = labels.column(self.keys[key])[slots]
-        if self.keys[key] == HOSTNAME:
+        if self.keys[key] == HOSTNAME_LABEL:
             self.is_host[key] = self._is_host(key)
         if self.is_host[key]:
             self.domain[key, slots] = np.where(pairs > 0, slots + 1, 0)
@@ -202,9 +202,9 @@ class DomainMap:
 
     def _is_host(self, key: int) -> bool:
         """Whether each node has its own value of a key."""
-        if self.keys[key] != HOSTNAME:
+        if self.keys[key] != HOSTNAME_LABEL:
             return False
-        pairs = self._cluster.nodes.labels.column(HOSTNAME)
+        pairs = self._cluster.nodes.labels.column(HOSTNAME_LABEL)
         there = pairs[pairs > 0]
         return len(np.unique(there)) == len(there)
 

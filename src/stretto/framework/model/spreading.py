@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from stretto.api.types.pod import TopologySpreadConstraint
 from stretto.api.types.workloads import ReplicaSet, ReplicationController, StatefulSet
 from stretto.api.wire import selectors
+from stretto.api.wire.labels import HOSTNAME_LABEL, ZONE_LABEL
 from stretto.api.wire.meta import OwnerReference
 from stretto.api.wire.selectors import EVERYTHING, Operator, Selector, SelectorRule
 from stretto.framework.model.eligible import required_nodes, untolerated
@@ -20,8 +21,6 @@ from stretto.state.objects import ClusterObjects
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
-HOSTNAME: Final = "kubernetes.io/hostname"
-ZONE: Final = "topology.kubernetes.io/zone"
 HOST_SKEW: Final = 3
 ZONE_SKEW: Final = 5
 CONTROLLERS: Final = {
@@ -89,8 +88,8 @@ def defaults(pod: SchedulingFacts, objects: ClusterObjects) -> tuple[ParitySprea
     if selector == EVERYTHING:
         return ()
     return (
-        ParitySpreadConstraint(HOST_SKEW, HOSTNAME, selector, 1, True, False),
-        ParitySpreadConstraint(ZONE_SKEW, ZONE, selector, 1, True, False),
+        ParitySpreadConstraint(HOST_SKEW, HOSTNAME_LABEL, selector, 1, True, False),
+        ParitySpreadConstraint(ZONE_SKEW, ZONE_LABEL, selector, 1, True, False),
     )
 
 

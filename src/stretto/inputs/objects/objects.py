@@ -15,6 +15,7 @@ import msgspec
 from stretto.api.checks.rules import overcommittable
 from stretto.api.codec import set_fields
 from stretto.api.types.heads import decode_pod_head
+from stretto.api.wire.labels import ESTIMATE, HOSTNAME_LABEL, INSTANCE_TYPE, QUEUE_NAME, ZONE_LABEL
 from stretto.api.wire.names import is_dns_subdomain
 from stretto.api.wire.quantity import format_milli
 from stretto.inputs.neutral.fleet import WHOLE_GPU, FleetNode, FleetPod
@@ -31,22 +32,12 @@ QOS_LABEL: Final = "stretto.dev/qos"
 """Label of a pod: its quality of service as the trace spells it."""
 DURATION: Final = "stretto.dev/duration"
 """Annotation of a pod: its run time in seconds, if known."""
-ESTIMATE: Final = "stretto.dev/estimate"
-"""Annotation of a pod: the user's estimate of its run time in seconds."""
-QUEUE_NAME: Final = "stretto.dev/queue"
-"""Annotation of a pod: its queue."""
 USER_LABEL: Final = "stretto.dev/user"
 """Label of a pod: the user of its trace."""
 GROUP: Final = "godel.bytedance.com/pod-group-name"
 """Annotation and label of a pod: its PodGroup."""
-ZONE_LABEL: Final = "topology.kubernetes.io/zone"
-"""Label of a node: its zone."""
-HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
-"""Label of a node: its own name."""
 KUBELET_LABELS: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 """Labels that every kubelet sets on its node, besides the host name."""
-INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
-"""Label of a node: the name of its shape, such as ``4cpu-16gib``."""
 NODE_DISK: Final = "100Gi"
 """Local disk of a generated node."""
 SCHEDULER_NAME: Final = "stretto"

@@ -13,15 +13,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.wire.labels import ZONE_LABEL
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.inputs.objects.objects import (
-    GROUP,
-    NAMESPACE,
-    SCHEDULER_NAME,
-    ZONE_LABEL,
-    pod_group_body,
-)
+from stretto.inputs.objects.objects import GROUP, NAMESPACE, SCHEDULER_NAME, pod_group_body
 
 MAX_CLASSES: Final = 10_000
 """Maximum number of classes with different requests."""

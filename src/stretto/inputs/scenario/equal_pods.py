@@ -9,11 +9,11 @@ from stretto.api.codec import decode_as
 from stretto.api.types.pod import Pod
 from stretto.api.validation import validate
 from stretto.api.wire.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
+from stretto.api.wire.labels import ESTIMATE
 from stretto.base.errors import InputError, did_you_mean
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import (
     DURATION,
-    ESTIMATE,
     JsonObject,
     pod_group_body,
     pod_object,

@@ -7,11 +7,12 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE, Kind
+from stretto.api.wire.labels import ZONE_LABEL
 from stretto.api.wire.quantity import amount
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.manifests import ManifestOptions, load_objects
-from stretto.inputs.objects.objects import GPU, GPU_MODEL_LABEL, ZONE_LABEL
+from stretto.inputs.objects.objects import GPU, GPU_MODEL_LABEL
 from stretto.inputs.scenario.schema import Scenario
 
 

@@ -2,20 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from stretto.api import codec
 from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.labels import HOSTNAME_LABEL, INSTANCE_TYPE
 from stretto.base.errors import InputError, NotFoundError
 from stretto.plane.copy import StoreState
 from stretto.stores.store import Record
-
-HOSTNAME: Final = "kubernetes.io/hostname"
-"""The label that is unique to each node."""
-INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
-"""The label that names the kind of a node."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +98,8 @@ def _copied(record: Record, number: int) -> Record:
     metadata = body.setdefault("metadata", {})
     metadata.update(name=name, uid=name)
     labels = metadata.get("labels")
-    if labels and HOSTNAME in labels:
-        labels[HOSTNAME] = name
+    if labels and HOSTNAME_LABEL in labels:
+        labels[HOSTNAME_LABEL] = name
     return msgspec.structs.replace(record, name=name, uid=name, body=msgspec.json.encode(body))
 
 

@@ -19,6 +19,7 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.types.godel import Queue
 from stretto.api.wire.kinds import NODE, QUEUE
+from stretto.api.wire.labels import HOSTNAME_LABEL
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError, quoted, suggestion
 from stretto.base.nearest import nearest
 from stretto.inputs.neutral.shapes import nodes_like
@@ -26,7 +27,6 @@ from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange
 from stretto.sim.history.histories import PodHistory, ReplayHistory
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 MOST: Final = 100_000
 """Nodes or pods that one variation may add."""
 BIND_DELAY: Final = 0.001
@@ -260,8 +260,8 @@ def _node(name: str, like: Mapping[str, Any], at: float) -> RecordedChange:
     meta["name"] = name
     meta.pop("uid", None)
     meta.pop("creationTimestamp", None)
-    if HOSTNAME in (meta.get("labels") or {}):
-        meta["labels"][HOSTNAME] = name
+    if HOSTNAME_LABEL in (meta.get("labels") or {}):
+        meta["labels"][HOSTNAME_LABEL] = name
     return RecordedChange(at, ChangeType.ADDED, NODE, "", name, "", body)
 
 

@@ -15,12 +15,11 @@ from typing import Final, NamedTuple
 
 from stretto.api.types.pod import PodAffinity, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 from stretto.api.wire import selectors
+from stretto.api.wire.labels import HOSTNAME_LABEL, ZONE_LABEL
 from stretto.api.wire.selectors import EVERYTHING, Operator, Selector, SelectorRule
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
-HOSTNAME: Final = "kubernetes.io/hostname"
-ZONE: Final = "topology.kubernetes.io/zone"
 NO_POPULATION: Final = -1
 """Population number for "no pods count"."""
 
@@ -116,7 +115,7 @@ class RunningTermScoring(NamedTuple):
     mutual: bool = False
 
 
-SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME, 3), DefaultSpread(ZONE, 5))
+SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME_LABEL, 3), DefaultSpread(ZONE_LABEL, 5))
 """Kubernetes' system defaults: a skew of 3 over hosts and of 5 over zones, both soft."""
 
 

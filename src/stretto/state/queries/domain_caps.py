@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.types.godel import PodGroup
+from stretto.api.wire.labels import GROUP_SIZE
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import DOMAIN_CAPS, DomainCap, read_caps
 from stretto.state.cluster.cluster import Cluster
@@ -22,8 +23,6 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import NO_GROUP, Unit
 
-GROUP_SIZE: Final = "stretto.dev/group-size"
-"""Annotation on a PodGroup: its intended number of pods."""
 _PREFIX: Final = "PodGroupUnit/"
 
 

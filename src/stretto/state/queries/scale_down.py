@@ -8,16 +8,11 @@ fullest zone, the fullest node and the most loaded node, then the youngest.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
+from stretto.api.wire.labels import HOSTNAME_LABEL, ZONE_LABEL
 from stretto.state.classes.annotations import DomainCap
-
-ZONE: Final = "topology.kubernetes.io/zone"
-"""Node label of the failure zone."""
-HOST: Final = "kubernetes.io/hostname"
-"""Node label of the node itself."""
 
 
 class PlacedPod(msgspec.Struct, frozen=True):
@@ -50,7 +45,10 @@ def removals(pods: Sequence[PlacedPod], count: int, caps: Sequence[DomainCap] = 
     left = dict(enumerate(pods))
     found: list[int] = []
     while left and len(found) < count:
-        totals = {key: _totals(left.values(), key) for key in (ZONE, HOST, *(c.key for c in caps))}
+        totals = {
+            key: _totals(left.values(), key)
+            for key in (ZONE_LABEL, HOSTNAME_LABEL, *(c.key for c in caps))
+        }
         chosen = max(left, key=lambda i: _weight(left[i], i, totals, caps, size))
         found.append(chosen)
         del left[chosen]
@@ -79,8 +77,8 @@ def _weight(
         not pod.has_node,
         not pod.is_ready,
         max(0, *excess, 0),
-        totals[ZONE][pod.labels.get(ZONE, "")],
-        totals[HOST][pod.labels.get(HOST, "")],
+        totals[ZONE_LABEL][pod.labels.get(ZONE_LABEL, "")],
+        totals[HOSTNAME_LABEL][pod.labels.get(HOSTNAME_LABEL, "")],
         pod.load,
         pod.created_s,
         -number,

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.explain.inventory.nodes import ZONE_LABEL
+from stretto.api.wire.labels import ZONE_LABEL
 from stretto.state.cluster.cluster import Cluster
 
 ABSENT: Final = 0

@@ -11,7 +11,7 @@ from typing import Final
 from stretto.api.codec import decode_as
 from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import POD
-from stretto.control.dispatcher.membership import QUEUE_NAME
+from stretto.api.wire.labels import QUEUE_NAME
 from stretto.control.queues.config import dispatcher_config, queue_config
 from stretto.explain.records.record_file import PodStanding, RecordFile
 from stretto.explain.words.standing import UnitFacts

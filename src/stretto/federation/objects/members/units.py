@@ -3,11 +3,10 @@
 from typing import Final
 
 from stretto.api.types.heads import GROUP_NOTE
+from stretto.api.wire.labels import QUEUE_NAME
 from stretto.federation.objects.paths import field_at
 from stretto.reconcile.cache import Fields, StoredObject
 
-QUEUE_NOTE: Final = "stretto.dev/queue"
-"""Label or annotation of a pod with its queue."""
 DEFAULT_QUEUE: Final = "default"
 """Queue of pods that name none."""
 _POD_METADATA: Final = ("spec.template.metadata", "spec.jobTemplate.spec.template.metadata")
@@ -15,7 +14,7 @@ _POD_METADATA: Final = ("spec.template.metadata", "spec.jobTemplate.spec.templat
 
 def queue_name(federated: StoredObject) -> str:
     """The queue of the pods of a workload."""
-    return _note(federated, QUEUE_NOTE) or DEFAULT_QUEUE
+    return _note(federated, QUEUE_NAME) or DEFAULT_QUEUE
 
 
 def group_name(federated: StoredObject) -> str:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from stretto.api.wire.labels import HOSTNAME_LABEL
 from stretto.base.errors import InputError
 from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model import spreading
@@ -212,7 +213,7 @@ class SpreadScore:
         domain = self._snapshot.nodes.domain(constraint.key)
         counts = constraint.counts(self._pod, self._snapshot)
         has = domain.codes[feasible] != 0
-        if constraint.key == spreading.HOSTNAME:
+        if constraint.key == HOSTNAME_LABEL:
             size, pods = int(scored.sum()), counts[feasible]
         else:
             codes = domain.codes
