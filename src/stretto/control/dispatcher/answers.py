@@ -13,7 +13,7 @@ import numpy.typing as npt
 from stretto.control.dispatcher.states.attempts import conclude
 from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.control.dispatcher.states.transitions import PLACED
-from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.rows.lifecycle import CHARGED, PodState, UnitState
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Setback, SetbackReason, Unit, UnitKind, UnitOutcome
 
@@ -28,7 +28,6 @@ _BY_STORE = (
     ConflictCause.VICTIM_REFUSED,
     ConflictCause.VOLUME_TIMED_OUT,
 )
-_HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 
 
 class Answers:
@@ -136,7 +135,7 @@ class Answers:
         }
         for unit in sorted(found, key=lambda unit: unit.sequence):
             away = set(unit.away)
-            held = {row for row in away if int(states[row]) in _HELD}
+            held = {row for row in away if int(states[row]) in CHARGED}
             if held:
                 self._moves.hold(unit, held)
                 if self._places.usage is not None:

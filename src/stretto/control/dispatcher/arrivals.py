@@ -15,6 +15,7 @@ from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.control.dispatcher.states.transitions import UnitEffect
 from stretto.control.dispatcher.waiting.failures import FailureReason
 from stretto.state.rows.lifecycle import (
+    CHARGED,
     POD_LIFE,
     UNIT_LIFE,
     PodEvent,
@@ -27,10 +28,6 @@ from stretto.state.rows.row_sets import RowSet
 from stretto.state.work.changes import PodArrival
 from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 
-ON_NODES: Final = frozenset(
-    int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
-)
-"""States of pods that hold a node."""
 _PENDING: Final = int(PodState.PENDING)
 _GATED: Final = int(PodState.GATED)
 _BOUND: Final = int(PodState.BOUND)
@@ -173,7 +170,7 @@ class PodArrivals:
     def _admit(self, row: int, gated: bool, state: int) -> bool:
         """Whether a pod in an unusual state is schedulable now; tracks gated rows."""
         states = self._pods.state
-        if self._units.by_row[row] is not None or state in ON_NODES or state == _GONE:
+        if self._units.by_row[row] is not None or state in CHARGED or state == _GONE:
             return False
         if gated:
             if state == _PENDING:
@@ -189,7 +186,7 @@ class PodArrivals:
 
     def _found(self, row: int, state: int, membership: Membership, now: float) -> None:
         """Count a pod that was bound before the scheduler started for its gang."""
-        if state not in ON_NODES or self._units.by_row[row] is not None:
+        if state not in CHARGED or self._units.by_row[row] is not None:
             return
         usage = self._places.usage
         if membership.kind is UnitKind.POD or membership.min_member == 1:

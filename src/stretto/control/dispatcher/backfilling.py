@@ -18,7 +18,7 @@ from stretto.control.queues.timetable import NodeGrounds, PoolGround, Timetable,
 from stretto.state.queues.end_times import MICROS, NEVER, micros
 from stretto.state.queues.starts import StartGround, StartJob, StartReservation
 from stretto.state.queues.usage import QueueUsage
-from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.rows.lifecycle import ON_NODES, UnitState
 from stretto.state.work.evictions import short_of
 from stretto.state.work.units import Unit
 
@@ -26,7 +26,6 @@ RESERVED: Final = 256
 """Maximum number of reservations of a queue with conservative backfill; later units wait."""
 SEARCHED: Final = 4096
 """Maximum number of units behind an EASY head that are examined in one round."""
-_ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
 class BackfillStart(NamedTuple):
@@ -160,7 +159,7 @@ class BackfillPlanner:
         """(expected end in microseconds, row) of pods on nodes."""
         states = self._states.pods.state
         for row, held in usage.held().items():
-            if held.end < NEVER and int(states[row]) in _ON_NODES:
+            if held.end < NEVER and int(states[row]) in ON_NODES:
                 yield expected_end(held.end, now), row
 
     def _usage(self) -> QueueUsage:

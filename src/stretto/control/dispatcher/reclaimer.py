@@ -16,7 +16,7 @@ from stretto.control.queues.limits import LimitVictims
 from stretto.state.queries.pool import Amounts
 from stretto.state.queues.guarantees import EvictionRight, GuaranteeBalance, ReclaimRight
 from stretto.state.queues.usage import QueueUsage
-from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.rows.lifecycle import ON_NODES, UnitState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 from stretto.state.work.evictions import (
@@ -45,7 +45,6 @@ SEARCH_LIMIT: Final = 32
 _WAITING: Final = frozenset(
     {UnitState.UNSCHEDULABLE, UnitState.QUEUED, UnitState.DISPATCHED, UnitState.BACKOFF}
 )
-_ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
 class ReclaimSearch(Protocol):
@@ -286,7 +285,7 @@ class Reclaimer:
         """Whether a victim still holds its node."""
         pods = self._places.pods
         same = any(row == r and pods.serial[r] == serial for r, serial in reclaim.leaving)
-        return same and int(pods.state[row]) in _ON_NODES
+        return same and int(pods.state[row]) in ON_NODES
 
     def _begin(
         self, usage: QueueUsage, unit: Unit, plan: ReclaimPlan, now: float
@@ -348,6 +347,6 @@ class Reclaimer:
         """Whether any victim still holds its node."""
         pods = self._places.pods
         return any(
-            pods.serial[row] == serial and int(pods.state[row]) in _ON_NODES
+            pods.serial[row] == serial and int(pods.state[row]) in ON_NODES
             for row, serial in reclaim.leaving
         )

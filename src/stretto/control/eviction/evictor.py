@@ -22,7 +22,7 @@ from stretto.state.queries.fit_after import (
     fits_after_eviction,
     settle_numa_nodes,
 )
-from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
+from stretto.state.rows.lifecycle import ON_NODES, PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption, Verdict
 from stretto.state.work.evictions import (
@@ -42,7 +42,6 @@ Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
 _LEAVES: Final = int(EvictionState.EVICTING)
-_PLACED: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
 class SettledNominations(NamedTuple):
@@ -383,7 +382,7 @@ class Evictor:
         if not unit.is_gang or unit.scheduled or unit.min_member >= NO_GROUP:
             return False
         states = self._cluster.pods.state
-        placed = sum(int(states[row]) in _PLACED for row in unit.bound)
+        placed = sum(int(states[row]) in ON_NODES for row in unit.bound)
         return placed + claims < unit.min_member
 
     def _bind_nomination(self, nomination: Nomination) -> tuple[int, ...]:

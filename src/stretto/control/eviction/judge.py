@@ -16,7 +16,7 @@ from stretto.state.classes.table import STAGED
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.domain_caps import respects_caps
 from stretto.state.queries.fit_after import fits_after_eviction
-from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.lifecycle import CHARGED, PodState
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import EvictionGuard, guard_against, guard_of
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption
@@ -27,7 +27,6 @@ Eligible = Callable[[int, int], bool]
 
 _DISPATCHED: Final = int(PodState.DISPATCHED)
 _NOMINATED: Final = int(PodState.NOMINATED)
-_HELD: Final = frozenset(int(s) for s in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 _CAUSES: Final = {
     EvictionGuard.NOT_RUNNING: ConflictCause.VICTIM_DELETED,
     EvictionGuard.EVICTING: ConflictCause.VICTIM_TAKEN,
@@ -179,7 +178,7 @@ class PreemptionJudge:
             if unit is None or not unit.is_gang:
                 continue
             gone = set(victims)
-            members = {*unit.bound, *(r for r in unit.pending if int(states[r]) in _HELD)}
+            members = {*unit.bound, *(r for r in unit.pending if int(states[r]) in CHARGED)}
             left = [r for r in members if r not in gone and not leaving.is_being_evicted(r)]
             if 0 < len(left) < unit.min_member:
                 return ConflictCause.GANG_SHORT

@@ -11,7 +11,6 @@ Only planes that share by usage, or use backfill, keep it.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Final
 
 import msgspec
 
@@ -21,14 +20,10 @@ from stretto.state.queues.demand import UnitDemand
 from stretto.state.queues.end_times import NEVER, EndTimes, micros
 from stretto.state.queues.shares import QueueShares
 from stretto.state.queues.tree import QueueBranch, QueueTree
-from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.lifecycle import CHARGED
 from stretto.state.rows.pods import Pods
 from stretto.state.work.changes import ClusterChanges, PodDeparture
 from stretto.state.work.units import DEFAULT_QUEUE, Unit, Units
-
-_ON_NODES: Final = frozenset(
-    int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
-)
 
 
 class ChargedAmounts(msgspec.Struct, frozen=True, gc=False):
@@ -84,7 +79,7 @@ class QueueUsage:
         states, serials = self._pods.state, self._pods.serial
         for row in rows:
             held = self._held.get(row)
-            here = int(states[row]) in _ON_NODES
+            here = int(states[row]) in CHARGED
             if held is not None:
                 same = held.serial == int(serials[row])
                 if here and same and held.amounts == self._requests(row):

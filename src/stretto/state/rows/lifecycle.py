@@ -63,6 +63,12 @@ class PodEvent(IntEnum):
 
 _S, _E = PodState, PodEvent
 
+
+ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
+"""States of pods with a node that they can use."""
+CHARGED: Final = ON_NODES | {int(PodState.NOMINATED)}
+"""States of pods that are charged to a node; a nominated one waits there for its victims to end."""
+
 POD_LIFE: Final = TransitionTable(
     name="pod",
     states=PodState,
