@@ -12,12 +12,12 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Event
 from stretto.api.types.pod import Pod
-from stretto.api.wire.kinds import EVENT, POD
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, EVENT, POD
 from stretto.base.clock import timestamp_or_none
 from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.sources.loaded import LoadedRun
-from stretto.explain.why.sources.lookup import DEFAULT_NAMESPACE, full_name, similar_names
+from stretto.explain.why.sources.lookup import full_name, similar_names
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import Reason
 from stretto.stores.store import Record

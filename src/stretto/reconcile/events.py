@@ -6,13 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import EVENT
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, EVENT
 from stretto.base.clock import Clock, timestamp
 from stretto.reconcile.cache import StoredObject
 from stretto.stores.store import Patch, Record, Store
 
-EVERYWHERE: Final = "default"
-"""The namespace of events about objects without one."""
 MOST: Final = 1024
 """Characters of a message, as the API limits them."""
 _PREFIX: Final = 230
@@ -72,7 +70,7 @@ class EventRecorder:
     ) -> None:
         """Write events about an object. Those that the store refuses are lost."""
         record, at = item.record, timestamp(int(self._clock.now()))
-        namespace = record.namespace or EVERYWHERE
+        namespace = record.namespace or DEFAULT_NAMESPACE
         fresh, counted = [], []
         for text in texts:
             name = event_name(record, text.reason + text.message + origin.field_path)
@@ -120,7 +118,7 @@ def event_fields(
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": record.namespace or EVERYWHERE},
+        "metadata": {"name": name, "namespace": record.namespace or DEFAULT_NAMESPACE},
         "involvedObject": {
             "apiVersion": record.kind.api_version,
             "kind": record.kind.kind,

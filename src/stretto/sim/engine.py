@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.wire.kinds import POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, POD, POD_GROUP, Kind
 from stretto.inputs.neutral.fleet import FleetPod
-from stretto.inputs.objects.objects import NAMESPACE, object_name, pod_group_body
+from stretto.inputs.objects.objects import object_name, pod_group_body
 from stretto.plane.config import Step
 from stretto.sim.bodies import PodEncoder
 from stretto.sim.world import AT_ONCE, World
@@ -218,11 +218,11 @@ class WorkRunner:
             pod = self._work[index].pod
             name = object_name(pod.name)
             del self._owner[name]
-            pods.append(Deletion(NAMESPACE, name))
+            pods.append(Deletion(DEFAULT_NAMESPACE, name))
             if pod.group:
                 self._members[pod.group] -= 1
                 if not self._members[pod.group]:
-                    groups.append(Deletion(NAMESPACE, object_name(pod.group)))
+                    groups.append(Deletion(DEFAULT_NAMESPACE, object_name(pod.group)))
         for kind, old in ((POD, pods), (POD_GROUP, groups)):
             for low in range(0, len(old), AT_ONCE):
                 require_accepted(self._world.store.delete(kind, old[low : low + AT_ONCE]))

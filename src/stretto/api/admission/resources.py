@@ -1,7 +1,7 @@
 """Requests from limits, in containers and of whole pods, as the API server defaults them."""
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -9,8 +9,7 @@ from stretto.api.admission.request import JsonObject
 from stretto.api.types import effective_requests
 from stretto.api.types.pod import Container, PodSpec
 from stretto.api.wire import quantity
-
-_HUGE: Final = "hugepages-"
+from stretto.api.wire.resources import HUGE_PAGES
 
 
 class PodAmounts(NamedTuple):
@@ -52,7 +51,7 @@ def _default_pod_level(spec: JsonObject) -> None:
     requests = dict(whole.get("requests") or {})
     if limits or requests:
         for name, amount in inside.limits.items():
-            if name.startswith(_HUGE) and name not in requests:
+            if name.startswith(HUGE_PAGES) and name not in requests:
                 limits.setdefault(name, printed(name, amount))
     if limits:
         for name, amount in inside.requests.items():

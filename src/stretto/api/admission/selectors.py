@@ -1,18 +1,16 @@
 """Selectors: label keys of terms merged into them, and their match with pod templates."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from stretto.api.admission.request import AdmissionRequest, JsonObject
+from stretto.api.types.pod import PREFERRED, REQUIRED
 from stretto.api.wire.kinds import REPLICATION_CONTROLLER
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import label_selector
 from stretto.base.errors import InputError
-
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def merge_label_keys(pod: JsonObject) -> None:
@@ -46,8 +44,8 @@ def pod_terms(spec: JsonObject) -> Iterator[JsonObject]:
     affinity = spec.get("affinity") or {}
     for name in ("podAffinity", "podAntiAffinity"):
         part = affinity.get(name) or {}
-        yield from part.get(_REQUIRED) or ()
-        for each in part.get(_PREFERRED) or ():
+        yield from part.get(REQUIRED) or ()
+        for each in part.get(PREFERRED) or ():
             yield each.get("podAffinityTerm") or {}
 
 

@@ -18,6 +18,7 @@ from stretto.api.types.pod import (
 )
 from stretto.api.wire import names, quantity, selectors
 from stretto.api.wire.meta import NodeSelector
+from stretto.api.wire.resources import HUGE_PAGES
 from stretto.base.errors import InputError
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
@@ -46,7 +47,6 @@ RESTARTS: Final = ("", "Always", "OnFailure", "Never")
 
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 """Resources that a container may request without a domain, besides hugepages."""
-_HUGE: Final = "hugepages-"
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _INCLUSION: Final = (None, "Honor", "Ignore")
 _MAX_PORT: Final = 65535
@@ -90,8 +90,8 @@ def _resource_names(container: Container, where: str) -> None:
     parts = (("requests", container.resources.requests), ("limits", container.resources.limits))
     for part, amounts in parts:
         for name in amounts:
-            if "/" not in name and name not in _NATIVE and not name.startswith(_HUGE):
-                expected = f"{', '.join(_NATIVE)}, {_HUGE}SIZE, or DOMAIN/NAME"
+            if "/" not in name and name not in _NATIVE and not name.startswith(HUGE_PAGES):
+                expected = f"{', '.join(_NATIVE)}, {HUGE_PAGES}SIZE, or DOMAIN/NAME"
                 hint = "an extended resource has a domain, such as nvidia.com/gpu"
                 raise InputError(f"{where}.{part}", name, expected, hint)
 

@@ -18,9 +18,12 @@ _FORMS: Final = {
     "number": Form.DOUBLE,
     "boolean": Form.BOOL,
 }
-_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
-_EMBEDDED: Final = "x-kubernetes-embedded-resource"
-_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+"""Whether unknown fields of an object are kept."""
+EMBEDDED: Final = "x-kubernetes-embedded-resource"
+"""Whether a value is an object with its own kind."""
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+"""Whether a value is a number or a text."""
 _MERGES: Final = {each.value: each for each in Merge}
 _TYPE_FIELDS: Final = ("apiVersion", "kind")
 
@@ -47,17 +50,17 @@ def _object(schema: Json) -> StructType:
         name: FieldType(name, value_type(each))
         for name, each in (schema.get("properties") or {}).items()
     }
-    if schema.get(_EMBEDDED):
+    if schema.get(EMBEDDED):
         for name in (*_TYPE_FIELDS, "metadata"):
             fields.setdefault(name, FieldType(name, ANY))
     extra = schema.get("additionalProperties")
     others = value_type(extra) if isinstance(extra, dict) else None
-    return StructType("", fields, others, bool(schema.get(_PRESERVE)) or extra is True)
+    return StructType("", fields, others, bool(schema.get(PRESERVE)) or extra is True)
 
 
 def value_type(schema: Json) -> ValueType:
     """The type of a value of a schema."""
-    if schema.get(_INT_OR_STRING):
+    if schema.get(INT_OR_STRING):
         return ValueType(Form.INT_OR_STRING)
     word = schema.get("type")
     if word == "array":
@@ -106,8 +109,8 @@ def _pruned(value: Any, schema: Json, path: str, found: list[str], *, top: bool 
         return value
     properties = schema.get("properties") or {}
     extra = schema.get("additionalProperties")
-    keeps = bool(schema.get(_PRESERVE)) or extra is True
-    own = (*_TYPE_FIELDS, "metadata") if top or schema.get(_EMBEDDED) else ()
+    keeps = bool(schema.get(PRESERVE)) or extra is True
+    own = (*_TYPE_FIELDS, "metadata") if top or schema.get(EMBEDDED) else ()
     kept: Json = {}
     for name, each in value.items():
         here = f"{path}.{name}" if path else name

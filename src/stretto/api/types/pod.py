@@ -15,8 +15,10 @@ from stretto.api.wire.meta import (
 from stretto.api.wire.quantity import check
 from stretto.api.wire.resources import NO_AMOUNTS, ResourceList, ResourceRequirements
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+"""Terms of an affinity that a node must meet."""
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+"""Terms of an affinity that add to the score of a node."""
 
 # ---------------------------------------------------------------- containers
 
@@ -81,9 +83,9 @@ class NodeAffinity(Wire, frozen=True):
     """Required and preferred nodes of a pod."""
 
     #: Required terms; absent means any node.
-    required: NodeSelector | None = msgspec.field(name=_REQUIRED, default=None)
+    required: NodeSelector | None = msgspec.field(name=REQUIRED, default=None)
     #: Preferred terms.
-    preferred: tuple[PreferredNodes, ...] = msgspec.field(name=_PREFERRED, default=())
+    preferred: tuple[PreferredNodes, ...] = msgspec.field(name=PREFERRED, default=())
 
 
 class PodAffinityTerm(Wire, frozen=True):
@@ -116,9 +118,9 @@ class PodAffinity(Wire, frozen=True):
     """Required and preferred terms of an affinity or anti-affinity."""
 
     #: Required terms, all of them.
-    required: tuple[PodAffinityTerm, ...] = msgspec.field(name=_REQUIRED, default=())
+    required: tuple[PodAffinityTerm, ...] = msgspec.field(name=REQUIRED, default=())
     #: Preferred terms.
-    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(name=_PREFERRED, default=())
+    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(name=PREFERRED, default=())
 
 
 class Affinity(Wire, frozen=True):

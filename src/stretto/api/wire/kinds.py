@@ -8,6 +8,9 @@ from typing import Final
 
 import msgspec
 
+DEFAULT_NAMESPACE: Final = "default"
+"""Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
+
 
 class Kind(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """The name of one kind of object on the wire, and its scope."""

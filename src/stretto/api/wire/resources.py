@@ -5,6 +5,9 @@ from typing import Final, TypeAlias
 from stretto.api.wire.meta import Wire
 from stretto.api.wire.quantity import Quantity, check
 
+HUGE_PAGES: Final = "hugepages-"
+"""Prefix of the resources of huge pages, before their size."""
+
 ResourceList: TypeAlias = dict[str, Quantity]
 """Resource name to quantity as written; ``quantity.amounts`` counts it."""
 

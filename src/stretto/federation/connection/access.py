@@ -3,10 +3,11 @@
 import ssl
 
 from stretto.api.types.federation.policies import FederatedClusterSpec
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.base.errors import InputError
 from stretto.federation.connection.identity import check_identity
 from stretto.federation.connection.protocol import ClusterCredentials
-from stretto.stores.kube.login.access import DEFAULT_NAMESPACE, Login, safe_address
+from stretto.stores.kube.login.access import Login, safe_address
 from stretto.stores.kube.login.trust import trusting_context
 
 

@@ -22,10 +22,9 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
+from stretto.framework.model.messages import NO_NODES
 from stretto.state.classes.table import PodClass
 
-NO_NODES: Final = "no nodes available to schedule pods"
-"""Message for a cluster without nodes."""
 NEAREST: Final = 5
 """Default number of nearest nodes to list."""
 

@@ -13,11 +13,10 @@ from stretto.framework.groups.calls import SlotSetPlacer
 from stretto.framework.groups.places import DomainOrder, GangDemand, GangDomains, is_directed
 from stretto.state.classes.annotations import GPU, DomainCap
 from stretto.state.classes.table import STAGED, PodClass
-from stretto.state.queries.domain_caps import caps_of
+from stretto.state.queries.domain_caps import GROUP_PREFIX, caps_of
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.units import Unit, Units
 
-GROUP_PREFIX: Final = "PodGroupUnit/"
 GPU_MILLI: Final = -1
 """Key of GPU thousandths, next to resource columns."""
 

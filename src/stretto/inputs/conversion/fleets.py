@@ -15,11 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from stretto.inputs.conversion.timeline import TimedChange, Timeline, TimelineCounts
 from stretto.inputs.neutral.fleet import Fleet, FleetNodeChange, FleetPod
 from stretto.inputs.objects.objects import (
-    NAMESPACE,
     node_body,
     object_name,
     pod_group_body,
@@ -178,6 +177,6 @@ class _FleetScript:
 def _with_uid(body: _Body) -> _Body:
     """An object with a uid: its namespace and name, which are unique in a trace."""
     meta = body["metadata"]
-    namespace = meta.get("namespace", NAMESPACE)
+    namespace = meta.get("namespace", DEFAULT_NAMESPACE)
     meta["uid"] = f"{namespace}-{meta['name']}"
     return body

@@ -15,6 +15,7 @@ import msgspec
 from stretto.api.checks.rules import overcommittable
 from stretto.api.codec import set_fields
 from stretto.api.types.heads import decode_pod_head
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.api.wire.labels import ESTIMATE, HOSTNAME_LABEL, INSTANCE_TYPE, QUEUE_NAME, ZONE_LABEL
 from stretto.api.wire.names import is_dns_subdomain
 from stretto.api.wire.quantity import format_milli
@@ -42,8 +43,6 @@ NODE_DISK: Final = "100Gi"
 """Local disk of a generated node."""
 SCHEDULER_NAME: Final = "stretto"
 """The ``schedulerName`` of Stretto's pods."""
-NAMESPACE: Final = "default"
-"""Namespace of pods without one."""
 NOT_OURS: Final = ("", "default-scheduler")
 """Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
 
@@ -99,14 +98,14 @@ def _shape_of(node: FleetNode) -> str:
 
 
 def pod_body(
-    pod: FleetPod, namespace: str = NAMESPACE, scheduler_name: str = SCHEDULER_NAME
+    pod: FleetPod, namespace: str = DEFAULT_NAMESPACE, scheduler_name: str = SCHEDULER_NAME
 ) -> bytes:
     """The JSON of a pending Pod with the requests of the neutral pod."""
     return msgspec.json.encode(pod_object(pod, namespace, scheduler_name))
 
 
 def pod_object(
-    pod: FleetPod, namespace: str = NAMESPACE, scheduler_name: str = SCHEDULER_NAME
+    pod: FleetPod, namespace: str = DEFAULT_NAMESPACE, scheduler_name: str = SCHEDULER_NAME
 ) -> JsonObject:
     """The same Pod before encoding, for callers that extend it."""
     metadata: JsonObject = {"name": object_name(pod.name), "namespace": namespace}
@@ -172,7 +171,7 @@ def adopted_pod(body: bytes) -> bytes:
 def pod_group_body(
     name: str,
     min_member: int,
-    namespace: str = NAMESPACE,
+    namespace: str = DEFAULT_NAMESPACE,
     more: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The JSON of a PodGroup that needs ``min_member`` of its pods.

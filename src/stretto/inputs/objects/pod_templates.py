@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.api.wire.labels import ZONE_LABEL
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.inputs.objects.objects import GROUP, NAMESPACE, SCHEDULER_NAME, pod_group_body
+from stretto.inputs.objects.objects import GROUP, SCHEDULER_NAME, pod_group_body
 
 MAX_CLASSES: Final = 10_000
 """Maximum number of classes with different requests."""
@@ -52,7 +53,7 @@ class TemplateSpec(msgspec.Struct, frozen=True):
     #: Number of zones that affinity may name (``zone-0``, ...).
     zones: int = 10
     #: Namespace of the pods.
-    namespace: str = NAMESPACE
+    namespace: str = DEFAULT_NAMESPACE
     #: Prefix of pod names.
     prefix: str = "pod"
 

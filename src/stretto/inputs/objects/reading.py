@@ -12,6 +12,7 @@ import msgspec
 from stretto.api.codec import decode_as, parse_object, set_fields
 from stretto.api.edit.manifests import Manifest, load_manifests
 from stretto.api.edit.skipped import SkippedObjects
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
 from stretto.inputs.objects.admission import check_object
@@ -25,7 +26,6 @@ from stretto.inputs.objects.folders import (
     tool_of,
     why_unread,
 )
-from stretto.inputs.objects.objects import NAMESPACE
 from stretto.inputs.objects.relations import HeadedObject, InputObject
 from stretto.inputs.workloads.expand import RAW_KINDS
 from stretto.inputs.workloads.gangs import POD_GROUPS
@@ -42,7 +42,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
     """How manifests are read."""
 
     #: Namespace of objects without one.
-    namespace: str = NAMESPACE
+    namespace: str = DEFAULT_NAMESPACE
     #: Whether unknown fields are reported as warnings instead of errors.
     lenient: bool = False
     #: Collects the errors of single objects; ``None`` raises the first.

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from stretto.inputs.objects.objects import NAMESPACE
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.inputs.scenario.workloads import DAY_S
 
 Quantity: TypeAlias = str | int | float
@@ -255,7 +255,7 @@ class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True):
     #: Queues: a name and the fields of a Queue's spec each.
     queues: tuple[dict[str, Any], ...] = ()
     #: Namespace of pods without one.
-    namespace: str = NAMESPACE
+    namespace: str = DEFAULT_NAMESPACE
     #: Seconds of the scenario per second of ``stretto run``; 0 for maximum speed.
     speed: float = 1.0
 

@@ -20,9 +20,9 @@ from stretto.api.kinds.ours import OURS
 from stretto.api.wire.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.base.errors import InputError
 from stretto.federation.objects.defaults import default_kinds
+from stretto.inputs.objects.folders import SUFFIXES
 from stretto.stores.store import Store
 
-_ENDINGS = (".yaml", ".yml", ".json")
 _SELECTING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
 """Kinds whose selector is required."""
 _CARRIERS = (FEDERATED_OBJECT.kind, CLUSTER_FEDERATED_OBJECT.kind)
@@ -43,7 +43,7 @@ def read_objects(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        yield from sorted(each for each in path.rglob("*") if each.suffix in _ENDINGS)
+        yield from sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES)
     else:
         yield path
 

@@ -17,6 +17,7 @@ from stretto.api.types.heads import ENDED, decode_pod_head
 from stretto.api.types.pod import Pod, PodSpec
 from stretto.api.wire import quantity
 from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.resources import HUGE_PAGES
 from stretto.api.wire.selectors import node_terms
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy
@@ -27,7 +28,6 @@ NO_NODE: Final = "NoSuchNode"
 _PODS: Final = "pods"
 _OS: Final = "kubernetes.io/os"
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage", _PODS)
-_HUGE: Final = "hugepages-"
 
 Amounts = dict[str, int]
 """Amounts by resource."""
@@ -191,7 +191,7 @@ def _short(amounts: Mapping[str, int], use: _NodeUse) -> str:
     A kubelet ignores extended resources that its node does not have.
     """
     for name, amount in amounts.items():
-        extended = name not in _NATIVE and not name.startswith(_HUGE)
+        extended = name not in _NATIVE and not name.startswith(HUGE_PAGES)
         if extended and not use.offered.get(name):
             continue
         if amount and use.used.get(name, 0) + amount > use.offered.get(name, 0):

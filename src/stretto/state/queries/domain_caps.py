@@ -23,14 +23,15 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import NO_GROUP, Unit
 
-_PREFIX: Final = "PodGroupUnit/"
+GROUP_PREFIX: Final = "PodGroupUnit/"
+"""Prefix of the key of a unit that is a PodGroup."""
 
 
 def group_of(cluster: Cluster, unit: Unit | None) -> PodGroup | None:
     """The PodGroup of a unit; ``None`` if it has none."""
-    if unit is None or not unit.key.startswith(_PREFIX):
+    if unit is None or not unit.key.startswith(GROUP_PREFIX):
         return None
-    return cluster.groups.get(unit.key.removeprefix(_PREFIX))
+    return cluster.groups.get(unit.key.removeprefix(GROUP_PREFIX))
 
 
 def caps_of(cluster: Cluster, unit: Unit | None, class_id: int) -> tuple[DomainCap, ...]:

@@ -11,7 +11,7 @@ import msgspec
 
 from stretto.api.kinds.table import TABLE
 from stretto.api.types.heads import ObjectHead, PodHead, decode_object_head, decode_pod_head
-from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET, Kind
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.api.wire.limits import MAX_BYTES, measured
 from stretto.api.wire.names import dns_subdomain, is_dns_subdomain, is_path_segment
 from stretto.base.errors import InputError
@@ -19,8 +19,6 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.disruption import decode_budget
 from stretto.stores.facts import decode_facts, decode_pod_facts
 
-DEFAULT_NAMESPACE: Final = "default"
-"""Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
 SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated suffixes: Kubernetes' choice, which spells no words."""
 _FREE_NAMES: Final = frozenset({"rbac.authorization.k8s.io", "apiregistration.k8s.io"})

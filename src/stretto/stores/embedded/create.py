@@ -7,17 +7,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stretto.api.types.heads import ObjectHead, PodHead
-from stretto.api.wire.kinds import POD
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, POD
 from stretto.api.wire.names import is_dns_subdomain
 from stretto.base.arrays import WORTHWHILE
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.stores.embedded.admission import (
-    DEFAULT_NAMESPACE,
-    decode_object,
-    generated_name,
-    place_of,
-)
+from stretto.stores.embedded.admission import decode_object, generated_name, place_of
 from stretto.stores.embedded.table import Space, TableDraft
 from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.embedded.update import invalid

@@ -8,7 +8,7 @@ import msgspec
 from stretto.api.codec import set_fields
 from stretto.api.edit.patch import PatchType
 from stretto.api.types.heads import DISRUPTION_TARGET, decode_object_head
-from stretto.api.wire.kinds import Kind
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError
 from stretto.stores.embedded.json_edit import status_change
@@ -28,8 +28,6 @@ from stretto.stores.store import (
     WriteOutcome,
 )
 
-DEFAULT_NAMESPACE: Final = "default"
-"""Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
 _ENCODE: Final = msgspec.json.encode
 
 

@@ -19,17 +19,11 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.kinds import NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE, NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
-from stretto.inputs.objects.objects import (
-    DURATION,
-    NAMESPACE,
-    node_body,
-    pod_group_body,
-    pod_object,
-)
+from stretto.inputs.objects.objects import DURATION, node_body, pod_group_body, pod_object
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.sim.world import AT_ONCE, POLLED
@@ -193,14 +187,14 @@ class OnePoolDay:
                 finished.extend(unit.pods)
         if not finished:
             return
-        self._store.delete(POD, [Deletion(NAMESPACE, name) for name in finished])
+        self._store.delete(POD, [Deletion(DEFAULT_NAMESPACE, name) for name in finished])
         for name in finished:
             self._forget(name)
         self._release(finished)
 
     def _release(self, names: Sequence[str]) -> None:
         """Remove the finalizers of stopped pods."""
-        patches = [Patch(NAMESPACE, name, _RELEASE) for name in names]
+        patches = [Patch(DEFAULT_NAMESPACE, name, _RELEASE) for name in names]
         for low in range(0, len(patches), AT_ONCE):
             self._store.patch(POD, patches[low : low + AT_ONCE])
 
@@ -249,7 +243,7 @@ class OnePoolDay:
             removed = [replicas.popitem()[0] for _ in range(len(replicas) - wanted)]
             for name in removed:
                 self._forget(name)
-            self._store.delete(POD, [Deletion(NAMESPACE, name) for name in removed])
+            self._store.delete(POD, [Deletion(DEFAULT_NAMESPACE, name) for name in removed])
 
     def _replica(self, number: int, service: DiurnalService) -> None:
         self._made += 1

@@ -31,6 +31,7 @@ _SHORT_LIMIT: Final = 52
 _ANNOTATIONS_LIMIT: Final = 256 << 10
 
 ADDRESS_TEXT: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _ENV_TEXT: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than "
     "'='"

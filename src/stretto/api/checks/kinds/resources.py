@@ -13,14 +13,14 @@ from stretto.api.checks.fields.errors import (
     unsupported,
 )
 from stretto.api.checks.fields.texts import qualified_name
+from stretto.api.checks.kinds.values import AT_LEAST_ZERO
 from stretto.api.wire.quantity import nano
+from stretto.api.wire.resources import HUGE_PAGES
 
 Json = dict[str, Any]
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
-_HUGE: Final = "hugepages-"
 _WHOLE: Final = 10**9
-_NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 def check_resources(resources: Json, path: str) -> Iterator[Any]:
@@ -32,7 +32,7 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
             if name not in _STANDARD:
                 yield from _resource_name(name, where)
             if nano(amount, where) < 0:
-                yield invalid(where, amount, _NOT_NEGATIVE)
+                yield invalid(where, amount, AT_LEAST_ZERO)
             elif "/" in name and nano(amount, where) % _WHOLE:
                 yield invalid(where, amount, "must be an integer")
     for name, amount in sorted(requests.items()):
@@ -48,19 +48,19 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
         elif _is_fixed(name) and nano(amount, where) != nano(limit, where):
             yield invalid(where, amount, f"must be equal to {name} limit of {limit}")
     names = {*requests, *limits}
-    if any(name.startswith(_HUGE) for name in names) and not names & {"cpu", "memory"}:
+    if any(name.startswith(HUGE_PAGES) for name in names) and not names & {"cpu", "memory"}:
         yield forbidden(path, "HugePages require cpu or memory")
 
 
 def _is_fixed(name: str) -> bool:
     """Whether a resource cannot be over-committed."""
-    return "/" in name or name.startswith(_HUGE)
+    return "/" in name or name.startswith(HUGE_PAGES)
 
 
 def _resource_name(name: str, where: str) -> Iterator[Any]:
     problems = qualified_name(name)
     yield from (invalid(where, name, each) for each in problems)
-    if not problems and "/" not in name and not name.startswith(_HUGE):
+    if not problems and "/" not in name and not name.startswith(HUGE_PAGES):
         yield invalid(where, name, "must be a standard resource type or fully qualified")
         yield invalid(where, name, "must be a standard resource for containers")
 
@@ -72,10 +72,10 @@ def check_pod_resources(resources: Json, path: str) -> Errors:
     for word, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in sorted(amounts.items()):
             where = f"{path}.{word}[{name}]"
-            if name not in ("cpu", "memory") and not name.startswith(_HUGE):
+            if name not in ("cpu", "memory") and not name.startswith(HUGE_PAGES):
                 found.append(unsupported(where, name, ("cpu", "memory")))
             if nano(amount, where) < 0:
-                found.append(invalid(where, amount, _NOT_NEGATIVE))
+                found.append(invalid(where, amount, AT_LEAST_ZERO))
     for name, amount in sorted(requests.items()):
         where, limit = f"{path}.requests", limits.get(name)
         if limit is not None and nano(amount, where) > nano(limit, where):

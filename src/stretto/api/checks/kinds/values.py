@@ -14,7 +14,17 @@ from stretto.api.checks.fields.errors import (
     required,
     unsupported,
 )
+from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import check_labels, dns_label, label_key
+
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+"""Protocols of ports."""
+PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+"""Values of ``preemptionPolicy``."""
+MATCH_POLICY: Final = choice("Equivalent", "Exact")
+"""Checks ``matchPolicy`` of a webhook or a policy."""
+FAILURE_POLICY: Final = choice("Fail", "Ignore")
+"""Checks ``failurePolicy`` of a webhook or a policy."""
 
 Json = dict[str, Any]
 

@@ -1,13 +1,11 @@
 """Pods and nodes by the names that users type, with suggestions for unknown names."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.base.errors import InputError, NotFoundError, suggestion
 from stretto.base.nearest import nearest
 from stretto.state.cluster.cluster import Cluster
-
-DEFAULT_NAMESPACE: Final = "default"
 
 
 def row_named(cluster: Cluster, pod: str) -> int:

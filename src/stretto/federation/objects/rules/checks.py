@@ -23,9 +23,9 @@ from stretto.federation.types import FederatedType
 from stretto.reconcile.cache import Fields
 
 _OPERATORS: Final = ("Exists", "Equal")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NAME: Final = "metadata.name"
 """The only field of a cluster that terms compare."""
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST: Final = (1 << 31) - 1
 """Largest replicas and weights of a cluster; sums and products of them fit 64 bits."""
 

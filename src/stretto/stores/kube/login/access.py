@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
+from stretto.api.wire.kinds import DEFAULT_NAMESPACE
 from stretto.base.errors import InputError
 from stretto.stores.kube.login.exec_plugins import ExecPluginRunner
 from stretto.stores.kube.login.kubeconfig import Kubeconfig, content_of, files_of, read_kubeconfig
@@ -52,10 +53,6 @@ class Login(msgspec.Struct, frozen=True):
         if not self.authorization.isascii() or not self.authorization.isprintable():
             where = self.shown or "the token"
             raise InputError(where, None, "printable ASCII characters without line breaks")
-
-
-DEFAULT_NAMESPACE: Final = "default"
-"""The default namespace."""
 
 
 class LoginSource(Protocol):

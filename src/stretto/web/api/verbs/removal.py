@@ -13,11 +13,9 @@ from stretto.web.api.failures import ApiError
 from stretto.web.api.state import AdmittedWrite, ApiState
 from stretto.web.api.storage import StoredItem
 from stretto.web.api.webhooks.reviews import PendingReviewsError, ReviewCall
+from stretto.workloads.deletion import FOREGROUND, ORPHAN
 
 Json = dict[str, Any]
-
-_ORPHAN: Final = "orphan"
-_FOREGROUND: Final = "foregroundDeletion"
 
 
 class DeleteOptions(msgspec.Struct, rename="camel"):
@@ -181,14 +179,14 @@ def _finalizers(key: tuple[str, str], present: list[str], options: DeleteOptions
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
     if policy is None:
-        if _ORPHAN in present or _FOREGROUND in present:
+        if ORPHAN in present or FOREGROUND in present:
             return present
         policy = "Orphan" if key in _ORPHANING else "Background"
-    kept = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]
+    kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
     if policy == "Orphan":
-        kept.append(_ORPHAN)
+        kept.append(ORPHAN)
     if policy == "Foreground":
-        kept.append(_FOREGROUND)
+        kept.append(FOREGROUND)
     return kept
 
 

@@ -14,6 +14,7 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.texts import (
     ADDRESS_TEXT,
+    NETWORK_TEXT,
     dns_label,
     dns_subdomain,
     domain_path,
@@ -22,6 +23,7 @@ from stretto.api.checks.fields.texts import (
 )
 from stretto.api.checks.kinds.pods.containers import port_name
 from stretto.api.checks.kinds.values import (
+    PROTOCOLS,
     Json,
     check_selector,
     is_address,
@@ -31,8 +33,6 @@ from stretto.api.checks.kinds.values import (
 )
 
 _PATHS: Final = ("Exact", "Prefix", "ImplementationSpecific")
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-_NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _BAD_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDS: Final = ("/..", "/.")
 _CONTROLLER_LIMIT: Final = 250
@@ -187,7 +187,7 @@ def check_network_policy(item: Json, _old: Json | None) -> Errors:
 def _policy_port(port: Json, path: str) -> Errors:
     found: Errors = []
     if port.get("protocol") is not None:
-        found += one_of(port["protocol"], f"{path}.protocol", _PROTOCOLS)
+        found += one_of(port["protocol"], f"{path}.protocol", PROTOCOLS)
     number, end = port.get("port"), port.get("endPort")
     if isinstance(number, int):
         found += port_number(number, f"{path}.port")
@@ -229,13 +229,13 @@ def _block(block: Json, path: str) -> Errors:
     if not network:
         return [required(f"{path}.cidr")]
     if not is_network(network):
-        return [invalid(f"{path}.cidr", network, _NETWORK_TEXT)]
+        return [invalid(f"{path}.cidr", network, NETWORK_TEXT)]
     found: Errors = []
     outer = ipaddress.ip_network(network, strict=False)
     for index, text in enumerate(block.get("except") or ()):
         where = f"{path}.except[{index}]"
         if not is_network(text):
-            found.append(invalid(where, text, _NETWORK_TEXT))
+            found.append(invalid(where, text, NETWORK_TEXT))
             continue
         inner = ipaddress.ip_network(text, strict=False)
         if inner.version != outer.version or not _within(inner, outer):
@@ -269,7 +269,7 @@ def check_endpoint_slice(item: Json, old: Json | None) -> Errors:
         if port.get("protocol") is None:
             found.append(required(f"{where}.protocol"))
         else:
-            found += one_of(port["protocol"], f"{where}.protocol", _PROTOCOLS)
+            found += one_of(port["protocol"], f"{where}.protocol", PROTOCOLS)
         if port.get("port") is not None:
             found += port_number(port["port"], f"{where}.port")
     if old is not None and kind != old.get("addressType"):
@@ -335,7 +335,7 @@ def check_service_network(item: Json, old: Json | None) -> Errors:
     if not networks:
         return [required("spec.cidrs", "at least one CIDR required")]
     found = [
-        invalid(f"spec.cidrs[{index}]", each, _NETWORK_TEXT)
+        invalid(f"spec.cidrs[{index}]", each, NETWORK_TEXT)
         for index, each in enumerate(networks)
         if not is_network(each)
     ]

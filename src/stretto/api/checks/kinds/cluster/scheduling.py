@@ -7,11 +7,16 @@ from stretto.api.checks.fields.shapes import moved, text
 from stretto.api.checks.fields.texts import dns_label
 from stretto.api.checks.kinds.pods.placement import check_node_selector_labels, check_tolerations
 from stretto.api.checks.kinds.resources import check_resources
-from stretto.api.checks.kinds.values import Json, not_negative, one_of, unchanged
+from stretto.api.checks.kinds.values import (
+    PREEMPTION_POLICIES,
+    Json,
+    not_negative,
+    one_of,
+    unchanged,
+)
 
 _MAX_PRIORITY: Final = 1_000_000_000
 _SYSTEM: Final = ("system-node-critical", "system-cluster-critical")
-_PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 
 
 def check_priority_class(item: Json, old: Json | None) -> Errors:
@@ -34,7 +39,7 @@ def check_priority_class(item: Json, old: Json | None) -> Errors:
         found.append(forbidden("value", detail))
     policy = item.get("preemptionPolicy")
     if policy is not None:
-        found += one_of(policy, "preemptionPolicy", _PREEMPTION)
+        found += one_of(policy, "preemptionPolicy", PREEMPTION_POLICIES)
     return found
 
 

@@ -1,15 +1,11 @@
 """Rules of Nodes and Namespaces."""
 
-from typing import Final
-
 from stretto.api.checks.fields.errors import Errors, duplicate, forbidden, invalid
 from stretto.api.checks.fields.metadata import check_finalizer
-from stretto.api.checks.fields.texts import label_key, label_value
+from stretto.api.checks.fields.texts import NETWORK_TEXT, label_key, label_value
 from stretto.api.checks.kinds.values import AT_LEAST_ZERO, Json, is_network, one_of
+from stretto.api.checks.pod import EFFECTS
 from stretto.api.wire.quantity import nano
-
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 def check_node(item: Json, old: Json | None) -> Errors:
@@ -22,7 +18,7 @@ def check_node(item: Json, old: Json | None) -> Errors:
         key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
         found += [invalid(f"{where}.key", key, each) for each in label_key(key)]
         found += [invalid(f"{where}.value", value, each) for each in label_value(value)]
-        found += one_of(effect, f"{where}.effect", _EFFECTS)
+        found += one_of(effect, f"{where}.effect", EFFECTS)
         if (key, effect) in seen:
             shown = {
                 "Key": key,
@@ -35,7 +31,7 @@ def check_node(item: Json, old: Json | None) -> Errors:
         seen.add((key, effect))
     for index, network in enumerate(spec.get("podCIDRs") or ()):
         if not is_network(network):
-            found.append(invalid(f"spec.podCIDRs[{index}]", network, _NETWORK_TEXT))
+            found.append(invalid(f"spec.podCIDRs[{index}]", network, NETWORK_TEXT))
     if old is not None:
         before = old.get("spec") or {}
         for name, detail in (

@@ -14,17 +14,23 @@ from stretto.api.checks.fields.errors import (
 from stretto.api.checks.fields.shapes import between, choice
 from stretto.api.checks.fields.texts import (
     ADDRESS_TEXT,
+    NETWORK_TEXT,
     check_labels,
     dns_label,
     dns_subdomain,
 )
 from stretto.api.checks.kinds.pods.containers import port_name
-from stretto.api.checks.kinds.values import Json, is_address, is_network, one_of, port_number
+from stretto.api.checks.kinds.values import (
+    PROTOCOLS,
+    Json,
+    is_address,
+    is_network,
+    one_of,
+    port_number,
+)
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _EXTERNAL: Final = ("LoadBalancer", "NodePort")
-_NETWORK_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _ONLY_BALANCER: Final = "may only be used when `type` is 'LoadBalancer'"
 _EXPOSED: Final = ("NodePort", "LoadBalancer")
 """Types that need an address."""
@@ -84,7 +90,7 @@ def _ports(ports: list[Json], kind: str) -> Errors:
             found.append(duplicate(f"{where}.name", name))
         names.add(name)
         found += port_number(port.get("port"), f"{where}.port")
-        found += one_of(port.get("protocol"), f"{where}.protocol", _PROTOCOLS)
+        found += one_of(port.get("protocol"), f"{where}.protocol", PROTOCOLS)
         target = port.get("targetPort")
         if isinstance(target, str) and target:
             problems = port_name(target)
@@ -153,7 +159,7 @@ def _ranges(spec: Json, kind: str) -> Errors:
     if ranges and kind != "LoadBalancer":
         found.append(forbidden(_RANGES, _ONLY_BALANCER))
     found += [
-        invalid(f"{_RANGES}[{index}]", each, _NETWORK_TEXT)
+        invalid(f"{_RANGES}[{index}]", each, NETWORK_TEXT)
         for index, each in enumerate(ranges)
         if not is_network(each.strip())
     ]
@@ -226,7 +232,7 @@ def check_endpoints(item: Json, _old: Json | None) -> Errors:
             here, name = f"{where}.ports[{number}]", port.get("name", "")
             found += _port_name(name, f"{here}.name", needed=len(ports) > 1)
             found += port_number(port.get("port"), f"{here}.port")
-            found += one_of(port.get("protocol"), f"{here}.protocol", _PROTOCOLS)
+            found += one_of(port.get("protocol"), f"{here}.protocol", PROTOCOLS)
     return found
 
 

@@ -15,13 +15,11 @@ from stretto.api.checks.fields.errors import (
 from stretto.api.checks.fields.shapes import choice
 from stretto.api.checks.fields.texts import dns_subdomain, path_segment
 from stretto.api.checks.kinds.extension.webhooks import check_conditions, check_operations
-from stretto.api.checks.kinds.values import Json, check_selector
+from stretto.api.checks.kinds.values import FAILURE_POLICY, MATCH_POLICY, Json, check_selector
 
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
-_MATCHES: Final = choice("Equivalent", "Exact")
-_FAILURES: Final = choice("Fail", "Ignore")
 _NOT_FOUND: Final = ("Allow", "Deny")
 _BOTH: Final = (
     "must not contain both Deny and Warn (repeating the same validation failure information in "
@@ -36,7 +34,7 @@ def check_policy(item: Json, _old: Json | None) -> Errors:
     if spec.get("failurePolicy") is None:
         found.append(required("spec.failurePolicy"))
     else:
-        found += _FAILURES(spec["failurePolicy"], "spec.failurePolicy")
+        found += FAILURE_POLICY(spec["failurePolicy"], "spec.failurePolicy")
     found += _kind(spec.get("paramKind"))
     found += _constraints(spec.get("matchConstraints"), "spec.matchConstraints")
     found += check_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
@@ -94,7 +92,7 @@ def check_matches(constraints: Json, path: str) -> Errors:
     if constraints.get("matchPolicy") is None:
         found.append(required(f"{path}.matchPolicy"))
     else:
-        found += _MATCHES(constraints["matchPolicy"], f"{path}.matchPolicy")
+        found += MATCH_POLICY(constraints["matchPolicy"], f"{path}.matchPolicy")
     for name in ("namespaceSelector", "objectSelector"):
         if constraints.get(name) is None:
             found.append(required(f"{path}.{name}"))

@@ -14,14 +14,12 @@ from stretto.api.checks.fields.errors import (
 )
 from stretto.api.checks.fields.shapes import moved
 from stretto.api.checks.kinds.values import Json
+from stretto.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
 _MAP_TYPES: Final = ("atomic", "granular")
 _LOGICAL: Final = ("allOf", "anyOf", "oneOf")
-_ANY: Final = "x-kubernetes-int-or-string"
-_OPEN: Final = "x-kubernetes-preserve-unknown-fields"
-_EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 _RULES: Final = "x-kubernetes-validations"
@@ -75,7 +73,7 @@ def _node(schema: Json, path: str) -> Errors:
     found += _list(schema, path)
     for word in _LOGICAL:
         for index, inner in enumerate(schema.get(word) or ()):
-            if not (schema.get(_ANY) and set(inner) == {"type"}):
+            if not (schema.get(INT_OR_STRING) and set(inner) == {"type"}):
                 found += _logical(inner, f"{path}.{word}[{index}]")
     return found + _rules(schema.get(_RULES) or [], f"{path}.{_RULES}")
 
@@ -90,9 +88,9 @@ def _own(schema: Json, path: str) -> Errors:
         if problem:
             detail = f"must be a valid regular expression, but isn't: {problem}"
             found.append(invalid(f"{path}.pattern", pattern, detail))
-    if schema.get(_OPEN) is False:
-        found.append(invalid(f"{path}.{_OPEN}", False, "must be true or undefined"))
-    if schema.get(_EMBEDDED) and kind != "object":
+    if schema.get(PRESERVE) is False:
+        found.append(invalid(f"{path}.{PRESERVE}", False, "must be true or undefined"))
+    if schema.get(EMBEDDED) and kind != "object":
         detail = "must be object if x-kubernetes-embedded-resource is true"
         found.append(invalid(f"{path}.type", kind, detail))
     map_type = schema.get("x-kubernetes-map-type")
@@ -125,7 +123,12 @@ def _additional(schema: Json, path: str) -> Errors:
 
 
 def _needs_type(schema: Json, path: str, word: str) -> Errors:
-    if schema.get("type") or schema.get(_ANY) or schema.get(_OPEN) or schema.get("$ref"):
+    if (
+        schema.get("type")
+        or schema.get(INT_OR_STRING)
+        or schema.get(PRESERVE)
+        or schema.get("$ref")
+    ):
         return []
     return [required(f"{path}.type", f"must not be empty for specified {word}")]
 
@@ -192,7 +195,7 @@ def _keys(schema: Json, items: Json, path: str) -> Errors:
 def _logical(schema: Json, path: str) -> Errors:
     """A schema within a junctor has value rules only."""
     found: Errors = []
-    if schema.get("type") and not schema.get(_ANY):
+    if schema.get("type") and not schema.get(INT_OR_STRING):
         detail = "must be empty to be structural"
         found.append(forbidden(f"{path}.type", detail))
     found += [

@@ -6,7 +6,7 @@ from typing import Final
 from stretto.api.checks.fields.errors import Errors, duplicate, invalid, required
 from stretto.api.checks.fields.shapes import between, choice
 from stretto.api.checks.fields.texts import fully_qualified, qualified_name
-from stretto.api.checks.kinds.values import Json, check_selector
+from stretto.api.checks.kinds.values import FAILURE_POLICY, MATCH_POLICY, Json, check_selector
 
 _URL: Final = re.compile(
     r"(?:(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):)?(?://(?:(?P<user>[^@/?#]*)@)?(?P<host>[^/?#]*))?"
@@ -14,8 +14,6 @@ _URL: Final = re.compile(
 )
 _URL_FORM: Final = "; desired format: https://host[/path]"
 _SIDE_EFFECTS: Final = choice("None", "NoneOnDryRun")
-_FAILURES: Final = choice("Fail", "Ignore")
-_MATCHES: Final = choice("Equivalent", "Exact")
 _REINVOCATIONS: Final = choice("IfNeeded", "Never")
 _SCOPES: Final = choice("*", "Cluster", "Namespaced")
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
@@ -48,9 +46,9 @@ def _hook(hook: Json, where: str) -> Errors:
     for index, rule in enumerate(hook.get("rules") or ()):
         found += check_operations(rule, f"{where}.rules[{index}]")
     if hook.get("failurePolicy") is not None:
-        found += _FAILURES(hook["failurePolicy"], f"{where}.failurePolicy")
+        found += FAILURE_POLICY(hook["failurePolicy"], f"{where}.failurePolicy")
     if hook.get("matchPolicy") is not None:
-        found += _MATCHES(hook["matchPolicy"], f"{where}.matchPolicy")
+        found += MATCH_POLICY(hook["matchPolicy"], f"{where}.matchPolicy")
     if hook.get("sideEffects") is None:
         found.append(required(f"{where}.sideEffects", "must specify one of None, NoneOnDryRun"))
     else:

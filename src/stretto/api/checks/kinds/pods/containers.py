@@ -17,10 +17,9 @@ from stretto.api.checks.fields.texts import config_key, dns_label, dns_subdomain
 from stretto.api.checks.kinds.pods.probes import check_lifecycle, check_probes
 from stretto.api.checks.kinds.pods.security import check_container_security
 from stretto.api.checks.kinds.resources import check_claims, check_resources
-from stretto.api.checks.kinds.values import Json, one_of, port_number
+from stretto.api.checks.kinds.values import PROTOCOLS, Json, one_of, port_number
 
 _PULLS: Final = ("Always", "IfNotPresent", "Never")
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _NAME_LIMIT: Final = 63
 _PORT_NAME_LIMIT: Final = 15
 _MESSAGE_POLICY: Final = choice("FallbackToLogsOnError", "File")
@@ -170,7 +169,7 @@ def _ports(ports: list[Json], where: str, spec: Json) -> Iterator[Any]:
             if spec.get("hostNetwork") and host != port.get("containerPort"):
                 detail = "must match `containerPort` when `hostNetwork` is true"
                 yield invalid(f"{here}.hostPort", host, detail)
-        yield from one_of(port.get("protocol"), f"{here}.protocol", _PROTOCOLS)
+        yield from one_of(port.get("protocol"), f"{here}.protocol", PROTOCOLS)
 
 
 def port_name(name: str) -> list[str]:

@@ -14,10 +14,9 @@ from stretto.api.checks.fields.errors import (
 from stretto.api.checks.fields.shapes import every, needed, text
 from stretto.api.checks.fields.texts import dns_label, label_key, label_value, qualified_name
 from stretto.api.checks.kinds.values import Json, check_selector, one_of
+from stretto.api.checks.pod import EFFECTS
+from stretto.api.types.pod import PREFERRED, REQUIRED
 
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _WEIGHTS: Final = range(1, 101)
 _TOPOLOGY: Final = every(needed("can not be empty"), text(qualified_name))
@@ -95,21 +94,21 @@ def check_affinity(affinity: Json, path: str) -> Iterator[Any]:
     nodes = affinity.get("nodeAffinity")
     if nodes:
         where = f"{path}.nodeAffinity"
-        wanted = nodes.get(_REQUIRED)
+        wanted = nodes.get(REQUIRED)
         if wanted is not None:
-            yield from check_node_selector(wanted, f"{where}.{_REQUIRED}")
-        for index, term in enumerate(nodes.get(_PREFERRED) or ()):
-            here = f"{where}.{_PREFERRED}[{index}]"
+            yield from check_node_selector(wanted, f"{where}.{REQUIRED}")
+        for index, term in enumerate(nodes.get(PREFERRED) or ()):
+            here = f"{where}.{PREFERRED}[{index}]"
             yield from _weight(term, here)
             yield from check_node_term(term.get("preference") or {}, f"{here}.preference")
     for word in ("podAffinity", "podAntiAffinity"):
         pods = affinity.get(word)
         if not pods:
             continue
-        for index, term in enumerate(pods.get(_REQUIRED) or ()):
-            yield from _pod_term(term, f"{path}.{word}.{_REQUIRED}[{index}]")
-        for index, weighted in enumerate(pods.get(_PREFERRED) or ()):
-            here = f"{path}.{word}.{_PREFERRED}[{index}]"
+        for index, term in enumerate(pods.get(REQUIRED) or ()):
+            yield from _pod_term(term, f"{path}.{word}.{REQUIRED}[{index}]")
+        for index, weighted in enumerate(pods.get(PREFERRED) or ()):
+            here = f"{path}.{word}.{PREFERRED}[{index}]"
             yield from _weight(weighted, here)
             term = weighted.get("podAffinityTerm") or {}
             yield from _pod_term(term, f"{here}.podAffinityTerm")
@@ -149,7 +148,7 @@ def check_tolerations(tolerations: list[Json], path: str) -> Iterator[Any]:
             yield invalid(f"{where}.effect", item.get("effect", ""), detail)
         yield from _toleration_value(item, operator, where)
         if item.get("effect"):
-            yield from one_of(item["effect"], f"{where}.effect", _EFFECTS)
+            yield from one_of(item["effect"], f"{where}.effect", EFFECTS)
 
 
 def _toleration_value(item: Json, operator: str, where: str) -> Iterator[Any]:

@@ -34,11 +34,10 @@ from stretto.api.checks.kinds.pods.security import check_pod_security
 from stretto.api.checks.kinds.pods.sources import check_volumes
 from stretto.api.checks.kinds.pods.updates import check_pod_update
 from stretto.api.checks.kinds.resources import check_pod_resources
-from stretto.api.checks.kinds.values import Json, is_address, one_of
+from stretto.api.checks.kinds.values import PREEMPTION_POLICIES, Json, is_address, one_of
 
 _RESTARTS: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _SYSTEMS: Final = ("linux", "windows")
 _SECONDS: Final = 2**31 - 1
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -187,7 +186,7 @@ def _rest(spec: Json, path: str) -> Iterator[Any]:
             yield from (invalid(f"{path}.{name}", value, each) for each in dns_subdomain(value))
     policy = spec.get("preemptionPolicy")
     if policy is not None:
-        yield from one_of(policy, f"{path}.preemptionPolicy", _PREEMPTION)
+        yield from one_of(policy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES)
     system = spec.get("os")
     if system is not None:
         name = system.get("name", "")

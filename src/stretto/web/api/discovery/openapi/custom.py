@@ -6,6 +6,7 @@ misread: alternatives, nullable types, and fields next to unknown ones.
 
 from typing import Any, Final
 
+from stretto.api.schema.structural import EMBEDDED, PRESERVE
 from stretto.web.api.discovery.openapi.resources import list_kind
 from stretto.web.api.resources import ServedResource
 
@@ -27,8 +28,6 @@ _KIND: Final = {
 _METADATA: Final = f"Standard object's metadata. More info: {_CONVENTIONS}#metadata"
 _LIST_METADATA: Final = f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds"
 _GVK: Final = "x-kubernetes-group-version-kind"
-_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
-_EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _UNSAID: Final = ("allOf", "oneOf", "anyOf", "not", "default")
 """Members of schemas that version 2 does not have."""
 _MEMBERS: Final = ("items", "properties")
@@ -44,7 +43,7 @@ def object_schema(each: ServedResource, meta: Json, *, is_v2: bool) -> Json:
     """
     kind = {"group": each.group, "version": each.kind.version, "kind": each.kind.kind}
     schema = each.version.get("schema")
-    if not schema or (is_v2 and schema.get(_UNKNOWN)):
+    if not schema or (is_v2 and schema.get(PRESERVE)):
         # With any property stated, kubectl would refuse all others.
         return {"type": "object", _GVK: [kind]}
     found = _with_embedded(_for_v2(schema) if is_v2 else schema, meta, is_v2=is_v2)
@@ -87,7 +86,7 @@ def _for_v2(schema: Json) -> Json:
     if found.pop("nullable", False):
         found.pop("type", None)
         _drop_members(found)
-    if found.get(_UNKNOWN):
+    if found.get(PRESERVE):
         _drop_members(found)
         if found.get("type") == "object":
             del found["type"]
@@ -123,7 +122,7 @@ def _over_members(schema: Json, change: Any) -> Json:
 def _with_embedded(schema: Json, meta: Json, *, is_v2: bool) -> Json:
     """A schema in which embedded objects state version, kind and metadata."""
     found = _over_members(schema, lambda each: _with_embedded(each, meta, is_v2=is_v2))
-    if not found.get(_EMBEDDED) or (is_v2 and found.get(_UNKNOWN)):
+    if not found.get(EMBEDDED) or (is_v2 and found.get(PRESERVE)):
         return found
     required = list(found.get("required") or ())
     required += [name for name in ("kind", "apiVersion") if name not in required]

@@ -7,13 +7,11 @@ from typing import Any, Final
 from stretto.web.api.discovery.openapi import parameters
 from stretto.web.api.discovery.openapi.dialects import SchemaDialect
 from stretto.web.api.discovery.openapi.schemas import GVK, PATCH, schema_name
+from stretto.web.api.encoding import JSON, PROTOBUF, YAML
 
 Json = dict[str, Any]
 
-_JSON: Final = "application/json"
-_YAML: Final = "application/yaml"
-_PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
-_STREAMED: Final = (f"{_JSON};stream=watch", f"{_PROTOBUF};stream=watch")
+_STREAMED: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _ANY: Final = "*/*"
 _PATCHES: Final = (
     "application/json-patch+json",
@@ -176,13 +174,13 @@ def _operation(
 def _consumed(subject: PathSubject, action: PathOperation) -> list[str]:
     if action.word == "patch":
         return [each for each in _PATCHES if not (subject.is_custom and "strategic" in each)]
-    return [_JSON, _YAML] if subject.is_custom else [_ANY]
+    return [JSON, YAML] if subject.is_custom else [_ANY]
 
 
 def _produced(subject: PathSubject, action: PathOperation) -> list[str]:
     if action.word == "connect":
         return [_ANY]
-    found = [_JSON, _YAML] if subject.is_custom else [_JSON, _YAML, _PROTOBUF]
+    found = [JSON, YAML] if subject.is_custom else [JSON, YAML, PROTOBUF]
     return [*found, *action.media]
 
 
