@@ -1,5 +1,6 @@
 """Every reason why a pod has no node, each as a sentence with figures."""
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -151,8 +152,13 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None, pod: PodFindings) 
         found.append(reason(ReasonCode.QUEUE_LIMIT, _limit_sentence(unit)))
     if not unit.is_gang:
         return found
+    return [*found, *_of_members(unit, pod), *_of_capacity(unit, gang)]
+
+
+def _of_members(unit: UnitFacts, pod: PodFindings) -> Iterator[Reason]:
+    """Reasons that concern the number of pods of a gang."""
     exist = unit.placed + unit.waiting
-    if not unit.scheduled and exist < unit.min_member:
+    if unit.min_member is not None and not unit.scheduled and exist < unit.min_member:
         sentence = f"Only {exist} of the {unit.min_member} required pods of its gang exist."
         gated = _gated_members(pod.cluster, pod.row) if pod.cluster is not None else 0
         if gated:
@@ -161,26 +167,29 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None, pod: PodFindings) 
                 f"Only {exist} of the {unit.min_member} required pods of its gang can be "
                 f"scheduled; scheduling gates hold back {held}."
             )
-        found.append(reason(ReasonCode.GANG_INCOMPLETE, sentence))
+        yield reason(ReasonCode.GANG_INCOMPLETE, sentence)
     if unit.beside:
         sentence = (
             f"It has {unit.placed} of {unit.min_member} required pods, and so has "
             f"{joined(unit.beside, 'and')}: of gangs that block each other, the less important "
             "one is evicted after 30 s, and the other one is completed."
         )
-        found.append(reason(ReasonCode.GANG_SHORT, sentence))
+        yield reason(ReasonCode.GANG_SHORT, sentence)
+
+
+def _of_capacity(unit: UnitFacts, gang: GangFacts | None) -> Iterator[Reason]:
+    """Reasons that concern the capacity for all pods of a gang."""
     if gang is None:
-        return found
+        return
     if gang.fitting_if_empty < min(gang.needed, gang.tried):
         sentence = (
             f"Its gang needs capacity for {format_count(gang.needed, 'more pod')} at once; "
             f"all nodes together, empty, fit {gang.fitting_if_empty}."
         )
-        found.append(reason(ReasonCode.GANG_TOO_BIG, sentence))
+        yield reason(ReasonCode.GANG_TOO_BIG, sentence)
     elif gang.fitting < gang.needed:
         sentence = (
             f"{unit.placed} of {unit.min_member} required pods of its gang are placed; "
             f"{gang.fitting} of the missing {gang.needed} would fit now.{_time_out(unit)}"
         )
-        found.append(reason(ReasonCode.GANG_SHORT, sentence))
-    return found
+        yield reason(ReasonCode.GANG_SHORT, sentence)

@@ -82,38 +82,28 @@ def write_options(
     causes = []
     dry = request.query.get("dryRun") or () if dry_run is None else dry_run
     if dry and set(dry) != {"All"}:
-        shown = ", ".join(f'"{each}"' for each in ("All",))
-        listed = "[" + ", ".join(f'"{each}"' for each in dry) + "]"
-        causes.append(
-            (
-                "FieldValueNotSupported",
-                f"Unsupported value: {listed}: supported values: {shown}",
-                "dryRun",
-            )
-        )
+        causes.append(_unsupported("dryRun", f"[{_listed(dry)}]", ["All"]))
     validation = request.parameter("fieldValidation")
     if validation and validation not in _VALIDATIONS:
-        shown = ", ".join(f'"{each}"' for each in ("", *sorted(_VALIDATIONS)))
-        causes.append(
-            (
-                "FieldValueNotSupported",
-                f'Unsupported value: "{validation}": supported values: {shown}',
-                "fieldValidation",
-            )
-        )
+        allowed = ["", *sorted(_VALIDATIONS)]
+        causes.append(_unsupported("fieldValidation", f'"{validation}"', allowed))
     manager = request.parameter("fieldManager")
     if len(manager) > _MAX_MANAGER:
-        causes.append(
-            (
-                "FieldValueTooLong",
-                f"Too long: may not be more than {_MAX_MANAGER} bytes",
-                "fieldManager",
-            )
-        )
+        text = f"Too long: may not be more than {_MAX_MANAGER} bytes"
+        causes.append(("FieldValueTooLong", text, "fieldManager"))
     causes += _unprintable(manager)
     if causes:
         raise invalid(kind, "", causes)
     return WriteOptions(bool(dry), manager, validation or "Warn", request.flag("force"))
+
+
+def _unsupported(name: str, shown: str, allowed: Sequence[str]) -> tuple[str, str, str]:
+    text = f"Unsupported value: {shown}: supported values: {_listed(allowed)}"
+    return "FieldValueNotSupported", text, name
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(f'"{each}"' for each in values)
 
 
 def integer_parameter(request: ApiRequest, name: str) -> int | None:
