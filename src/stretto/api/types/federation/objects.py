@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from stretto.api.types.federation.policies import APIResource
-from stretto.api.wire.meta import Condition, ObjectMeta, Wire
+from stretto.api.types.federation.policies import APIResource, TypedObject
+from stretto.api.wire.meta import Condition, Wire
 
 # ---------------------------------------------------------------- scheduling
 
@@ -66,15 +66,9 @@ class SchedulingProfileSpec(Wire, frozen=True):
     plugin_config: tuple[PluginConfig, ...] = ()
 
 
-class SchedulingProfile(Wire, frozen=True):
+class SchedulingProfile(TypedObject, frozen=True):
     """The plugins by which objects are scheduled."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: Plugins.
     spec: SchedulingProfileSpec = SchedulingProfileSpec()
 
@@ -115,15 +109,9 @@ class WebhookConfigurationSpec(Wire, frozen=True):
     http_timeout: str = "5s"
 
 
-class SchedulerPluginWebhookConfiguration(Wire, frozen=True):
+class SchedulerPluginWebhookConfiguration(TypedObject, frozen=True):
     """A plugin that runs on another server."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: Where it is called.
     spec: WebhookConfigurationSpec = WebhookConfigurationSpec()
 
@@ -219,15 +207,9 @@ class FederatedTypeConfigStatus(Wire, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class FederatedTypeConfig(Wire, frozen=True):
+class FederatedTypeConfig(TypedObject, frozen=True):
     """Configuration of one kind."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: Configuration.
     spec: FederatedTypeConfigSpec = FederatedTypeConfigSpec()
     #: Whether it is used.
@@ -349,15 +331,9 @@ class FederatedObjectStatus(Wire, frozen=True):
     clusters: tuple[ClusterStatus, ...] = ()
 
 
-class FederatedObject(Wire, frozen=True):
+class FederatedObject(TypedObject, frozen=True):
     """An object of a namespace on its way to members."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: What goes where.
     spec: FederatedObjectSpec = FederatedObjectSpec()
     #: Progress.
@@ -379,15 +355,9 @@ class CollectedCluster(Wire, frozen=True):
     error: str = ""
 
 
-class CollectedStatus(Wire, frozen=True):
+class CollectedStatus(TypedObject, frozen=True):
     """Fields of an object in all its clusters."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: Fields by cluster.
     clusters: tuple[CollectedCluster, ...] = ()
     #: RFC 3339 time of the last change.
@@ -418,15 +388,9 @@ class PropagatedVersionStatus(Wire, frozen=True):
     cluster_versions: tuple[ClusterObjectVersion, ...] = ()
 
 
-class PropagatedVersion(Wire, frozen=True):
+class PropagatedVersion(TypedObject, frozen=True):
     """Versions of a federated object in its clusters."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: Versions.
     status: PropagatedVersionStatus = PropagatedVersionStatus()
 

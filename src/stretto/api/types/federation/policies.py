@@ -16,6 +16,17 @@ from stretto.api.wire.resources import NO_AMOUNTS, ResourceList
 # ---------------------------------------------------------------- clusters
 
 
+class TypedObject(Wire, frozen=True):
+    """An object that states its kind."""
+
+    #: Group and version.
+    api_version: str = ""
+    #: Kind.
+    kind: str = ""
+    #: Identity and bookkeeping.
+    metadata: ObjectMeta = ObjectMeta()
+
+
 class SecretReference(Wire, frozen=True):
     """A Secret in the system namespace of the host."""
 
@@ -77,15 +88,9 @@ class FederatedClusterStatus(Wire, frozen=True):
     join_performed: bool = False
 
 
-class FederatedCluster(Wire, frozen=True):
+class FederatedCluster(TypedObject, frozen=True):
     """A member cluster."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: How it is reached.
     spec: FederatedClusterSpec = FederatedClusterSpec()
     #: Observed state.
@@ -430,15 +435,9 @@ class OverridePolicySpec(Wire, frozen=True):
     override_rules: tuple[OverrideRule, ...] = ()
 
 
-class OverridePolicy(Wire, frozen=True):
+class OverridePolicy(TypedObject, frozen=True):
     """Differences between clusters for the objects of one namespace."""
 
-    #: Group and version.
-    api_version: str = ""
-    #: Kind.
-    kind: str = ""
-    #: Identity and bookkeeping.
-    metadata: ObjectMeta = ObjectMeta()
     #: Rules.
     spec: OverridePolicySpec = OverridePolicySpec()
     #: Use.
