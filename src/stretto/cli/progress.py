@@ -1,7 +1,6 @@
 """Progress display: a bar on a terminal, occasional lines elsewhere, nothing when quiet."""
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from stretto.base.clock import Clock
@@ -23,12 +22,7 @@ class Progress(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class SilentProgress:

@@ -8,7 +8,6 @@ meanwhile: a silent server stops the step, and not the answers and heartbeats of
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TypeVar
 
 from stretto.api.wire.kinds import Kind
@@ -46,12 +45,7 @@ class Turn:
         self._depth += 1
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if not self._depth:
             self._owner = 0

@@ -7,7 +7,6 @@ faults are attributes that may be set at any time.
 import asyncio
 import contextlib
 from collections.abc import Coroutine
-from types import TracebackType
 from typing import Any, Final, Self
 
 from stretto.stores.kube.transport.event_loop import LoopThread
@@ -41,12 +40,7 @@ class FaultyWire:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def cut(self) -> None:

@@ -2,7 +2,6 @@
 
 from contextlib import AbstractContextManager
 from threading import Event, Thread
-from types import TracebackType
 from typing import Final
 
 from stretto.plane.plane import Plane
@@ -29,12 +28,7 @@ class Follower(AbstractContextManager["Follower"]):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the thread."""
         self._end.set()
         self._thread.join()

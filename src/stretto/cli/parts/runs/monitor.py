@@ -6,7 +6,6 @@ publishes them between two steps.
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from stretto.base.errors import InputError
@@ -67,12 +66,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         self.tick(0.0)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Publish and write the final values, and stop serving."""
         if self._metrics is None:
             return
