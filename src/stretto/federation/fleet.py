@@ -7,9 +7,11 @@ from stretto.api.kinds.federation import FEDERATED_CLUSTER, FEDERATED_TYPE_CONFI
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError, NotAllowedError, UnreachableError
 from stretto.federation.objects import index
+from stretto.federation.problems import ACCEPTED
 from stretto.federation.settings import FederationSettings
 from stretto.federation.types import FederatedType, FederatedTypes, read_type
 from stretto.reconcile.cache import ObjectCache, StoreCache, StoredObject
+from stretto.reconcile.conditions import condition_of
 from stretto.stores.later_lists import NotListedError
 
 HOST: Final = "host"
@@ -55,6 +57,16 @@ class ClusterFleet:
                 for member in self._members.values():
                     member.follow(type_.kind)
         return self._types
+
+    @property
+    def kind_problems(self) -> dict[str, str]:
+        """What is wrong with FederatedTypeConfigs that do not apply in full, by name."""
+        found = {}
+        for config in self._configs:
+            accepted = condition_of(config.status.get("conditions") or (), ACCEPTED) or {}
+            if accepted.get("status") == "False":
+                found[config.record.name] = str(accepted.get("message"))
+        return dict(sorted(found.items()))
 
     def type_of(self, federated: StoredObject) -> FederatedType | None:
         """The kind of a federated object, by its template."""

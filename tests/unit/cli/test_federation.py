@@ -156,6 +156,37 @@ def test_a_run_shows_what_the_conditions_say(broken: str) -> None:
     assert "gives every cluster the weight 0" in found["default/idle"]
 
 
+KINDLESS = """
+apiVersion: core.kubeadmiral.io/v1alpha1
+kind: FederatedTypeConfig
+metadata: {name: widgets.lab}
+spec: {sourceType: {group: lab, version: v1, kind: Widget}}
+"""
+
+
+def test_a_run_warns_of_a_configuration_that_does_not_apply(broken: str) -> None:
+    file = Path(broken)
+    objects = file.read_text().replace("  objects:\n", f"  objects:\n{indent(KINDLESS)}")
+    file.write_text(objects)
+    done = CliRunner().invoke(cli, ["run", broken])
+    assert "FederatedTypeConfig widgets.lab: " in done.stderr
+    assert "spec.sourceType.pluralName: got nothing" in done.stderr
+
+
+def indent(manifest: str) -> str:
+    """A manifest as the first object of a fleet file."""
+    first, *rest = manifest.strip().splitlines()
+    return "".join(f"{line}\n" for line in (f"    - {first}", *(f"      {x}" for x in rest)))
+
+
+def test_a_plan_refuses_a_configuration_that_does_not_apply(tmp_path: Path) -> None:
+    manifest = tmp_path / "kind.yaml"
+    manifest.write_text(KINDLESS)
+    done = called("plan", str(manifest))
+    assert done.exit_code == 2
+    assert "expected a configuration that applies" in done.stderr
+
+
 def test_policies_are_compared_after_a_cluster_is_lost() -> None:
     done = called("simulate", "--lose", "west", "--policy", "stretto", "-o", "json")
     found = json.loads(done.stdout)["policies"][0]

@@ -42,6 +42,8 @@ def ran_fleet(console: Console, path: Path, *, require_all: bool) -> bool:
     number = format_count(len(clusters), "cluster")
     console.data(f"{scenario.name}: {number} after {scenario.federation.seconds:g} s")
     _show(console, clusters, objects)
+    for name, problem in fleet.federation.fleet.kind_problems.items():
+        console.warn(f"FederatedTypeConfig {name}: {problem}")
     document = {
         "name": scenario.name,
         "clusters": msgspec.to_builtins(clusters),

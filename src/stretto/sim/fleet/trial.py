@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds.federation import FEDERATION
+from stretto.api.kinds.federation import FEDERATED_TYPE_CONFIG, FEDERATION
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.federation.answers.placements import placed_object
@@ -57,6 +57,7 @@ def trial(
         if kind in kinds:
             wanted.add((kind.kind, namespace, name))
     copy.settle()
+    _check_kinds(copy, bodies)
     errors = {
         key: text for (name, key), text in copy.federation.loop.errors.items() if name == "schedule"
     }
@@ -70,6 +71,15 @@ def trial(
         placed_object(found[key], unready, errors.get(found[key].key, ""), has_members=False)
         for key in sorted(wanted)
     ]
+
+
+def _check_kinds(copy: EmbeddedFleet, bodies: Sequence[dict[str, Any]]) -> None:
+    """Refuse a new FederatedTypeConfig that does not apply in full."""
+    new = {x["metadata"]["name"] for x in bodies if x["kind"] == FEDERATED_TYPE_CONFIG.kind.kind}
+    for name, problem in copy.federation.fleet.kind_problems.items():
+        if name in new:
+            expected = "a configuration that applies"
+            raise InputError(f"FederatedTypeConfig {name}", None, expected, problem)
 
 
 def _copy(fleet: ClusterFleet, now: float, parts: FleetParts) -> EmbeddedFleet:

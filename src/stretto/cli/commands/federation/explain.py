@@ -56,6 +56,8 @@ def explain(common: CommandContext, opts: FleetExplainOptions) -> None:
     check_format(opts.output)
     with opened_fleet(opts) as fleet:
         reader = fleet.reader()
+        for name, problem in fleet.fleet.kind_problems.items():
+            common.console.warn(f"FederatedTypeConfig {name}: {problem}")
         item = _object(reader, opts.name)
         if item is None:
             _explain_pod(common, opts, fleet, reader)

@@ -112,8 +112,11 @@ def _unknown_fields(key: str, text: str) -> Iterator[str]:
 def _migration(subject: _Subject) -> Iterator[str]:
     text = subject.annotations[names.MIGRATION].encode()
     found = msgspec.json.decode(text, type=MigrationConfiguration)
-    for migrations in (found.replicas_migrations, found.workload_migrations):
-        yield from of_names([each.cluster for each in migrations], subject.clusters)
+    bounded = [each.cluster for each in found.replicas_migrations]
+    left = [each.cluster for each in found.workload_migrations]
+    yield from of_names({*bounded, *left}, subject.clusters)
+    yield from of_names(bounded, bounded)
+    yield from of_names(left, left)
 
 
 def _placements(subject: _Subject) -> Iterator[str]:
