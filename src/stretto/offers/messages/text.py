@@ -88,10 +88,11 @@ def with_defaults(name: str, message: Message) -> Message:
 
     The deprecated ``role`` of resources and frameworks is left out.
     """
-    if name not in _with_defaults():
+    shown_fields = _shown_fields(name)
+    if shown_fields is None:
         return message
+    defaults, parts = shown_fields
     shown = dict(message)
-    defaults, parts = _shown_fields(name)
     for key, default in defaults:
         if shown.get(key) is None:
             shown[key] = default
@@ -110,8 +111,13 @@ def with_defaults(name: str, message: Message) -> Message:
 
 
 @cache
-def _shown_fields(name: str) -> tuple[tuple[tuple[str, Any], ...], dict[str, Field]]:
-    """Fields of a message that are shown with a default, and those whose parts may be."""
+def _shown_fields(name: str) -> tuple[tuple[tuple[str, Any], ...], dict[str, Field]] | None:
+    """Fields of a message that are shown with a default, and those whose parts may be.
+
+    ``None`` for a message without such fields.
+    """
+    if name not in _with_defaults():
+        return None
     fields = message_type(name).fields.values()
     defaults = [e for e in fields if e.default is not None and e.name != "role"]
     parts = {each.name: each for each in fields if each.type in _with_defaults()}

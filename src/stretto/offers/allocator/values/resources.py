@@ -197,13 +197,16 @@ NOTHING: Final = Resources({})
 
 def resources_of(items: Iterable[tuple[ResourceIdentity, ResourceValue]]) -> Resources:
     """A sum of items in any order; equal kinds are added and empty values dropped."""
+    return sum_of((kind_of(identity), value) for identity, value in items)
+
+
+def sum_of(items: Iterable[Entry]) -> Resources:
+    """A sum of entries in any order; equal kinds are added and empty values dropped."""
     entries: dict[ResourceKind, ResourceValue] = {}
-    for identity, value in items:
-        if not value:
-            continue
-        kind = kind_of(identity)
-        held = entries.get(kind)
-        entries[kind] = value if held is None else _plus(held, value)
+    for kind, value in items:
+        if value:
+            held = entries.get(kind)
+            entries[kind] = value if held is None else _plus(held, value)
     return Resources(entries) if entries else NOTHING
 
 

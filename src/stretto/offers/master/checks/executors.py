@@ -11,28 +11,22 @@ _RULE = "-" * 60
 
 def executor_error(executor: Message, framework_id: str, agent: Agent) -> str | None:
     """Why an executor cannot be used on an agent."""
-    return checks.first(
-        (
-            lambda: info_error(executor),
-            lambda: _framework_error(executor, framework_id),
-            lambda: checks.used_by_error("Executor", executor.get("resources", [])),
-            lambda: _compatible_error(executor, framework_id, agent),
-        )
+    return (
+        info_error(executor)
+        or _framework_error(executor, framework_id)
+        or checks.used_by_error("Executor", executor.get("resources", []))
+        or _compatible_error(executor, framework_id, agent)
     )
 
 
 def info_error(executor: Message) -> str | None:
     """Why an ExecutorInfo is invalid by itself."""
-    return checks.first(
-        (
-            lambda: _type_error(executor),
-            lambda: checks.id_error(executor["executor_id"]["value"]),
-            lambda: _grace_error(executor),
-            lambda: _wrapped("CommandInfo", commands.command_error(executor.get("command", {}))),
-            lambda: _wrapped(
-                "ContainerInfo", commands.container_error(executor.get("container", {}))
-            ),
-        )
+    return (
+        _type_error(executor)
+        or checks.id_error(executor["executor_id"]["value"])
+        or _grace_error(executor)
+        or _wrapped("CommandInfo", commands.command_error(executor.get("command", {})))
+        or _wrapped("ContainerInfo", commands.container_error(executor.get("container", {})))
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from stretto.offers.master.checks.resources import first, id_error
+from stretto.offers.master.checks.resources import id_error
 from stretto.offers.master.roles import role_error
 from stretto.offers.master.state.frameworks import capabilities_of, roles_of
 from stretto.offers.messages.schema import Message
@@ -14,13 +14,11 @@ LONGEST: Final = 2.0**63 / 1e9
 
 def info_error(info: Message) -> str | None:
     """Why a FrameworkInfo is invalid."""
-    return first(
-        (
-            lambda: _roles_error(info),
-            lambda: id_error(info["id"]["value"]) if info.get("id", {}).get("value") else None,
-            lambda: _filters_error(info),
-            lambda: _timeout_error(info),
-        )
+    return (
+        _roles_error(info)
+        or (id_error(info["id"]["value"]) if info.get("id", {}).get("value") else None)
+        or _filters_error(info)
+        or _timeout_error(info)
     )
 
 

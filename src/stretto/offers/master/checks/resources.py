@@ -1,7 +1,7 @@
 """Checks of resources in messages."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -12,11 +12,6 @@ from stretto.offers.master.roles import is_below, role_error
 from stretto.offers.messages.schema import Message
 
 _FORMAT: Final = "Invalid resource format: "
-
-
-def first(checks: Iterable[Callable[[], str | None]]) -> str | None:
-    """The first error of checks that run in order."""
-    return next((error for check in checks if (error := check())), None)
 
 
 def list_error(resources: Iterable[Message]) -> str | None:
@@ -32,9 +27,11 @@ def resource_error(resource: Message) -> str | None:
     """Why one resource is invalid."""
     if not resource["name"]:
         return "Empty resource name"
-    return first(
-        lambda check=check: check(resource)  # type: ignore[misc]
-        for check in (_value_error, _disk_source_error, _reservations_error, _shared_error)
+    return (
+        _value_error(resource)
+        or _disk_source_error(resource)
+        or _reservations_error(resource)
+        or _shared_error(resource)
     )
 
 
@@ -43,12 +40,13 @@ def use_error(resources: Sequence[Message]) -> str | None:
     error = list_error(resources)
     if error:
         return f"Invalid resources: {error}"
-    if formats.read(resources).scalars().get("gpus", 0) % 1000:
+    read = formats.read(resources)
+    if read.scalars().get("gpus", 0) % 1000:
         return "Invalid 'gpus' resource: The 'gpus' resource must be an unsigned integer"
     error = next((each for each in map(_disk_error, resources) if each), None)
     if error:
         return f"Invalid DiskInfo: {error}"
-    for item in formats.read(resources):
+    for item in read:
         if item.kind.dynamic and item.kind.revocable:
             return (
                 f"Invalid ReservationInfo: Dynamically reserved resource {formats.item_text(item)}"
@@ -194,13 +192,10 @@ def _reservations_error(resource: Message) -> str | None:
     stack = resource.get("reservations", [])
     if not stack:
         return _older_error(resource)
-    return first(
-        (
-            lambda: next((error for each in stack if (error := _reservation_error(each))), None),
-            lambda: next(_refinement_errors(stack), None),
-            lambda: _single_error(resource, stack[0]) if len(stack) == 1 else None,
-            lambda: _many_error(resource) if len(stack) > 1 else None,
-        )
+    return (
+        next(filter(None, map(_reservation_error, stack)), None)
+        or next(_refinement_errors(stack), None)
+        or (_single_error(resource, stack[0]) if len(stack) == 1 else _many_error(resource))
     )
 
 

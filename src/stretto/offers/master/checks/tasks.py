@@ -23,12 +23,10 @@ def task_error(
     task: Message, framework: Framework, agent: Agent, available: ResourceList
 ) -> str | None:
     """Why a task of LAUNCH is rejected."""
-    return checks.first(
-        (
-            lambda: _single_task_error(task, framework, agent),
-            lambda: _task_executor_error(task, framework, agent, available),
-            lambda: _share_error(task),
-        )
+    return (
+        _single_task_error(task, framework, agent)
+        or _task_executor_error(task, framework, agent, available)
+        or _share_error(task)
     )
 
 
@@ -41,41 +39,35 @@ def group_error(
         error = _group_task_error(task, framework, agent)
         if error:
             return f"Task '{task['task_id']['value']}' is invalid: {error}"
-    return checks.first(
-        (
-            lambda: executor_error(executor, framework.id, agent),
-            lambda: _group_executor_error(executor, tasks),
-            lambda: _group_resources_error(executor, tasks),
-            lambda: _group_fit_error(executor, tasks, (framework.id, agent), available),
-            lambda: _group_share_error(executor, tasks),
-        )
+    return (
+        executor_error(executor, framework.id, agent)
+        or _group_executor_error(executor, tasks)
+        or _group_resources_error(executor, tasks)
+        or _group_fit_error(executor, tasks, (framework.id, agent), available)
+        or _group_share_error(executor, tasks)
     )
 
 
 def _single_task_error(task: Message, framework: Framework, agent: Agent) -> str | None:
-    return checks.first(
-        (
-            lambda: checks.id_error(task["task_id"]["value"]),
-            lambda: _unique_error(task, framework),
-            lambda: _agent_error(task, agent),
-            lambda: _times_error(task),
-            lambda: _wrapped("Task uses invalid check", commands.check_error, task.get("check")),
-            lambda: _wrapped(
-                "Task uses invalid health check",
-                commands.health_check_error,
-                task.get("health_check"),
-            ),
-            lambda: _resources_error(task),
-            lambda: _wrapped(
-                "Task's `CommandInfo` is invalid", commands.command_error, task.get("command")
-            ),
-            lambda: _wrapped(
-                "Task's `ContainerInfo` is invalid",
-                commands.container_error,
-                task.get("container"),
-            ),
-            lambda: _limits_error(task, agent),
+    return (
+        checks.id_error(task["task_id"]["value"])
+        or _unique_error(task, framework)
+        or _agent_error(task, agent)
+        or _times_error(task)
+        or _wrapped("Task uses invalid check", commands.check_error, task.get("check"))
+        or _wrapped(
+            "Task uses invalid health check",
+            commands.health_check_error,
+            task.get("health_check"),
         )
+        or _resources_error(task)
+        or _wrapped("Task's `CommandInfo` is invalid", commands.command_error, task.get("command"))
+        or _wrapped(
+            "Task's `ContainerInfo` is invalid",
+            commands.container_error,
+            task.get("container"),
+        )
+        or _limits_error(task, agent)
     )
 
 
@@ -141,7 +133,7 @@ def _task_executor_error(
     """Errors of the executor of a task, and of both together."""
     if ("executor" in task) == ("command" in task):
         return "Task should have at least one (but not both) of CommandInfo or ExecutorInfo present"
-    needed = formats.read(task["resources"])
+    own = needed = formats.read(task["resources"])
     executor = task.get("executor")
     if executor is not None:
         error = _own_executor_error(executor, framework, agent)
@@ -149,7 +141,7 @@ def _task_executor_error(
             return error
         if agent.executor(framework.id, executor["executor_id"]["value"]) is None:
             needed = needed + formats.read(executor.get("resources", ()))
-    error = _together_error(task)
+    error = _together_error(task, own)
     if error:
         return error
     if not available.contains(needed):
@@ -178,8 +170,8 @@ def _own_executor_error(executor: Message, framework: Framework, agent: Agent) -
     return None
 
 
-def _together_error(task: Message) -> str | None:
-    parts = [formats.read(task["resources"])]
+def _together_error(task: Message, own: ResourceList) -> str | None:
+    parts = [own]
     if "executor" in task:
         parts.append(formats.read(task["executor"].get("resources", ())))
         if checks.overlap(parts):

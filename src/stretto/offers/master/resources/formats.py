@@ -7,11 +7,13 @@ operator's interfaces show both. The texts are those in Mesos' errors.
 import math
 from collections.abc import Iterable
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from stretto.offers.master.resources.items import (
+    KNOWN,
     MILLI,
     Item,
     ItemKind,
@@ -24,6 +26,8 @@ from stretto.offers.messages.schema import Message
 
 LARGEST: Final = 10**18
 """Thousandths that represent an infinite scalar."""
+_PLAIN: Final = frozenset({"name", "type", "scalar", "ranges", "set", "allocation_info"})
+"""Fields of resources of the agent itself that are not reserved and no volumes."""
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -40,6 +44,8 @@ class ResourceFormat(Enum):
 
 def upgraded(resource: Message) -> Message:
     """A resource with a stack of reservations instead of ``role`` and ``reservation``."""
+    if "role" not in resource and "reservation" not in resource:
+        return resource
     if "reservations" in resource or resource.get("role", "*") == "*":
         return {key: value for key, value in resource.items() if key not in ("role", "reservation")}
     dynamic = "reservation" in resource
@@ -113,6 +119,9 @@ def milli(number: float) -> int:
 
 
 def _item(resource: Message) -> Item:
+    if resource.keys() <= _PLAIN:
+        role = resource.get("allocation_info", {}).get("role")
+        return Item(_plain(resource["name"], resource["type"], role), _value(resource))
     kind = ItemKind(
         name=resource["name"],
         type=resource["type"],
@@ -124,6 +133,11 @@ def _item(resource: Message) -> Item:
         provider=resource.get("provider_id", {}).get("value", ""),
     )
     return Item(kind, _value(resource))
+
+
+@lru_cache(KNOWN)
+def _plain(name: str, kind: str, role: str | None) -> ItemKind:
+    return ItemKind(name, kind, role)
 
 
 def _value(resource: Message) -> Value:

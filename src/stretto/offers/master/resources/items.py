@@ -6,6 +6,7 @@ place, as Mesos does, so that lists keep Mesos' order. Scalars count thousandths
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import msgspec
@@ -14,6 +15,8 @@ from stretto.offers.messages.schema import Message
 
 MILLI: Final = 1000
 """Units of a scalar of 1."""
+KNOWN: Final = 4096
+"""Kinds that are remembered, so that equal ones are mostly one object."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Disjoint inclusive ranges in ascending order."""
@@ -49,6 +52,10 @@ class ItemKind(msgspec.Struct, frozen=True):
         role: str = msgspec.json.decode(self.reservations[-1])["role"]
         return role
 
+    def allocated_to(self, role: str | None) -> "ItemKind":
+        """The same kind, allocated to a role; with None to no role."""
+        return _allocated(self, role)
+
     @property
     def dynamic(self) -> bool:
         """Whether the innermost reservation is dynamic."""
@@ -75,6 +82,11 @@ class ItemKind(msgspec.Struct, frozen=True):
             return False
         info = self.disk_info
         return "persistence" in info or info.get("source", {}).get("type") in ("MOUNT", "BLOCK")
+
+
+@lru_cache(KNOWN)
+def _allocated(kind: ItemKind, role: str | None) -> ItemKind:
+    return msgspec.structs.replace(kind, allocated=role)
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -138,7 +150,7 @@ class ResourceList(msgspec.Struct, frozen=True):
 
     def allocated(self, role: str | None) -> "ResourceList":
         """The same resources, allocated to a role; with None to no role."""
-        return self.with_kind(lambda kind: msgspec.structs.replace(kind, allocated=role))
+        return self.with_kind(lambda kind: kind.allocated_to(role))
 
     def unreserved(self) -> "ResourceList":
         """The same resources without reservations."""

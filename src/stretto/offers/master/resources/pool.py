@@ -5,6 +5,7 @@ everything that is not an unreserved scalar, then the unreserved scalars.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -15,19 +16,18 @@ from stretto.offers.allocator.values.kinds import (
     Labels,
     ReservationType,
     ResourceIdentity,
+    ResourceKind,
     RoleReservation,
     kind_of,
 )
-from stretto.offers.allocator.values.resources import Resources, resources_of
-from stretto.offers.master.resources.items import Item, ResourceList
+from stretto.offers.allocator.values.resources import Resources, sum_of
+from stretto.offers.master.resources.items import KNOWN, Item, ItemKind, ResourceList
 from stretto.offers.messages.schema import Message
 
 
 def to_pool(resources: ResourceList) -> Resources:
     """The allocator's sum; the roles that resources are allocated to are dropped."""
-    return resources_of(
-        (identity(item), 1 if item.kind.whole else item.value) for item in resources
-    )
+    return sum_of((pool_kind(item), 1 if item.kind.whole else item.value) for item in resources)
 
 
 def offered(available: ResourceList, granted: Resources, role: str) -> ResourceList:
@@ -37,11 +37,16 @@ def offered(available: ResourceList, granted: Resources, role: str) -> ResourceL
     return ResourceList(tuple(_granted([*first, *rest], granted, role)))
 
 
-def identity(item: Item) -> ResourceIdentity:
-    """The allocator's identity of an item."""
+def pool_kind(item: Item) -> ResourceKind:
+    """The allocator's kind of an item."""
     kind = item.kind
+    return _pool_kind(kind, item.value if kind.whole and isinstance(item.value, int) else 0)
+
+
+@lru_cache(KNOWN)
+def _pool_kind(kind: ItemKind, whole: int) -> ResourceKind:
     disk = kind.disk_info
-    return ResourceIdentity(
+    identity = ResourceIdentity(
         name=kind.name,
         reservations=tuple(_reservation(each) for each in kind.reservations),
         source=_source(disk["source"]) if "source" in disk else None,
@@ -49,18 +54,19 @@ def identity(item: Item) -> ResourceIdentity:
         revocable=kind.revocable,
         shared=kind.shared,
         provider=kind.provider or None,
-        whole=item.value if kind.whole and isinstance(item.value, int) else 0,
+        whole=whole,
     )
+    return kind_of(identity)
 
 
 def _granted(items: list[Item], granted: Resources, role: str) -> Iterator[Item]:
     left = dict(granted.entries)
     for item in items:
-        kind = kind_of(identity(item))
+        kind = pool_kind(item)
         value = left.get(kind)
         if not value:
             continue
-        allocated = msgspec.structs.replace(item.kind, allocated=role)
+        allocated = item.kind.allocated_to(role)
         if kind.whole and isinstance(value, int):
             left[kind] = value - 1
             yield Item(allocated, kind.whole)

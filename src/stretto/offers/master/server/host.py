@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
+from math import inf
 from typing import Final, NamedTuple, Protocol
 
 from stretto.base.clock import Clock
@@ -28,6 +29,8 @@ class HostThreads(NamedTuple):
     writer: Executor | None = None
 
 
+LONGEST_YIELD: Final = 0.02
+"""Most seconds for which a part of a cycle waits for a turn of the event loop without requests."""
 ALONE: Final = HostThreads()
 """The event loop does everything."""
 
@@ -75,8 +78,11 @@ class MasterHost:
         self._steps = DurableSteps(journal, self._send, threads.writer)
         self._streams: dict[str, RecordQueue] = {}
         self._wake = asyncio.Event()
+        self._wakes_at = inf
         self._slice = CycleSlice()
         self._cycling: asyncio.Handle | None = None
+        self._cycles_by = inf
+        self._is_busy = False
         #: Links to agents.
         self.links = AgentLinks(master.state.settings.pid, self._agent_lost)
 
@@ -86,6 +92,7 @@ class MasterHost:
         Raises:
             StrettoError: it is not durable; this process must not answer any more.
         """
+        self._is_busy = True
         with self._turn:
             answered = self.master.answer(request)
             if answered.stream is not None:
@@ -97,6 +104,7 @@ class MasterHost:
 
     def receive(self, pid: str, name: str, message: Message) -> bool:
         """Take a message of an agent; whether its name is known."""
+        self._is_busy = True
         with self._turn:
             known = self.master.receive(pid, name, message)
             self.flush()
@@ -118,6 +126,7 @@ class MasterHost:
         """Run due work, as long as the master runs."""
         while True:
             due = self.master.next_due
+            self._wakes_at = inf if due is None else due
             delay = None if due is None else max(0.0, due - self._clock.monotonic())
             try:
                 async with asyncio.timeout(delay):
@@ -152,16 +161,27 @@ class MasterHost:
         if self._local is not None:
             self._local.claim()
         is_changed = self._steps.finish(list(self.master.effects()))
-        self._wake.set()
+        due = self.master.next_due
+        if due is not None and due < self._wakes_at:
+            self._wake.set()
         if self.master.is_cycle_due and self._cycling is None:
+            self._cycles_by = self._clock.monotonic() + LONGEST_YIELD
             self._cycling = asyncio.get_running_loop().call_soon(self._cycle)
         return is_changed
 
     def _cycle(self) -> None:
-        """Run a part of the cycle that is due; requests that have come are answered before more."""
+        """Run a part of the cycle that is due, after a turn without requests if one comes in time.
+
+        The offers of a part bring as many calls at once: more offers before these are answered
+        only make each of them wait longer.
+        """
+        began = self._clock.monotonic()
+        if self._is_busy and began < self._cycles_by:
+            self._is_busy = False
+            self._cycling = asyncio.get_running_loop().call_soon(self._cycle)
+            return
         self._cycling = None
         with self._turn:
-            began = self._clock.monotonic()
             self.master.cycle(self._slice.agents)
             self._slice.adapt(self._clock.monotonic() - began)
             with suppress(StrettoError):  # the next request or timer fails with the same error

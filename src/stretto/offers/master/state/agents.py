@@ -78,6 +78,7 @@ class Agent:
         self.missed_pings = 0
         #: Resources of offers, tasks and executors, in Mesos' order.
         self.held = ResourceList()
+        self._available: ResourceList | None = None
         for resource in details.get("checkpointed_resources", ()):
             self._restore(resource)
 
@@ -144,23 +145,25 @@ class Agent:
     @property
     def available(self) -> ResourceList:
         """Free resources, in Mesos' order."""
-        return self.total - self.held.allocated(None)
+        if self._available is None:
+            self._available = self.total - self.held.allocated(None)
+        return self._available
 
     def hold(self, resources: ResourceList) -> None:
         """Count resources as offered or used."""
-        self.held = self.held + resources
+        self.held, self._available = self.held + resources, None
 
     def free(self, resources: ResourceList) -> None:
         """Count resources as neither offered nor used."""
-        self.held = self.held - resources
+        self.held, self._available = self.held - resources, None
 
     def convert(self, before: ResourceList, after: ResourceList) -> None:
         """An operation changes the form of resources."""
-        self.total = self.total - before + after
+        self.resize(self.total - before + after)
 
     def resize(self, total: ResourceList) -> None:
         """Take a new total."""
-        self.total = total
+        self.total, self._available = total, None
 
     def reconnect(self, info: Message, pid: str, details: Message, at: float) -> None:
         """The agent has registered again, perhaps with other resources.
@@ -172,7 +175,7 @@ class Agent:
         self.info, self.pid, self.reregistered_at, self.connected = info, pid, at, True
         if is_resized and not self.is_derived:
             kept = formats.write(self.checkpointed)
-            self.total = formats.read(info.get("resources", ()))
+            self.resize(formats.read(info.get("resources", ())))
             for resource in kept:
                 self._restore(resource)
         self.version = details.get("version", self.version)

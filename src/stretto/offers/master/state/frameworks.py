@@ -37,6 +37,8 @@ class Framework:
         self.id: Final[str] = info["id"]["value"]
         #: The FrameworkInfo.
         self.info = info
+        #: Its capabilities.
+        self.capabilities = capabilities_of(info)
         #: Roles without offers.
         self.suppressed: list[str] = []
         #: The OfferConstraints message.
@@ -84,11 +86,6 @@ class Framework:
         return roles_of(self.info)
 
     @property
-    def capabilities(self) -> frozenset[str]:
-        """Its capabilities."""
-        return capabilities_of(self.info)
-
-    @property
     def partition_aware(self) -> bool:
         """Whether it supports the states of partitions."""
         return "PARTITION_AWARE" in self.capabilities
@@ -105,6 +102,7 @@ class Framework:
     def update(self, info: Message, suppressed: list[str], constraints: Message) -> None:
         """Take a new FrameworkInfo."""
         self.info, self.suppressed, self.constraints = info, suppressed, constraints
+        self.capabilities = capabilities_of(info)
 
     def connect(self, stream: ClientStream, at: float) -> None:
         """Take a new stream; the framework is active."""

@@ -50,7 +50,7 @@ def _finish(master: MasterState, acceptance: Acceptance, refuse: float) -> None:
     """Decline the rest; resources that operations have changed get no filter."""
     framework, agent = acceptance.framework, acceptance.agent
     changed = acceptance.remaining - acceptance.offered
-    declined = acceptance.remaining - changed
+    declined = acceptance.remaining - changed if changed else acceptance.remaining
     if acceptance.launched:
         held = ledger.holding(framework.id, agent.id, acceptance.launched)
         master.allocator.use(held, to_pool(acceptance.launched))
