@@ -24,15 +24,20 @@ def proposed(what: str, given: Mapping[str, Any], prefix: str) -> list[Completio
         given: the parameters parsed so far.
         prefix: the text so far.
     """
+    items = matching(lambda: _SORTS[what](given, prefix), prefix)
+    return items if items or what not in _WITH_PATHS else [CompletionItem(prefix, type="file")]
+
+
+def matching(read: Callable[[], Iterable[str]], prefix: str) -> list[CompletionItem]:
+    """The names that begin with a text; none if they cannot be read."""
     found: list[str] = []
     with suppress(StrettoError, OSError, ValueError):
-        for name in _SORTS[what](given, prefix):
+        for name in read():
             if name.startswith(prefix):
                 found.append(name)
             if len(found) >= LIMIT:
                 break
-    items = [CompletionItem(name) for name in dict.fromkeys(found)]
-    return items if items or what not in _WITH_PATHS else [CompletionItem(prefix, type="file")]
+    return [CompletionItem(name) for name in dict.fromkeys(found)]
 
 
 def states(_given: Mapping[str, Any], prefix: str) -> Iterable[str]:

@@ -2,22 +2,42 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.cli.main import cli
+from stretto.cli.main import COMPLETE, cli
 from stretto_lab.bench.offers.clients import LoadAgent, LoadFramework, Tally
 from tests.support.served_master import served
 
 NAME = "framework 0"
+_R = TypeVar("_R")
 
 
 def invoked(*lines: list[str]) -> list[Result]:
     """Commands beside a master with one framework and one agent, after a task has finished."""
-    results: list[Result] = []
+
+    def run(words: list[str]) -> Result:
+        return CliRunner().invoke(cli, [*words, "--json", "-"])
+
+    return beside_master(run, *lines)
+
+
+def completed(words: list[str]) -> list[str]:
+    """What a shell proposes for the value of the last option, next to the name of the master."""
+    *before, last = words[0], *words[-2:], *words[1:-2]
+    shell = ShellComplete(cli, {}, "stretto", COMPLETE)
+    return [each.value for each in shell.get_completions([*before, last], "")]
+
+
+def beside_master(act: Callable[[list[str]], _R], *lines: list[str]) -> list[_R]:
+    """Act on lines that name a master with one framework and one agent."""
+    results: list[_R] = []
 
     async def scene(port: int) -> None:
         tally, now = Tally(), WallClock().monotonic
@@ -28,8 +48,8 @@ def invoked(*lines: list[str]) -> list[Result]:
             if tally.ends.get("TASK_FINISHED"):
                 break
         for words in lines:
-            line = [*words, "--master", f"http://127.0.0.1:{port}", "--json", "-"]
-            results.append(await asyncio.to_thread(CliRunner().invoke, cli, line))
+            line = [*words, "--master", f"http://127.0.0.1:{port}"]
+            results.append(await asyncio.to_thread(act, line))
         for each in running:
             each.cancel()
         await asyncio.gather(*running, return_exceptions=True)
@@ -52,6 +72,18 @@ def test_the_states_of_a_task_are_shown_by_both_verbs() -> None:
     for result in invoked(["story", "--task", "m-0000-1"], ["offers", "--task", "m-0000-1"]):
         (task,) = json.loads(result.stdout)["tasks"]
         assert [each["state"] for each in task["statuses"]] == ["TASK_FINISHED"]
+
+
+def test_a_shell_completes_frameworks_agents_and_tasks_of_a_master() -> None:
+    lines = (["explain", "--framework"], ["offers", "--agent"], ["story", "--task"])
+    frameworks, agents, tasks = beside_master(completed, *lines)
+    assert (frameworks, agents) == (["m-0000"], ["m-S0"])
+    assert "m-0000-1" in tasks
+
+
+def test_without_a_master_no_framework_is_proposed() -> None:
+    line = ["explain", "--framework", "--master", "http://127.0.0.1:1"]
+    assert completed(line) == []
 
 
 def test_an_unknown_framework_agent_or_task_is_not_found() -> None:

@@ -9,7 +9,7 @@ import click
 from stretto.base.errors import InputError
 from stretto.cli import options
 from stretto.cli.options import CommandContext
-from stretto.cli.parts.masters.address import MasterAccess, master_options
+from stretto.cli.parts.masters.address import MasterAccess, completes, master_options
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
@@ -64,8 +64,18 @@ class ExplainOptions(StateOptions, MasterAccess):
 @click.option("--runs", is_flag=True, help="List the run records and exit.")
 @options.PLUGIN
 @click.option("--when", is_flag=True, help="Also estimate when the pod starts.")
-@click.option("--framework", metavar="NAME", help="Explain why a Mesos framework has no offers.")
-@click.option("--agent", metavar="ID", help="With --framework: explain this agent only.")
+@click.option(
+    "--framework",
+    metavar="NAME",
+    shell_complete=completes("frameworks"),
+    help="Explain why a Mesos framework has no offers.",
+)
+@click.option(
+    "--agent",
+    metavar="ID",
+    shell_complete=completes("slaves"),
+    help="With --framework: explain this agent only.",
+)
 @master_options
 @NAMESPACE
 @old_run

@@ -6,7 +6,7 @@ import click
 
 from stretto.cli import options
 from stretto.cli.options import CommandContext
-from stretto.cli.parts.masters.address import MasterAccess, master_options
+from stretto.cli.parts.masters.address import MasterAccess, completes, master_options
 from stretto.cli.parts.masters.answers import (
     check_agent,
     explain_framework,
@@ -38,9 +38,24 @@ class OffersOptions(MasterAccess):
     """,
 )
 @master_options
-@click.option("--framework", metavar="NAME", help="Explain why this framework has no offers.")
-@click.option("--agent", metavar="ID", help="Explain this agent only.")
-@click.option("--task", metavar="ID", help="Show every state of this task.")
+@click.option(
+    "--framework",
+    metavar="NAME",
+    shell_complete=completes("frameworks"),
+    help="Explain why this framework has no offers.",
+)
+@click.option(
+    "--agent",
+    metavar="ID",
+    shell_complete=completes("slaves"),
+    help="Explain this agent only.",
+)
+@click.option(
+    "--task",
+    metavar="ID",
+    shell_complete=completes("tasks"),
+    help="Show every state of this task.",
+)
 def offers(common: CommandContext, opts: OffersOptions) -> None:
     """Show the roles, frameworks and outstanding offers of a master.
 

@@ -9,7 +9,7 @@ import click
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
-from stretto.cli.parts.masters.address import MasterAccess, master_options
+from stretto.cli.parts.masters.address import MasterAccess, completes, master_options
 from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
@@ -49,7 +49,12 @@ class StoryOptions(StateOptions, MasterAccess):
 )
 @click.argument("pod", required=False, default="", shell_complete=options.completes("pods"))
 @options.PLUGIN
-@click.option("--task", metavar="ID", help="Show every state of this task of a Mesos framework.")
+@click.option(
+    "--task",
+    metavar="ID",
+    shell_complete=completes("tasks"),
+    help="Show every state of this task of a Mesos framework.",
+)
 @master_options
 @NAMESPACE
 @old_run

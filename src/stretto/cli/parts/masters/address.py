@@ -1,7 +1,7 @@
 """A Mesos master as commands name it: address, trust and credentials, and how to read from it."""
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -10,14 +10,18 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 import click
 
 from stretto.base.errors import InputError, NotAllowedError, UnreachableError
-from stretto.cli.options import INPUT_FILE
+from stretto.cli.options import INPUT_FILE, Completer
 
 if TYPE_CHECKING:
     import ssl
 
+    from click.shell_completion import CompletionItem
+
     from stretto.stores.kube.login.messages import HttpResponse
 
 DEFAULT_MASTER: Final = "http://127.0.0.1:5050"
+ANSWER_WITHIN: Final = 2.0
+"""Most seconds for an answer to a shell that completes a name."""
 Body = TypeVar("Body", bound=Callable[..., Any])
 
 
@@ -53,6 +57,36 @@ def master_options(body: Body) -> Body:
     text = f"The master [{DEFAULT_MASTER}]."
     option = click.option("--master", default=DEFAULT_MASTER, metavar="URL", help=text)
     return option(trust_options(body))
+
+
+def completes(list_name: str) -> Completer:
+    """The completion of a parameter by the ids in a list of the master of the command line.
+
+    Frameworks are completed by their names, unless these have white space.
+
+    Args:
+        list_name: ``frameworks``, ``slaves`` or ``tasks``.
+    """
+
+    def names(given: Mapping[str, Any]) -> Iterator[str]:
+        access = MasterAccess(
+            master=given.get("master") or DEFAULT_MASTER,
+            credential=given.get("credential"),
+            token=given.get("token"),
+            ca=given.get("ca"),
+        )
+        for each in document(access, f"/{list_name}", {}, ANSWER_WITHIN)[list_name]:
+            name: str = each["name"] if list_name == "frameworks" else each["id"]
+            yield each["id"] if any(map(str.isspace, name)) else name
+
+    def propose(
+        context: click.Context, _parameter: click.Parameter, prefix: str
+    ) -> "list[CompletionItem]":
+        from stretto.cli.completion import matching
+
+        return matching(lambda: names(context.params), prefix)
+
+    return propose
 
 
 def address(access: MasterAccess) -> SplitResult:
@@ -107,8 +141,16 @@ def authorization(access: MasterAccess) -> str:
     return f"Basic {base64.b64encode(pair).decode()}"
 
 
-def document(access: MasterAccess, path: str, query: Mapping[str, str]) -> Any:
+def document(
+    access: MasterAccess, path: str, query: Mapping[str, str], within: float | None = None
+) -> Any:
     """A JSON document of the master.
+
+    Args:
+        access: the master.
+        path: the path of the document.
+        query: its parameters.
+        within: most seconds for the connection and for the answer; ``None`` for the usual limits.
 
     Raises:
         UnreachableError: it does not answer, or with something else.
@@ -120,7 +162,7 @@ def document(access: MasterAccess, path: str, query: Mapping[str, str]) -> Any:
     import msgspec
 
     name = f"the master at {access.master}"
-    answer = asyncio.run(_get(access, f"{path}?{urlencode(query)}"))
+    answer = asyncio.run(_get(access, f"{path}?{urlencode(query)}", within))
     if answer.status in (401, 403):
         hint = "name credentials with --credential or --token"
         raise NotAllowedError(f"reading {access.master}", f"it answers {answer.status}", hint)
@@ -132,14 +174,15 @@ def document(access: MasterAccess, path: str, query: Mapping[str, str]) -> Any:
         raise UnreachableError(name, f"it answers no JSON: {error}") from error
 
 
-async def _get(access: MasterAccess, path: str) -> "HttpResponse":
+async def _get(access: MasterAccess, path: str, within: float | None) -> "HttpResponse":
     from stretto.stores.kube.login.access import FixedLogin, Login
     from stretto.stores.kube.login.messages import HttpRequest, LostError, NotSentError
     from stretto.stores.kube.transport.client import HttpClient
     from stretto.stores.kube.transport.options import KubeOptions
 
     login = Login(access.master.rstrip("/"), trust(access), authorization(access))
-    client = HttpClient(FixedLogin(login), KubeOptions())
+    options = KubeOptions() if within is None else KubeOptions(connect=within, answer=within)
+    client = HttpClient(FixedLogin(login), options)
     try:
         return await client.exchange(HttpRequest("GET", path))
     except (NotSentError, LostError) as error:
