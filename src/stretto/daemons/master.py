@@ -276,6 +276,7 @@ class MasterDaemon:
                 moved = await loop.run_in_executor(threads.stepper, term.step)
                 if term.is_synced:
                     term.host.step()
+                self._log.trouble("pods of tasks", term.pool.nodes.tasks.trouble)
                 if timers is None and term.is_synced:
                     timers = loop.create_task(term.host.run_timers())
                     standby.lead(term.app)

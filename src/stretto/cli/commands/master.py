@@ -9,7 +9,12 @@ import click
 from stretto.base.errors import InputError
 from stretto.cli import options
 from stretto.cli.options import INPUT_FILE, CommandContext
-from stretto.cli.parts.masters.cluster import ClusterOptions, cluster_options, serve_cluster
+from stretto.cli.parts.masters.cluster import (
+    ClusterOptions,
+    cluster_options,
+    release_tasks,
+    serve_cluster,
+)
 
 REFUSE: Final = 5.0
 """Seconds for which an offer that was not answered in time is not repeated, as after a decline."""
@@ -146,6 +151,9 @@ def master(common: CommandContext, opts: MasterOptions) -> None:
     from stretto.offers.master.server.assembly import MasterHome
     from stretto.offers.master.server.serve import serve
 
+    if opts.release:
+        release_tasks(common, opts)
+        return
     clock = WallClock()
     rng = Rng(common.seed).child(f"{clock.now():.6f}")
     server, allocation = _server(opts), MESOS if opts.mesos else DEFAULTS

@@ -20,6 +20,8 @@ BY_NODE: Final = "node"
 """Index of the pods of tasks by their node."""
 BY_TASK: Final = "task"
 """Index of the pods of tasks by framework and task."""
+REFUSED: Final = "stretto/refused_pod_writes"
+"""Metric: pods of tasks that the store does not let the master delete or release."""
 _LAUNCH_FAILED: Final = "REASON_CONTAINER_LAUNCH_FAILED"
 
 
@@ -175,12 +177,24 @@ class TaskPods:
         """When a write or an update is due; infinity for none."""
         return min(self._streams.next_due, self._writes.next_due)
 
+    @property
+    def trouble(self) -> str:
+        """Why pods of tasks cannot be deleted or released; empty without trouble."""
+        refusals = self._writes.refusals
+        if not refusals:
+            return ""
+        (namespace, name), text = next(iter(refusals.items()))
+        return (
+            f"{len(refusals)} writes are refused and will be repeated; {namespace}/{name}: {text}"
+        )
+
     # ------------------------------------------------------------ a step
 
     def step(self, now: float) -> set[str]:
         """Send due writes and report changes; return the nodes of changed pods."""
         for refused in self._writes.send(now, self._is_wanted):
             self.refuse(*refused)
+        self._master.counters[REFUSED] = len(self._writes.refusals)
         changes, self._changes = self._changes, []
         nodes = {node for each in changes if (node := each.object.record.node)}
         unseen = {key for each in self._unseen() for key in each.keys}

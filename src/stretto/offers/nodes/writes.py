@@ -11,11 +11,13 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from stretto.api.edit.patch import PatchType
 from stretto.api.wire.kinds import POD
-from stretto.offers.nodes.pods import FINALIZER, TaskLaunch, pod_name
+from stretto.base.errors import NotAllowedError
+from stretto.offers.nodes.pods import FINALIZER, FRAMEWORK, TaskLaunch, pod_name
 from stretto.offers.nodes.states import identity_of
 from stretto.reconcile.cache import Change, Name, StoredObject
 from stretto.stores.store import (
     Deletion,
+    ListOptions,
     Patch,
     Replies,
     Reply,
@@ -27,6 +29,12 @@ from stretto.stores.store import (
 
 RETRY: Final = 1.0
 """Seconds before a write with an unknown or temporary answer is repeated."""
+LONGEST_RETRY: Final = 60.0
+"""Most seconds before a deletion or a release that the store refuses is repeated.
+
+The time doubles after each refusal: the right may be granted later.
+"""
+_GONE: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.CONFLICT})
 _RELEASED: Final = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
 _T = TypeVar("_T")
 
@@ -65,12 +73,38 @@ class _PodName(NamedTuple):
         return cls(pod.record.namespace, pod.record.name, pod.record.uid)
 
 
+def release_all(store: Store, namespace: str) -> int:
+    """Remove the finalizer from all pods of tasks, because no master follows them any more.
+
+    Returns:
+        The number of these pods.
+
+    Raises:
+        NotAllowedError: the store refuses it for a pod.
+    """
+    listed = store.list(POD, ListOptions(namespace=namespace, labels=FRAMEWORK)).records
+    pods = [StoredObject(each) for each in listed]
+    held = [each for each in pods if FINALIZER in each.metadata.get("finalizers", ())]
+    replies = store.patch(POD, [_release_of(_PodName.of(each)) for each in held])
+    for pod, reply in zip(held, replies, strict=True):
+        if reply.outcome is not WriteOutcome.OK and reply.code not in _GONE:
+            hint = "grant the right to patch pods, and repeat the command"
+            raise NotAllowedError(f"releasing pod {pod.record.name}", reply.message, hint)
+    return len(held)
+
+
+def _release_of(pod: _PodName) -> Patch:
+    return Patch(pod.namespace, pod.name, _RELEASED, uid=pod.uid, type=PatchType.STRATEGIC)
+
+
 class _DueWrites(Generic[_T]):
     """Writes of one kind by namespace and name of the pod, which are sent together."""
 
     def __init__(self) -> None:
         self.items: dict[Name, _T] = {}
         self.due = inf
+        self._refusals: dict[Name, str] = {}
+        self._delay = RETRY
 
     def add(self, name: Name, item: _T, at: float) -> None:
         """Send a write at a time, and the others with it."""
@@ -90,6 +124,21 @@ class _DueWrites(Generic[_T]):
             if is_temporary(reply):
                 self.add(name, item, at)
 
+    def insist(self, sent: Mapping[Name, _T], replies: Replies, now: float) -> None:
+        """Send also the writes again that the store refuses, later after each refusal."""
+        self.repeat(sent, replies, now + RETRY)
+        pairs = zip(sent.items(), replies, strict=True)
+        refused = [(name, item, each.message) for (name, item), each in pairs if _is_refused(each)]
+        for name, item, _ in refused:
+            self.add(name, item, now + self._delay)
+        self._refusals = {name: message for name, _, message in refused}
+        self._delay = min(2 * self._delay, LONGEST_RETRY) if refused else RETRY
+
+    @property
+    def refusals(self) -> dict[Name, str]:
+        """Why the store refuses writes that will be sent again."""
+        return {name: text for name, text in self._refusals.items() if name in self.items}
+
 
 class PodWrites:
     """The writes of pods of tasks that have no answer yet."""
@@ -108,6 +157,11 @@ class PodWrites:
     def next_due(self) -> float:
         """When a write is due; infinity for none."""
         return min(self._creations.due, self._deletions.due, self._releases.due)
+
+    @property
+    def refusals(self) -> dict[Name, str]:
+        """Pods that the store does not let the master delete or release, and why."""
+        return self._deletions.refusals | self._releases.refusals
 
     def create(self, launch: TaskLaunch, body: bytes, now: float) -> None:
         """Create the pod of a launch."""
@@ -135,6 +189,7 @@ class PodWrites:
         self._creations.items.pop(name, None)
         launch = self.launched.pop(name, None)
         if pod is None:
+            self._deletions.items.pop(name, None)
             self._releases.items.pop(name, None)
         elif pod.is_terminating and FINALIZER in pod.metadata.get("finalizers", ()):
             self._releases.add(name, _PodName.of(pod), now)
@@ -175,17 +230,14 @@ class PodWrites:
             self._deletions.add(name, taken.pop(name), now + RETRY)
         if taken:
             replies = self._store.delete(POD, [Deletion(*each) for each in taken.values()])
-            self._deletions.repeat(taken, replies, now + RETRY)
+            self._deletions.insist(taken, replies, now)
 
     def _release(self, now: float) -> None:
         """Remove the finalizer of pods that are being deleted."""
         taken = self._releases.take(now)
-        patches = [
-            Patch(each.namespace, each.name, _RELEASED, uid=each.uid, type=PatchType.STRATEGIC)
-            for each in taken.values()
-        ]
+        patches = [_release_of(each) for each in taken.values()]
         if taken:
-            self._releases.repeat(taken, self._store.patch(POD, patches), now + RETRY)
+            self._releases.insist(taken, self._store.patch(POD, patches), now)
 
 
 def _is_of(pod: StoredObject, launch: TaskLaunch) -> bool:
@@ -197,3 +249,8 @@ def _is_of(pod: StoredObject, launch: TaskLaunch) -> bool:
 def _is_done(reply: Reply) -> bool:
     """Whether a pod exists after its creation."""
     return reply.outcome is WriteOutcome.OK or reply.code is StatusReason.ALREADY_EXISTS
+
+
+def _is_refused(reply: Reply) -> bool:
+    """Whether a pod stays as it is, until rights or rules change."""
+    return not (reply.outcome is WriteOutcome.OK or reply.code in _GONE or is_temporary(reply))

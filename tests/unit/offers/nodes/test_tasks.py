@@ -8,7 +8,10 @@ import pytest
 
 from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.clock import Clock, ManualClock
+from stretto.base.errors import NotAllowedError
 from stretto.base.rng import Rng
+from stretto.offers.master.api.metrics import snapshot
+from stretto.offers.nodes.writes import release_all
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import (
     EVERYTHING,
@@ -298,6 +301,65 @@ def test_a_node_of_the_same_name_does_not_inherit_tasks() -> None:
     bench.settle()
     (agent,) = bench.master.state.agents
     assert agent.task(framework, "web.1") is None
+
+
+class ForbiddingStore(MemoryStore):
+    """A store whose master may not patch pods until the right is granted."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock, Rng(2))
+        self.tries = 0
+        self.grants = False
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        if self.grants:
+            return super().patch(kind, patches)
+        self.tries += 1
+        text = "pods is forbidden"
+        return [Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN, text) for _ in patches]
+
+
+def forbidden() -> tuple[PoolBench, ForbiddingStore]:
+    """A bench whose only pod is deleted, and cannot be released."""
+    clock = ManualClock(1000.0)
+    store = ForbiddingStore(clock)
+    bench = PoolBench(node("n1"), store=store, clock=clock)
+    framework = bench.subscribe()
+    bench.settle()
+    bench.start(framework, "web.1")
+    bench.delete(POD, bench.pods()[0]["metadata"]["name"], "default")
+    return bench, store
+
+
+def test_a_release_that_is_refused_is_repeated_later_each_time() -> None:
+    bench, store = forbidden()
+    for _ in range(30):
+        bench.wait(1)
+    assert store.tries == 5
+    store.grants = True
+    bench.wait(32)
+    assert bench.pods() == []
+
+
+def test_all_pods_are_released_after_the_last_master() -> None:
+    bench, store = forbidden()
+    bench.stop()
+    with pytest.raises(NotAllowedError, match=r"pod web-1-\w+ .*: pods is forbidden"):
+        release_all(store, "default")
+    store.grants = True
+    assert (release_all(store, "default"), bench.pods()) == (1, [])
+    assert release_all(store, "default") == 0
+
+
+def test_a_refused_release_is_shown_until_it_succeeds() -> None:
+    bench, store = forbidden()
+    tasks = bench.pool.nodes.tasks if bench.pool is not None else None
+    assert tasks is not None
+    assert "pods is forbidden" in tasks.trouble
+    assert snapshot(bench.master.state)["stretto/refused_pod_writes"] == 1
+    store.grants = True
+    bench.wait(60)
+    assert (tasks.trouble, snapshot(bench.master.state)["stretto/refused_pod_writes"]) == ("", 0)
 
 
 def ready(bench: PoolBench, status: str) -> None:

@@ -45,6 +45,8 @@ class ClusterOptions:
     context: str
     #: Namespace of the pods of tasks and of the stored state.
     namespace: str
+    #: Whether to remove the finalizer from the pods of tasks instead of running a master.
+    release: bool
     #: Image of tasks that name none.
     image: str
     #: PriorityClass of the pods of tasks.
@@ -87,6 +89,11 @@ _OPTIONS: Final = (
         default="default",
         metavar="NAME",
         help="Namespace of the pods of tasks and of the master's state [default].",
+    ),
+    click.option(
+        "--release",
+        is_flag=True,
+        help="Remove the finalizer from the pods of tasks and exit, after the last master stopped.",
     ),
     click.option(
         "--image",
@@ -182,6 +189,26 @@ def serve_cluster(
     finally:
         store.close()
     log.info("stopped")
+
+
+def release_tasks(common: CommandContext, opts: ClusterOptions) -> None:
+    """Remove the finalizer from the pods of tasks, which no master follows any more.
+
+    Raises:
+        InputError: no cluster is named, or its kubeconfig cannot be used.
+        NotAllowedError: the cluster refuses it.
+    """
+    from stretto.base.rng import Rng
+    from stretto.offers.nodes.writes import release_all
+
+    if opts.kubeconfig is None and not opts.cluster:
+        raise InputError("--release", None, "a cluster: --kubeconfig or --cluster")
+    store = scheduler_store(opts.kubeconfig, opts.context, Rng(common.seed))
+    try:
+        count = release_all(store, opts.namespace)
+    finally:
+        store.close()
+    common.console.data(f"{count} pods released in namespace {opts.namespace}")
 
 
 def advertised(text: str, ip: str, port: int) -> str:

@@ -226,6 +226,9 @@ def _counters(master: MasterState) -> Iterator[tuple[str, float]]:
     for name in _COUNTERS:
         yield f"master/{name}", float(master.counters[f"master/{name}"])
     yield "allocator/mesos/allocation_runs", float(master.counters["allocator/runs"])
+    for name, count in master.counters.items():
+        if name.startswith("stretto/"):
+            yield name, float(count)
 
 
 def _operations(master: MasterState) -> Iterator[tuple[str, float]]:
