@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
 from stretto.api.wire.kinds import POD, Kind
-from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
+from stretto.base.errors import InputError, StrettoError
 from stretto.stores.kube.apply import MERGED, ownership_patch
 from stretto.stores.kube.bodies import (
     CreateBody,
@@ -33,6 +33,7 @@ from stretto.stores.store import (
     Deletion,
     Eviction,
     Patch,
+    Record,
     Replies,
     Reply,
     StatusReason,
@@ -229,12 +230,9 @@ class WriteCalls:
         """
         path = self._timed(status_path(POD, eviction.namespace, eviction.name))
         for _ in range(_UPDATE_TRIES):
-            try:
-                pod = await self._reads.get(POD, eviction.namespace, eviction.name)
-            except StrettoError as error:
-                return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
-            if pod is None:
-                return not_found_reply(POD, eviction.namespace, eviction.name)
+            pod = await self._found(POD, eviction.namespace, eviction.name)
+            if isinstance(pod, Reply):
+                return pod
             if pod.uid != eviction.uid:
                 return changed_reply(pod)
             patch = disruption_patch(eviction, pod)
@@ -302,26 +300,28 @@ class WriteCalls:
         tries = 0
         while "resourceVersion" in reply.message and tries < _UPDATE_TRIES:
             tries += 1
-            try:
-                old = await self._reads.get(kind, update.namespace, update.name)
-            except (UnreachableError, NotAllowedError) as error:
-                return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
-            if old is None:
-                return not_found_reply(kind, update.namespace, update.name)
+            old = await self._found(kind, update.namespace, update.name)
+            if isinstance(old, Reply):
+                return old
             reply = await self._put(kind, update, old.version, batch)
         return reply
 
     async def _untouched(self, kind: Kind, patch: Patch) -> Reply:
         """The answer to a patch that changes nothing."""
-        try:
-            old = await self._reads.get(kind, patch.namespace, patch.name)
-        except StrettoError as error:
-            return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
-        if old is None:
-            return not_found_reply(kind, patch.namespace, patch.name)
+        old = await self._found(kind, patch.namespace, patch.name)
+        if isinstance(old, Reply):
+            return old
         if (patch.uid and patch.uid != old.uid) or patch.version not in (None, old.version):
             return changed_reply(old)
         return Reply(WriteOutcome.OK, record=old)
+
+    async def _found(self, kind: Kind, namespace: str, name: str) -> Record | Reply:
+        """An object, or the answer to a write of one that does not exist or cannot be read."""
+        try:
+            found = await self._reads.get(kind, namespace, name)
+        except StrettoError as error:
+            return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
+        return not_found_reply(kind, namespace, name) if found is None else found
 
     async def _already_bound(self, bind: Bind, answer: HttpResponse) -> Reply:
         """A bind in conflict: already bound to the wanted node is success."""
