@@ -176,7 +176,7 @@ class PodClasses:
         Args:
             head: the decoded head.
             body: the JSON of the head (decoded in full on a miss).
-            told: the resources reported by its node (``state.classes.resizing``); if empty, the
+            reported: the resources reported by its node (``state.classes.resizing``); if empty, the
                 spec counts.
 
         Raises:
