@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.base.rng import Rng
+
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Characters of generated names: none can form a word."""
 _LENGTH: Final = 5
@@ -19,6 +21,11 @@ def prefix_of(name: str, end: str = "-") -> str:
     """The prefix of the names of a controller's pods, cut as the API server cuts it."""
     whole = f"{name}{end}"
     return whole if len(whole) <= _LONGEST else f"{name[: _LONGEST - len(end)]}{end}"
+
+
+def drawn_suffix(rng: Rng) -> str:
+    """The suffix of a name from ``generateName``, as the API server draws it."""
+    return "".join([rng.choice(_ALPHABET) for _ in range(_LENGTH)])
 
 
 def suffix_of(owner: str, number: int) -> str:

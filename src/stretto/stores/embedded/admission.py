@@ -11,6 +11,7 @@ import msgspec
 
 from stretto.api.kinds.table import TABLE
 from stretto.api.types.heads import ObjectHead, PodHead, decode_object_head, decode_pod_head
+from stretto.api.wire.generated_names import drawn_suffix
 from stretto.api.wire.kinds import DEFAULT_NAMESPACE, POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.api.wire.limits import MAX_BYTES, measured
 from stretto.api.wire.names import dns_subdomain, is_dns_subdomain, is_path_segment
@@ -19,8 +20,6 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.disruption import decode_budget
 from stretto.stores.facts import decode_facts, decode_pod_facts
 
-SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters of generated suffixes: Kubernetes' choice, which spells no words."""
 _FREE_NAMES: Final = frozenset({"rbac.authorization.k8s.io", "apiregistration.k8s.io"})
 """Groups whose objects may have any name that fits into a URL: ``system:node``, ``v1.``."""
 
@@ -100,4 +99,4 @@ def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tup
 def generated_name(head: PodHead | ObjectHead, rng: Rng) -> str:
     """A name from ``generateName`` and five letters; empty if there is no ``generateName``."""
     prefix = head.metadata.generate_name
-    return prefix and prefix + "".join([rng.choice(SUFFIX_LETTERS) for _ in range(5)])
+    return prefix and prefix + drawn_suffix(rng)

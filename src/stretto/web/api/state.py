@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from stretto.api.checks.fields.errors import Errors
+from stretto.api.wire.generated_names import drawn_suffix
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.base.rng import Rng
@@ -107,6 +108,10 @@ class ApiState:
         self.change(admission)
         for admit in self.validating:
             admit(self, admission)
+
+    def drawn_suffix(self) -> str:
+        """The end of a name that the server generates."""
+        return drawn_suffix(self.rng)
 
     @property
     def now(self) -> str:

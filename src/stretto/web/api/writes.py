@@ -33,8 +33,6 @@ from stretto.web.api.storage import StoredItem
 
 Json = dict[str, Any]
 
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX: Final = 5
 _MAX_PREFIX: Final = 58
 
 
@@ -216,8 +214,7 @@ def _drop_assigned(metadata: Json) -> None:
 
 
 def _generated(state: ApiState, prefix: str) -> str:
-    suffix = "".join(state.rng.choice(_LETTERS) for _ in range(_SUFFIX))
-    return prefix[:_MAX_PREFIX] + suffix
+    return prefix[:_MAX_PREFIX] + state.drawn_suffix()
 
 
 def _dry(state: ApiState, call: Call, item: Json) -> Json:

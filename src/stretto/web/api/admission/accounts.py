@@ -13,7 +13,6 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 _ENFORCES: Final = "kubernetes.io/enforce-mountable-secrets"
 _PLACE: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _PREFIX: Final = "kube-api-access-"
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LIFETIME: Final = 3607
 _MODE: Final = 0o644
 
@@ -86,16 +85,12 @@ def _mount(state: ApiState, admission: AdmittedWrite, spec: Json) -> None:
     volumes = spec.get("volumes") or []
     names = [each["name"] for each in volumes if each.get("name", "").startswith(_PREFIX)]
     draw = admission.call.request.memory.draw
-    name = names[0] if names else draw("volume", lambda: _PREFIX + _suffix(state))
+    name = names[0] if names else draw("volume", lambda: _PREFIX + state.drawn_suffix())
     if not names:
         spec["volumes"] = [*volumes, {"name": name, "projected": _projection()}]
     for each in containers:
         mount = {"name": name, "readOnly": True, "mountPath": _PLACE}
         each["volumeMounts"] = [*(each.get("volumeMounts") or ()), mount]
-
-
-def _suffix(state: ApiState) -> str:
-    return "".join(state.rng.choice(_LETTERS) for _ in range(5))
 
 
 def _projection() -> Json:
