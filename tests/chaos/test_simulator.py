@@ -196,6 +196,10 @@ def test_claims_of_a_step_in_which_the_binder_dies_between_hosts_are_seen() -> N
     assert run_seed(36000579, 170).breaches == ()
 
 
+def test_a_pod_that_ended_before_the_binder_dies_between_hosts_uses_no_capacity() -> None:
+    assert run_seed(42001503, 56).breaches == ()
+
+
 @pytest.mark.parametrize(("seed", "steps"), [(39001023, 359), (39001731, 1)])
 def test_claims_are_compared_with_the_state_in_which_they_are_made(seed: int, steps: int) -> None:
     setup = msgspec.structs.replace(draw(seed), tier="numpy")

@@ -64,6 +64,7 @@ class Laws:
         self._seen: dict[str, int] = {}
         self._present: set[str] = set()
         self._broken: list[InvariantBreach] = []
+        self._confirmed_binds: list[ConfirmedBind] = []
         self._number = 0
         self._position = -1
         self._queue_law = QueueLaw()
@@ -95,7 +96,8 @@ class Laws:
     def after_step(self, plane: Plane, step: int, *, whole: bool) -> list[InvariantBreach]:
         """Check every law after one step; ``whole`` is False if a crash interrupted the step."""
         fresh = self._claimed(plane)
-        confirmed_binds, found = self._truth.follow()
+        found = self._follow_truth()
+        confirmed_binds, self._confirmed_binds = self._confirmed_binds, []
         found += self._preemption_law.after_step(plane, {uid for uid, _ in fresh})
         for law, looks in self._preemption_law.checked().items():
             self.checked[law] = looks
@@ -132,11 +134,19 @@ class Laws:
     def after_undecided_claims(self, plane: Plane) -> list[InvariantBreach]:
         """Check the decided claims of a step in which the binder crashed before hosts were decided.
 
-        Their binds may be confirmed although no successor of the binder has these claims.
+        Their binds may be confirmed although no successor of the binder has these claims. The truth
+        is followed first, as after any other step: a pod that ended before the plane read the store
+        uses no capacity. The next check judges the binds that the store shows meanwhile.
         """
-        return [
-            each for uid, slot in self._claimed(plane) for each in self._judge(plane, uid, slot)
-        ]
+        fresh = self._claimed(plane)
+        found = self._follow_truth()
+        return found + [each for uid, slot in fresh for each in self._judge(plane, uid, slot)]
+
+    def _follow_truth(self) -> list[InvariantBreach]:
+        """Follow the true state, and keep the binds that it confirms until they are checked."""
+        confirmed_binds, found = self._truth.follow()
+        self._confirmed_binds += confirmed_binds
+        return found
 
     # ------------------------------------------------------------ law 1: claims
 
