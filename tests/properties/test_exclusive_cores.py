@@ -14,7 +14,7 @@ from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.cluster.config import ClusterConfig
-from stretto.state.rows.promises import NodeRatio, RatioBound
+from stretto.state.rows.promises import NodeRatio, PromisedAmounts, RatioBound, amplified
 from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
 from stretto.testing import make_node, make_pod
@@ -22,7 +22,9 @@ from tests.support.hand_fed_cluster import ClusterFeed, same_columns
 
 EXCLUSIVE = {"katalyst.kubewharf.io/qos_level": "dedicated_cores"}
 OVERCOMMIT = {"profiles": [{"stretto": {"overcommit": {"pools": {"o": {"caps": {"cpu": 3}}}}}}]}
-BINARY, ANY = (1.0, 1.25, 1.5, 2.0, 3.0), (1.1, 1.15, 1.35, 1.7, 2.55)
+EXACT = (1.0, 1.25, 1.5, 2.0, 3.0, 1.1, 1.2, 1.35)
+"""Ratios whose truncated products are exact."""
+ANY = (1.15, 1.4, 1.333, 2.3, 2.55)
 pods = st.tuples(st.sampled_from(["500m", "1", "1500m", "2"]), st.booleans())
 units = st.lists(
     st.tuples(st.lists(pods, min_size=1, max_size=4), st.integers(1, 4)), min_size=1, max_size=8
@@ -97,14 +99,14 @@ class World:
         return len(taken)
 
 
-@given(ratios(BINARY + ANY), units)
+@given(ratios(EXACT + ANY), units)
 def test_every_claim_of_a_batch_holds(nodes: list[float], wanted: Any) -> None:
     world = World(nodes, wanted)
     rows = [row for members, _ in world.units for row in members]
     assert all(world.charged(rows, world.place()))
 
 
-@given(ratios(BINARY), units)
+@given(ratios(EXACT), units)
 def test_the_snapshot_shows_what_the_binder_will_charge(nodes: list[float], wanted: Any) -> None:
     world = World(nodes, wanted)
     rows = [row for members, _ in world.units for row in members]
@@ -114,7 +116,7 @@ def test_the_snapshot_shows_what_the_binder_will_charge(nodes: list[float], want
     assert same_columns(world.runtime.columns, true) == []
 
 
-@given(ratios(BINARY), units)
+@given(ratios(EXACT), units)
 def test_a_unit_of_equal_pods_waits_only_if_too_few_fit(nodes: list[float], wanted: Any) -> None:
     world = World(nodes, [(members[:1] * len(members), least) for members, least in wanted])
     slots = iter(world.place())
@@ -125,7 +127,7 @@ def test_a_unit_of_equal_pods_waits_only_if_too_few_fit(nodes: list[float], want
         world.charged(rows, here)
 
 
-@given(ratios(BINARY), units)
+@given(ratios(EXACT), units)
 def test_a_plan_that_is_dropped_leaves_no_trace_in_the_snapshot(
     nodes: list[float], wanted: Any
 ) -> None:
@@ -151,3 +153,17 @@ def test_real_amounts_by_column_are_those_by_slot(changes: list[tuple[int, str]]
             for slot, amount in enumerate(promised.tolist())
         ]
         assert ledger.promises.real_on(column, slots, promised).tolist() == by_slot
+
+
+amounts = st.one_of(st.integers(0, 1 << 42), st.integers(0, 400).map(lambda n: n * 100))
+
+
+@given(st.one_of(st.sampled_from(EXACT + ANY), st.floats(1.0, 10.0)), amounts, amounts, amounts)
+def test_exclusive_amounts_take_and_give_back_no_more_and_no_less_than_their_bounds(
+    ratio: float, held: int, more: int, shared: int
+) -> None:
+    promises, real = PromisedAmounts(), held + more + shared
+    promises.set_ratios(0, {CPU: NodeRatio(ratio, 10.0, RatioBound.STATIC)})
+    change = amplified(real, held, ratio) - amplified(real, held + more, ratio)
+    lost, regained = (each(0, [(CPU, more)]) for each in (promises.lost, promises.regained))
+    assert regained.get(CPU, 0) <= change <= lost.get(CPU, 0)

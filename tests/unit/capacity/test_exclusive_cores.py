@@ -23,9 +23,9 @@ RESERVED = {
 ZONE = {"cpu": "8", "memory": "16Gi"}
 
 
-def harness(*names: str, cpu: str = "4") -> Harness:
-    """Nodes that promise their CPU three times."""
-    pools = {"online": {"caps": {"cpu": 3}, "measured": False}}
+def harness(*names: str, cpu: str = "4", ratio: float = 3) -> Harness:
+    """Nodes that promise their CPU three times, or as often as the ratio states."""
+    pools = {"online": {"caps": {"cpu": ratio}, "measured": False}}
     profile = load_profile({"profiles": [{"stretto": {"overcommit": {"pools": pools}}}]})
     nodes = [make_node(n, cpu=cpu, memory="32Gi", labels={POOL_LABEL: "online"}) for n in names]
     return Harness(nodes, profile=profile, config={"tier": "numpy"})
@@ -58,6 +58,21 @@ def test_a_gang_that_fits_nowhere_is_not_claimed() -> None:
     at.submit(make_pod("on-n", cpu="7", node="n"))
     gang(at, 2, cpu="1", annotations=DEDICATED)
     assert (on(at, "g"), refused(at)) == (["", ""], 0)
+
+
+@pytest.mark.parametrize("ratio", [1.1, 1.2, 1.25, 1.3])
+def test_pods_with_exclusive_cores_use_all_cores_of_a_node(ratio: float) -> None:
+    at = harness("n", cpu="1", ratio=ratio)
+    at.submit(make_pod("d0", cpu="500m", annotations=DEDICATED))
+    at.settle()
+    at.submit(make_pod("d1", cpu="500m", annotations=DEDICATED))
+    assert (on(at, "d"), refused(at)) == (["n", "n"], 0)
+
+
+def test_a_gang_with_exclusive_cores_uses_all_cores_of_a_node() -> None:
+    at = harness("n", cpu="1", ratio=1.1)
+    gang(at, 2, cpu="500m", annotations=DEDICATED)
+    assert (on(at, "g"), refused(at)) == (["n", "n"], 0)
 
 
 def test_a_gang_with_numa_nodes_counts_what_its_members_take_of_the_promise() -> None:

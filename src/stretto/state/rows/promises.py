@@ -7,6 +7,8 @@ are the columns by which the ledger computes the allocatable amounts that pods c
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor
 from typing import Final, NamedTuple
 
@@ -24,6 +26,10 @@ NOT_SET: Final = -1
 """The real amount of a slot that does not promise more of the resource."""
 BINARY: Final = 1 << 20
 """Products of amounts and of ratios that are multiples of 1 / 2**20 are exact."""
+DECIMAL: Final = 100
+"""Largest denominator of other ratios whose truncated products are known: two decimal places."""
+ROUNDING: Final = 1 << 53
+"""Rounding changes a product by at most this part of it."""
 
 
 class RatioBound(Enum):
@@ -220,18 +226,30 @@ class PromisedAmounts:
 
 
 def _lost(amount: int, ratio: float) -> int:
-    """How much less is promised at most once an amount is exclusive.
-
-    The promise is truncated, and products of a ratio that is no binary fraction are inexact: both
-    together by less than one unit.
-    """
-    return ceil(amount * (max(ratio, 1.0) - 1.0)) + _doubt(ratio)
+    """How much less is promised at most once an amount is exclusive."""
+    surplus, doubt = _surplus(ratio)
+    return ceil(amount * surplus) + doubt
 
 
 def _regained(amount: int, ratio: float) -> int:
-    """How much more is promised at least once an exclusive amount is free; see ``_lost``."""
-    return max(0, floor(amount * (max(ratio, 1.0) - 1.0)) - _doubt(ratio))
+    """How much more is promised at least once an exclusive amount is free."""
+    surplus, doubt = _surplus(ratio)
+    return max(0, floor(amount * surplus) - doubt)
 
 
-def _doubt(ratio: float) -> int:
-    return 0 if (ratio * BINARY).is_integer() else 1
+@lru_cache(maxsize=4096)
+def _surplus(ratio: float) -> tuple[Fraction, int]:
+    """What a ratio is above 1, and by how much truncated products with the ratio may differ.
+
+    A product is rounded before it is truncated. Its truncation is exact with a binary fraction, and
+    with a fraction that the ratio is not below: 1.1 is stored as a little more. It is also exact
+    where the ratio is so little below the fraction that a whole product is rounded to itself, as
+    with 1.2. With other ratios, 1.15 among them, a product may be truncated one unit too low.
+    """
+    stored = Fraction(max(ratio, 1.0))
+    if stored.denominator <= BINARY:
+        return stored - 1, 0
+    near = stored.limit_denominator(DECIMAL)
+    if float(near) != ratio:
+        return stored - 1, 1
+    return near - 1, int((near - stored) * 2 * ROUNDING >= near)
