@@ -207,7 +207,7 @@ def reclaim(common: CommandContext, opts: ReclaimStudyOptions) -> None:
     """Compare the estimators of reclaimed capacity on measured CPU use.
 
     Online pods with the sizes of Azure VMs repeat the use of measured machines; batch tasks run on
-    what each estimator lends. docs/appendix/reclaim.md explains the figures. Ctrl-C reports the
+    the loan of each estimator. docs/appendix/reclaim.md explains the figures. Ctrl-C reports the
     runs that are done.
     """
     import msgspec

@@ -83,7 +83,7 @@ def read(path: Path) -> Iterator[ConformanceCase]:
         where = f"{path}:{number}"
         case = codec.decode_as(ConformanceCase, line, where)
         if codec.decode_as(_LineMembers, line, where).expect is UNSET:
-            raise InputError(f"{where}: expect", None, "what was recorded", "drop the line")
+            raise InputError(f"{where}: expect", None, "the recorded fields", "drop the line")
         if (case.pod is None) == (not case.sequence):
             both = None if case.pod is None else "both"
             raise InputError(where, both, "a pod to decide about, or a sequence of pods")

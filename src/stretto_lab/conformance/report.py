@@ -10,7 +10,7 @@ SCHEMA: Final = "stretto.conformance/v1"
 
 
 class RecordedCase(Protocol):
-    """What a report needs to know about a case."""
+    """The data of a case for a report."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class Disagreement(msgspec.Struct, frozen=True):
 
 
 class CaseComparison(msgspec.Struct, frozen=True):
-    """What comparing one case has found."""
+    """The result of the comparison of one case."""
 
     #: Fields that differ without a reason.
     disagreed: list[Disagreement]

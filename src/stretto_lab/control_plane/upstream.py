@@ -79,7 +79,7 @@ class SuiteTest(msgspec.Struct, frozen=True, rename={"name": "LeafNodeText", "st
     containers: list[str] | None = msgspec.field(name="ContainerHierarchyTexts", default=None)
     #: ``It`` for a test; other types are set-up steps.
     type: str = msgspec.field(name="LeafNodeType", default="")
-    #: What failed; ``None`` for a test that did not fail.
+    #: The failure; ``None`` for a test that did not fail.
     failure: dict[str, object] | None = msgspec.field(name="Failure", default=None)
 
     @property

@@ -58,7 +58,7 @@ DivisionPlanner: TypeAlias = Callable[[DividedWorkload, int, Division], Division
 
 
 class DivisionFigures(msgspec.Struct):
-    """What one planner did with all workloads."""
+    """Results of one planner over all workloads."""
 
     #: The planner.
     planner: str
@@ -165,7 +165,7 @@ def measure(count: int, seed: int) -> Iterator[DivisionFigures]:
 def _from_nothing(
     figures: DivisionFigures, planner: DivisionPlanner, workload: DividedWorkload
 ) -> None:
-    """Distances, and what happens with one replica more."""
+    """Distances, and the effect of one more replica."""
     reports = figures.planner == "default"
     names = [each.name for each in workload.clusters]
     least = sum(each.minimum for each in workload.clusters)

@@ -107,7 +107,7 @@ def _nothing_open(plane: Plane) -> list[InvariantBreach]:
     return found
 
 
-# ------------------------------------------------------------ what fits is placed
+# ------------------------------------------------------------ pods that fit are placed
 
 
 def _all_placed(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:

@@ -67,7 +67,7 @@ class OfferLaws:
                 self._before[key] = consumed
 
     def _ledger(self) -> Iterator[str]:
-        """The roles and the sorter count what the agents hold."""
+        """The roles and the sorter count the holdings of the agents."""
         pool = self._allocator.pool
         sums: dict[str, dict[str, int]] = {}
         for agent in pool.agents:

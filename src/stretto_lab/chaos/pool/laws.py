@@ -83,8 +83,8 @@ class PoolLaws:
         """Law 5: no grant takes a queue above its limit, as far as the scheduler has read it.
 
         A pod counts from its claim on, also while it waits for the end of its victims. A process
-        that has just started has read nothing: what its predecessor granted is not granted again.
-        What is reserved for a role counts for that role, also if a role below it uses it.
+        that has just started has read nothing: grants of its predecessor are not granted again.
+        A reservation for a role counts for that role, also if a role below it uses it.
         """
         if not self._world.pool.plane.pump.synced:
             return

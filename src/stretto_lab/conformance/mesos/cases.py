@@ -26,7 +26,7 @@ class SessionCase(msgspec.Struct, frozen=True):
     record: WireRecord
     #: The replay after this record.
     replay: MasterReplay
-    #: What the master did.
+    #: Result of the master.
     outcome: StepOutcome
 
     @property
@@ -168,7 +168,7 @@ def _beat_second(events: list[Any]) -> list[Any]:
 
 
 def _timeless(message: Any) -> Any:
-    """A message in which times and what a build decides may have any value."""
+    """A message in which times and values of the build may have any value."""
     free = {
         "timestamp": "${TIME}",
         "nanoseconds": "${TIME}",

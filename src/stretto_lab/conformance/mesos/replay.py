@@ -30,7 +30,7 @@ _CLOSE: Final = re.compile(r"connection of (\S+) closed")
 
 
 class StepOutcome(msgspec.Struct):
-    """What the master did in one step."""
+    """Results of the master in one step."""
 
     #: The answer; None without a request.
     answer: HttpAnswer | None
@@ -70,7 +70,7 @@ class MasterReplay:
             self._collect("")
 
     def step(self, record: WireRecord) -> StepOutcome:
-        """Do what a record describes."""
+        """Run the step of a record."""
         self._order.expect(record, self.bound)
         answer: HttpAnswer | None = None
         if record.request is not None:

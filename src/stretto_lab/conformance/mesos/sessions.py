@@ -35,7 +35,7 @@ class WireRecord(msgspec.Struct, frozen=True):
     session: str
     #: Number in the session, from 1.
     n: int
-    #: What happens.
+    #: Name of the step.
     name: str
     #: The request, if there is one.
     request: WireRequest | None = None

@@ -1,4 +1,4 @@
-"""One line of a file is one scenario: agents, frameworks, steps, and what a Mesos master did."""
+"""One line of a file is one scenario: agents, frameworks, steps, and results of the master."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +58,7 @@ class OfferCase(msgspec.Struct, frozen=True):
     frameworks: list[RecordedFramework]
     #: Steps: a verb with its arguments.
     steps: list[list[Any]]
-    #: What was observed.
+    #: The observed results.
     result: RecordedResult
     #: File and line, for error messages.
     origin: str = ""

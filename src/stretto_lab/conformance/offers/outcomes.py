@@ -129,7 +129,7 @@ def _lineage(role: str) -> Iterator[str]:
 
 
 def _quota(role: RoleNode, own: Mapping[str, int]) -> Iterator[tuple[str, float]]:
-    """Guarantee, limit, and what the role itself holds, without the roles below it."""
+    """Guarantee, limit and holdings of the role itself, without the roles below it."""
     prefix = f"quota/roles/{role.name}/resources"
     names = role.quota.guarantees.keys() | role.quota.limits.keys()
     for name, amount in role.quota.guarantees.items():
@@ -142,7 +142,7 @@ def _quota(role: RoleNode, own: Mapping[str, int]) -> Iterator[tuple[str, float]
 
 
 def _consumption(role: RoleNode) -> Iterator[tuple[str, float]]:
-    """Reservations and what tasks use besides them, zeros omitted."""
+    """Reservations and other resources of tasks, zeros omitted."""
     for name in role.reserved.keys() | role.used.keys():
         amount = role.reserved.get(name, 0) + role.used.get(name, 0)
         if amount:

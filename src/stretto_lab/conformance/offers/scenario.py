@@ -1,4 +1,4 @@
-"""The form of a recorded scenario, and its agents and frameworks as the allocator knows them."""
+"""The form of a recorded scenario, and its agents and frameworks for the allocator."""
 
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -120,7 +120,7 @@ LogRecord: TypeAlias = dict[str, list[Any]]
 
 
 class RecordedResult(msgspec.Struct, frozen=True):
-    """What was observed."""
+    """The observed results."""
 
     #: Outcomes that were equal in all executions.
     exact: dict[str, Any]
@@ -147,7 +147,7 @@ def _resource(item: RecordedResource) -> tuple[ResourceIdentity, ResourceValue]:
 
 
 def agent_info(agent: RecordedAgent) -> AgentInfo:
-    """An agent as the allocator knows it."""
+    """An agent in the form of the allocator."""
     domain = None
     if agent.region is not None and agent.zone is not None:
         domain = FaultDomain(agent.region, agent.zone)
@@ -156,7 +156,7 @@ def agent_info(agent: RecordedAgent) -> AgentInfo:
 
 
 def framework_info(framework: RecordedFramework, number: int) -> FrameworkInfo:
-    """A framework as the allocator knows it; its id has the form of Mesos' ids."""
+    """A framework in the form of the allocator; its id has the form of Mesos' ids."""
     least = {
         role: tuple(quantities(each) for each in alternatives)
         for role, alternatives in framework.min_allocatable.items()

@@ -50,7 +50,7 @@ def outcome(
     known: set[str],
     scope: ScenarioScope = EVERYTHING,
 ) -> Fields:
-    """What the controllers have written so far.
+    """The writes of the controllers so far.
 
     Args:
         host: the host.
@@ -164,7 +164,7 @@ def _members(
 
 
 def _status(status: Fields) -> Fields:
-    """A status without what outcomes leave out.
+    """A status without the parts that outcomes omit.
 
     The pods of the recorded members were run by kwok, which does not note that containers have
     started.

@@ -59,7 +59,7 @@ class WireReplay:
         self._before = self._state()
 
     def outcomes(self) -> Iterator[tuple[RecordedOutcome, Fields]]:
-        """Each recorded outcome with what the replay has written by then."""
+        """Each recorded outcome with the writes of the replay by then."""
         for step in self._scenario.steps:
             self.fleet.run_until(EPOCH + step.t)
             if isinstance(step, UserStep) and step.was_refused:
@@ -86,7 +86,7 @@ class WireReplay:
         return first is not None and first.text.startswith(_STARTED)
 
     def _note(self, text: str) -> None:
-        """What the user did outside the API."""
+        """Actions of the user outside the API."""
         server, _, what = text.partition(": ")
         if text.startswith(_STARTED):
             self._start()

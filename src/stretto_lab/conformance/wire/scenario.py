@@ -1,4 +1,4 @@
-"""A recorded scenario of KubeAdmiral: clusters, requests of the user, and what came of them."""
+"""A recorded scenario of KubeAdmiral: clusters, requests of the user, and outcomes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +55,7 @@ class RecordedNote(msgspec.Struct, frozen=True):
 
     #: Seconds since the scenario began.
     t: float
-    #: What it was.
+    #: Description of the action.
     text: str
 
 
@@ -75,7 +75,7 @@ class RecordedCall(msgspec.Struct, frozen=True):
 
 
 class RecordedOutcome(msgspec.Struct, frozen=True):
-    """What KubeAdmiral had written after a step."""
+    """The writes of KubeAdmiral after a step."""
 
     #: Seconds since the scenario began.
     t: float
@@ -108,7 +108,7 @@ class WireScenario(msgspec.Struct, frozen=True):
     calls: tuple[RecordedCall, ...] = ()
     #: Errors of the connection to a server, by the name of the cluster that could not join.
     faults: dict[str, str] = {}
-    #: Number of the recording, which names what its scenarios share.
+    #: Number of the recording, which names the objects that its scenarios share.
     recording: int = 1
 
     @property
@@ -150,7 +150,7 @@ def read(path: Path) -> WireScenario:
 
 
 def _faults(decoded: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """What servers answered to clusters that could not join: an error of TLS, or a refusal."""
+    """Answers of servers to clusters that could not join: an error of TLS, or a refusal."""
     for each in decoded:
         parts = each.get("path", "").split("/")
         if each["type"] != "write" or parts[-3:-2] != ["federatedclusters"]:

@@ -24,7 +24,7 @@ EVERYTHING: Final = ScenarioScope(None)
 
 
 def scope_of(scenario: WireScenario) -> ScenarioScope:
-    """The namespaces that the user of a scenario writes to, and what else the user creates."""
+    """The namespaces that the user of a scenario writes to, and the user's other objects."""
     own = set()
     for step in scenario.steps:
         if isinstance(step, UserStep):

@@ -1,4 +1,4 @@
-"""Objects from what the scenarios of one recording share: kinds, nodes, the course of pods."""
+"""Objects that the scenarios of one recording share: kinds, nodes, the course of pods."""
 
 from typing import Any, Final
 
@@ -105,7 +105,7 @@ def _busy_pod(number: int, requests: dict[str, int]) -> Fields:
 
 
 def course(pod: StoredObject) -> PodCourse:
-    """What becomes of a pod in the recorded members, by its label ``sim``."""
+    """The course of a pod in the recorded members, by its label ``sim``."""
     label = pod.labels.get("sim")
     owners = pod.metadata.get("ownerReferences") or ()
     if label == "hang":
@@ -125,10 +125,10 @@ def api_resource(text: str) -> Fields:
 
 
 def server_controllers(cache: StoreCache) -> list[Reconciler]:
-    """What the recorded API servers of members did besides storing objects."""
+    """Effects of the recorded API servers of members besides storing objects."""
     return [ProtectionController(cache)]
 
 
 def parts_of(webhooks: WebhookClient) -> FleetParts:
-    """What the embedded federation of a replay is made of, with the answers of its webhooks."""
+    """The parts of the embedded federation of a replay, with the answers of its webhooks."""
     return FleetParts(course, server_controllers, webhooks)

@@ -1,6 +1,6 @@
 """Four designs that place the same work: offers, optimistic offers, transactions, one queue.
 
-The pool has 60 nodes of 4 CPUs. One framework wants to start 180 tasks of 1 CPU, the others one
+The pool has 60 nodes of 4 CPUs. One framework starts 180 tasks of 1 CPU, the others one
 task each. Every framework needs the same decision time: from an offer to its answer, from a
 snapshot to its transaction, or in the queue for a framework's whole job.
 """
@@ -25,7 +25,7 @@ NODES: Final = 60
 SLOTS: Final = 4
 """Tasks that a node holds."""
 LARGE: Final = 180
-"""Tasks of the large framework; the others want one task each."""
+"""Tasks of the large framework; the others have one task each."""
 MOST_FRAMEWORKS: Final = NODES * SLOTS - LARGE + 1
 """With more frameworks, the work exceeds the pool."""
 HORIZON: Final = 24 * 3600.0

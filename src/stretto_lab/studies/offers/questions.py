@@ -34,7 +34,7 @@ class QuestionFigure(msgspec.Struct, frozen=True):
     question: int
     #: Nodes of the pool.
     nodes: int
-    #: What the figure counts.
+    #: The counted quantity.
     what: str
     #: Figures by framework, or one figure.
     value: tuple[int, ...]

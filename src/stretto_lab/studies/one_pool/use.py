@@ -35,7 +35,7 @@ class DayUseSample(msgspec.Struct, frozen=True):
     tick: int
     #: Use by queue, after throttling.
     used: dict[str, float]
-    #: What pods lacked, by queue.
+    #: Missing CPU of pods, by queue.
     throttled: dict[str, float]
 
 
@@ -206,7 +206,7 @@ def _reading(
     used: tuple[int, int],
     tick: int,
 ) -> HeadroomReading:
-    """What an estimator reads: batch is reclaimed, all other pods lend."""
+    """The input of an estimator: batch is reclaimed, all other pods lend."""
     owners, reclaimed = [], [0, 0]
     for name, pod, wants in pods:
         memory = pod.shape.memory_mib * MIB

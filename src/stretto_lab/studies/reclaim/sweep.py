@@ -27,9 +27,9 @@ from stretto_lab.studies.reclaim.online import MILLI, OnlineSource, online_steps
 from stretto_lab.studies.reclaim.tasks import HOUR_S, BatchFigures, BatchNode
 
 REQUESTS: Final = "requests"
-"""The lender of what is not requested."""
+"""The lender of capacity that no pod requests."""
 HINDSIGHT: Final = "hindsight"
-"""The lender that knows the present step."""
+"""The lender with the use of the present step."""
 WARM_UP_H: Final = 24
 """Hours before the figures count: the cold start of ``mid``."""
 

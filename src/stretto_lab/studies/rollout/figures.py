@@ -9,7 +9,7 @@ from stretto_lab.studies.rollout.world import RolloutOutcome, RolloutWorld
 
 
 class RolloutFigures(msgspec.Struct):
-    """What many simulated rollouts did."""
+    """Totals of many simulated rollouts."""
 
     #: Simulated rollouts.
     rollouts: int = 0

@@ -32,7 +32,7 @@ LONGEST = 20_000
 
 
 class RolloutEvent(Enum):
-    """What happens from outside."""
+    """Events from outside."""
 
     #: The replicas change.
     RESCALE = "rescale"
@@ -50,7 +50,7 @@ class RolloutEvent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RolloutOutcome:
-    """What a simulated rollout did."""
+    """The result of a simulated rollout."""
 
     #: Ticks until it was done.
     ticks: int
@@ -131,7 +131,7 @@ class RolloutWorld:
         return RolloutMember(name, desired, model.spec, model.acting, model.pods(), model.reachable)
 
     def _view(self, name: str) -> RolloutMember:
-        """The last status that was read, with what the planner itself knows."""
+        """The last status that was read, with the planner's own record."""
         model = self._models[name]
         return replace(
             self._seen[name],
@@ -225,7 +225,7 @@ class RolloutWorld:
         return found
 
     def _unseen(self) -> bool:
-        """Whether pods failed, or stopped, of which the planner does not know yet."""
+        """Whether pods failed or stopped and the planner has not read it yet."""
         return any(
             self._seen[name].available > model.available()
             for name, model in self._models.items()
