@@ -20,6 +20,7 @@ from stretto.federation.controllers.follow import FollowController
 from stretto.federation.controllers.kinds import TypeController
 from stretto.federation.controllers.namespaces import NamespaceController
 from stretto.federation.controllers.override import OverrideController
+from stretto.federation.controllers.placing.reporting import PolicyController
 from stretto.federation.controllers.propagation.deliveries import MemberDeliveries
 from stretto.federation.controllers.propagation.writer import MemberWriter
 from stretto.federation.controllers.reports import ObjectReporter
@@ -46,6 +47,7 @@ CONTROLLERS: Final = tuple(
         MembershipController,
         HealthController,
         TypeController,
+        PolicyController,
         FederateController,
         NamespaceController,
         AutoscaleController,
@@ -143,6 +145,7 @@ class Federation:
         yield MembershipController(fleet, clock, access, parts.share)
         yield HealthController(fleet, clock, access.links, parts.share)
         yield TypeController(fleet, clock)
+        yield PolicyController(fleet, clock)
         yield FederateController(fleet)
         yield NamespaceController(fleet)
         yield AutoscaleController(fleet, clock)

@@ -368,3 +368,31 @@ def test_an_unknown_field_of_a_manifest_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         checked(kind, {"metadata": {"name": "web"}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "said"),
+    [
+        (PROPAGATION_POLICY.kind, {"schedulingMode": "Divded"}, "expected one of Duplicate"),
+        (
+            PROPAGATION_POLICY.kind,
+            {"schedulingMode": "Divide", "maxClusters": -1},
+            "maxClusters is -1",
+        ),
+        (
+            PROPAGATION_POLICY.kind,
+            {"schedulingMode": "Divide", "resourceSelectors": [{"kind": "Deploymnt"}]},
+            "resourceSelectors[0].kind is Deploymnt, which is not federated",
+        ),
+        (OVERRIDE_POLICY.kind, {"overrideRules": "none"}, "spec.overrideRules: got 'none'"),
+    ],
+)
+def test_a_policy_that_no_object_can_use_has_an_event(
+    kind: Kind, spec: dict[str, Any], said: str
+) -> None:
+    world = FederationWorld()
+    world.create(kind, "wrong", spec=spec)
+    world.run()
+    (event,) = (msgspec.json.decode(each.body) for each in world.host.list(EVENT).records)
+    assert (event["reason"], event["involvedObject"]["kind"]) == ("InvalidPolicy", kind.kind)
+    assert said in event["message"]
