@@ -233,6 +233,7 @@ def _classes(shape: Shape, rng: np.random.Generator) -> ClassTable:
     n = shape.classes
     table = ClassTable(
         requests=np.zeros(n, np.int32),
+        checked=np.zeros(n, np.int32),
         column=np.zeros((n, REQUESTS), np.int32),
         amount=np.zeros((n, REQUESTS), np.int32),
         by_column=np.zeros((n, shape.resources), np.int32),
@@ -246,6 +247,7 @@ def _classes(shape: Shape, rng: np.random.Generator) -> ClassTable:
     for c in range(n):
         requested = rng.permutation(shape.resources)[: int(rng.integers(0, 6))]
         table.requests[c] = len(requested)
+        table.checked[c] = rng.integers(len(requested) // 2, len(requested) + 1)
         for i, column in enumerate(requested):
             table.column[c, i] = column
             table.amount[c, i] = table.by_column[c, column] = rng.integers(1, 700)

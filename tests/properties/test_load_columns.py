@@ -145,6 +145,16 @@ def test_the_kernels_apply_the_rule_without_a_call() -> None:
     assert not stage.engine.python_rules.exists
 
 
+def test_a_slot_is_not_compared_by_the_columns_that_only_the_score_reads() -> None:
+    stage = LoadStage({"resources": [{"name": "cpu", "weight": 1}]}, "numpy")
+    class_id = stage.feed.class_of(make_pod("new", cpu="500m"))
+    stage.place(0, 1, granted=True)
+    stage.runtime.row(class_id)
+    table, names = stage.engine.compiler.table, stage.cluster.ledger.resources.names
+    columns = table.column[class_id, : table.requests[class_id]].tolist()
+    assert [names[c] for c in columns[table.checked[class_id] :]] == ["stretto.dev/left-cpu"]
+
+
 def test_a_profile_that_scores_by_load_alone_is_scored_in_one_pass() -> None:
     assert LoadStage({}, "numpy", alone=True).engine.is_plain
     assert not LoadStage({}, "numpy").engine.is_plain

@@ -88,8 +88,10 @@ class DevicePick(IntEnum):
 class ClassTable(NamedTuple):
     """Requests of each class, by class id."""
 
-    #: int32[class]: entries used in ``column`` and ``amount``.
+    #: int32[class]: entries used in ``column`` and ``amount``: what placing takes.
     requests: npt.NDArray[np.int32]
+    #: int32[class]: entries, from the first, that a slot must have free; others are only scored.
+    checked: npt.NDArray[np.int32]
     #: int32[class, request]: requested resource columns.
     column: npt.NDArray[np.int32]
     #: int32[class, request]: amounts in scan steps.
@@ -225,11 +227,11 @@ class ScoreCache(NamedTuple):
     #: int16[entry, slot]: 0 = infeasible, else 1 + score; where blocks are kept, the sums of the
     #: Python scores, or of no length for profiles without Python rules.
     row: npt.NDArray[np.int16]
-    #: int16[entry, block]: maxima of the row's blocks.
+    #: int16[entry, block]: maxima of the row's blocks; in the compiled tier, bounds of these.
     peak: npt.NDArray[np.int16]
-    #: int16[entry, range]: maxima of ranges of blocks, where blocks are kept alone.
+    #: int16[entry, range]: the largest bounds of ranges of blocks, in the compiled tier.
     top: npt.NDArray[np.int16]
-    #: int64[entry]: log position that the maxima of an entry reflect; -1 = recompute them.
+    #: int64[entry]: log position that the bounds of an entry reflect; -1 = recompute them.
     position: npt.NDArray[np.int64]
     #: int64[entry]: log position that the row of an entry reflects, in the compiled tier.
     row_position: npt.NDArray[np.int64]

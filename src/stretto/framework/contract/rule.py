@@ -198,11 +198,17 @@ _DECLARED: Final = (
 class DerivedRule(DerivedColumns, Protocol):
     """A filter whose answer is a comparison of amounts in columns of its own.
 
-    A slot passes if every derived column has the amount that the class takes from it.
+    A slot passes if every derived column has the amount that the class takes from it. The last
+    ``scored`` columns refuse no slot that the other columns admit, so they are not compared.
     """
 
+    @property
+    def scored(self) -> int:
+        """How many columns, the last ones, only a score reads."""
+        ...
+
     def amounts(self, pod: PodClass) -> Sequence[tuple[int, int]]:
-        """What a class takes: (column, amount in scan steps)."""
+        """What a class takes, in the order of the columns: (column, amount in scan steps)."""
         ...
 
 

@@ -96,11 +96,14 @@ class ClassCompiler:
     def _compile(self, pod: PodClass) -> None:
         c, table = pod.id, self.table
         scaled = [*self._cluster.classes.scaled_requests(c), (PODS, 1)]
+        scored = 0
         if self._derived is not None:
             scaled += self._derived.amounts(pod)
+            scored = self._derived.scored
         if len(scaled) > REQUESTS or len(pod.devices) > DEVICE_REQUESTS:
             scaled = [(PODS, NEVER)]  # more resources than the table's width: unschedulable
-        table.requests[c] = len(scaled)
+            scored = 0
+        table.requests[c], table.checked[c] = len(scaled), len(scaled) - scored
         table.by_column[c] = 0
         for i, (column, amount) in enumerate(scaled):
             table.column[c, i] = column
@@ -160,6 +163,7 @@ def _table(classes: int, resources: int) -> ClassTable:
 
     return ClassTable(
         requests=ints(),
+        checked=ints(),
         column=ints(REQUESTS),
         amount=ints(REQUESTS),
         by_column=ints(resources),

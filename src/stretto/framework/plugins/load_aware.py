@@ -280,6 +280,11 @@ class ExpectedUse:
         """int64[column]: what may be used by resource, then what is left by resource."""
         return self._columns
 
+    @property
+    def scored(self) -> int:
+        """The columns of what is left: a threshold below 100 % refuses before nothing is left."""
+        return len(self._rule.weights)
+
     def amounts(self, pod: PodClass) -> list[tuple[int, int]]:
         """What a class is expected to use, of both columns of each resource."""
         of = [name for name, _ in self._limits] + list(self._rule.weights)

@@ -119,7 +119,7 @@ def _passes(program: PointProgram, c: int, slots: Slots, state: PointState) -> B
     """bool[k]: where every filter admits the class."""
     classes, static = program.classes, program.static
     passes: BoolArray = static.eligible[classes.filter_row[c]][slots] != 0
-    for i in range(int(classes.requests[c])):
+    for i in range(int(classes.checked[c])):
         passes &= state.free[classes.column[c, i]][slots] >= classes.amount[c, i]
     port_row = int(classes.port_row[c])
     if port_row > 0:

@@ -42,58 +42,90 @@ def _pair_score(t0, t1, weights):
 
 
 @njit(**_INTO)
+def _shares(s, free, percent, eligible, request):
+    """Whether a slot is eligible and has the amounts of a class, and both shares after placing."""
+    e, _, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
+    t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
+    t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
+    fits = (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
+    return fits, t0, t1
+
+
+@njit(**_INTO)
 def unit_top(low, free, percent, eligible, request):
     """The best of a block under the default weights; amounts and eligibility only."""
-    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
-    top = np.int32(0)
+    top, base = np.int32(0), request[1]
     for j in range(BLOCK):
-        s = low + np.uint64(j)
-        t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
-        t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
-        fits = (
-            (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
-        )
+        fits, t0, t1 = _shares(low + np.uint64(j), free, percent, eligible, request)
         score = np.int32(_unit_score(t0, t1) + base)
         top = np.int32(max(top, score if fits else np.int32(0)))
     return top
 
 
 @njit(**_INTO)
-def unit_top_scored(low, free, percent, eligible, request, score, k):
-    """``unit_top`` with the sums of the Python scores of an entry."""
-    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
-    top = np.int32(0)
-    for j in range(BLOCK):
-        s = low + np.uint64(j)
-        t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
-        t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
-        fits = (
-            (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
-        )
-        value = np.int32(_unit_score(t0, t1) + base + np.int32(score[k, s]))
-        top = np.int32(max(top, value if fits else np.int32(0)))
-    return top
-
-
-@njit(**_INTO)
 def block_values(values, low, free, percent, eligible, request, weights, unit):
     """Each slot of a block into ``values``: amounts and eligibility."""
-    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
+    base = request[1]
     for j in range(BLOCK):
-        s = low + np.uint64(j)
-        t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
-        t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
-        fits = (
-            (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
-        )
+        fits, t0, t1 = _shares(low + np.uint64(j), free, percent, eligible, request)
         score = _unit_score(t0, t1) if unit else _pair_score(t0, t1, weights)
         values[j] = np.int32(score + base) if fits else np.int32(0)
 
 
-@njit(**_FLAGS)
+@njit(**_INTO)
+def one_value(s, free, percent, eligible, request, weights, unit):
+    """The value of ``block_values`` for one slot."""
+    fits, t0, t1 = _shares(s, free, percent, eligible, request)
+    score = _unit_score(t0, t1) if unit else _pair_score(t0, t1, weights)
+    return np.int32(score + request[1]) if fits else np.int32(0)
+
+
+@njit(**_INTO)
+def narrow_value(value, s, classes, static, c, state):
+    """The result of ``narrow_block`` for one slot with a value."""
+    free, ports = state[0], state[2]
+    column, amount = classes.column, classes.amount
+    for i in range(3, classes.checked[c]):
+        if free[np.uint64(column[c, i]), s] < amount[c, i]:
+            return np.int32(0)
+    row = classes.score_row[c]
+    if static.uniform[row] < 0:
+        value += np.int32(static.score[row, s])
+    row = classes.extra_row[c]
+    if row >= 0:
+        more = np.int32(static.extra[row, s])
+        if more < 0:
+            return np.int32(0)
+        value += more
+    p = classes.port_row[c]
+    if p > 0:
+        for w in range(ports.shape[0]):
+            if ports[w, s] & static.port_conflict[p, w] != np.uint64(0):
+                return np.int32(0)
+    wanted = classes.device[c]
+    if wanted[0] + wanted[4] > 0 and not has_devices(
+        state[3], state[4], state[5], s, wanted, classes.models[c]
+    ):
+        return np.int32(0)
+    return value
+
+
+@njit(**_INTO)
 def narrow_block(values, low, classes, static, c, state):
     """Apply the other requests: further amounts, ports, devices, static rows."""
-    free, ports = state[0], state[2]
+    free, column, amount = state[0], classes.column, classes.amount
+    for i in range(3, classes.checked[c]):
+        r, least = np.uint64(column[c, i]), amount[c, i]
+        for j in range(BLOCK):
+            values[j] *= np.int32(free[r, low + np.uint64(j)] >= least)
+    if _has_more_than_amounts(classes, static, c):
+        _narrow_further(values, low, classes, static, c, state)
+
+
+@njit(**_FLAGS)
+def _narrow_further(values, low, classes, static, c, state):
+    """Apply ports, devices and static rows; a call of its own, as few classes have any."""
+    ports = state[2]
     score, row = static.score, classes.score_row[c]
     if static.uniform[row] < 0:
         for j in range(BLOCK):
@@ -103,11 +135,6 @@ def narrow_block(values, low, classes, static, c, state):
         for j in range(BLOCK):
             more = np.int32(extra[row, low + np.uint64(j)])
             values[j] = np.int32(values[j] + more) * np.int32((values[j] > 0) & (more >= 0))
-    column, amount = classes.column, classes.amount
-    for i in range(3, classes.requests[c]):
-        r, least = np.uint64(column[c, i]), amount[c, i]
-        for j in range(BLOCK):
-            values[j] *= np.int32(free[r, low + np.uint64(j)] >= least)
     p = classes.port_row[c]
     conflict = static.port_conflict
     if p > 0:
@@ -149,7 +176,7 @@ def top_of(values):
 @njit(**_INTO)
 def request_of(classes, static, pair, c):
     """Requests of a class as scalars: eligibility row, least score, amounts, scored columns."""
-    n, column, amount = classes.requests[c], classes.column, classes.amount
+    n, column, amount = classes.checked[c], classes.column, classes.amount
     none = np.int32(ANY)
     i1, i2 = min(1, n - 1), min(2, n - 1)
     c0 = np.uint64(column[c, 0]) if n > 0 else np.uint64(0)
@@ -167,10 +194,15 @@ def request_of(classes, static, pair, c):
 @njit(**_INTO)
 def is_narrow(classes, static, c):
     """Whether a class is judged by more than three amounts and its eligibility."""
+    return classes.checked[c] > 3 or _has_more_than_amounts(classes, static, c)
+
+
+@njit(**_INTO)
+def _has_more_than_amounts(classes, static, c):
+    """Whether a class is judged by ports, devices or static rows."""
     device = classes.device
     return (
-        classes.requests[c] > 3
-        or static.uniform[classes.score_row[c]] < 0
+        static.uniform[classes.score_row[c]] < 0
         or classes.extra_row[c] >= 0
         or classes.port_row[c] > 0
         or device[c, 0] + device[c, 4] > 0

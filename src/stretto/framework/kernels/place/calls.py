@@ -58,7 +58,7 @@ def place_plain(
     among: InterPodProgram | None = None,
     rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Place a batch of a plain profile: maxima of blocks, and the answers of Python rules."""
+    """Place a batch of a plain profile: bounds of blocks, and the answers of Python rules."""
     others = None if among is None else (among.table, among.state)
     given = program, state, cache, log, log_state, choice, batch, None
     if rules is None:

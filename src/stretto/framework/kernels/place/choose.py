@@ -37,32 +37,14 @@ def zone_in_turn(tops, k, choice):
 
 
 @njit(**_INTO)
-def ring(todo, peaks, k, top, r, start, choice):
-    """List blocks of a range that have a best slot, in ring order from a slot; returns the count.
-
-    The block in which the ring starts appears again at its end.
-    """
-    first, members = choice.range_first, choice.range_block
-    low, high, here = first[r], first[r + 1], start // BLOCK
-    at = low
-    while at < high and members[at] < here:
+def ring(r, start, choice):
+    """Where the blocks of a range begin and end, and where the ring from a slot starts."""
+    members = choice.range_block
+    first, last, here = choice.range_first[r], choice.range_first[r + 1], start // BLOCK
+    at = first
+    while at < last and members[at] < here:
         at += 1
-    count, again = 0, -1
-    for m in range(at, high):
-        if peaks[k, members[m]] == top:
-            todo[count] = members[m]
-            count += 1
-            if members[m] != here:
-                return count
-            again = here
-    for m in range(low, at):
-        if peaks[k, members[m]] == top:
-            todo[count] = members[m]
-            return count + 1
-    if again >= 0:
-        todo[count] = again
-        count += 1
-    return count
+    return first, last, at if at < last else first
 
 
 @njit(**_INTO)

@@ -1,7 +1,7 @@
 """The compiled place loop: bring a class up to date, take its best slot, charge it, repeat.
 
 One loop serves every profile. ``rows`` is the kept rows of the class cache, or ``None`` for *plain*
-profiles (amounts, ports, devices and static rows only), which keep the maxima of blocks alone.
+profiles (amounts, ports, devices and static rows only), which keep the bounds of blocks alone.
 A plain profile with Python rules keeps their ``answers`` (``KeptAnswers``), else ``None``.
 ``among`` is (table, state) of the inter-pod constraints, or ``None`` for batches in which no pod
 has or counts for one. ``rules`` is the callback to Python rules, for ``rows`` and ``answers``.
@@ -38,7 +38,6 @@ from stretto.framework.kernels.place.maxima import (
     catch_up,
     find,
     scratch_of,
-    settle,
     weigh,
 )
 from stretto.framework.kernels.place.python_calls import (
@@ -48,7 +47,7 @@ from stretto.framework.kernels.place.python_calls import (
     has_slot_scores,
     pinned_value,
 )
-from stretto.framework.kernels.place.rows import catch_up_answers, catch_up_row
+from stretto.framework.kernels.place.rows import call_unknown, catch_up_answers, catch_up_row
 from stretto.framework.kernels.place.slot_value import slot_value
 from stretto.state.rows.slots import BLOCK
 
@@ -125,8 +124,8 @@ def _choose(
         if weighed != 0:
             peaks, tops, t = scratch[6], scratch[7], np.int64(0)
     return find(
-        scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
-        among, hosts, weighed,
+        scratch, what, classes, static, rates, state, cache, choice, draw, peaks, tops, t, rows,
+        answers, among, hosts, weighed,
     )  # fmt: skip
 
 
@@ -172,10 +171,7 @@ def _seek(
     )  # fmt: skip
     if answers is not None:
         while found == UNSURE:
-            settle(
-                scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
-                hosts, rules,
-            )  # fmt: skip
+            call_unknown(c, k, answers, rules)
             found = _choose(
                 scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers,
                 rules, among, hosts, judged,

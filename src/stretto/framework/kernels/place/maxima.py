@@ -1,10 +1,13 @@
-"""Compiled maxima of blocks and ranges: what a class keeps, with inter-pod constraints.
+"""Compiled bounds of blocks and ranges: what a class keeps, with inter-pod constraints.
 
-A class keeps the maximum of each block of 64 slots and of each range of blocks (a zone's own blocks
-and its other ones), with its position in the log. To catch up, the blocks that the log names are
-scored again. Constraints on hosts are part of the maxima; the *stamp* holds what else they depend
-on. Constraints on other keys apply at each visit: to whole blocks where every block lies in one
-domain, otherwise to every slot.
+A class keeps a bound of the maximum of each block of 64 slots and of each range of blocks (a zone's
+own blocks and its other ones), with its position in the log. To catch up, the slots that the log
+names are scored again, and raise the bounds of their blocks. A block is read before a slot of it is
+taken; where no slot has the value of the bound, the bound falls to the maximum.
+
+Constraints on hosts are part of the bounds; the *stamp* holds what else they depend on. Classes
+that have such constraints score the blocks that the log names again. Constraints on other keys
+apply at each visit: to whole blocks where every block lies in one domain, otherwise to every slot.
 
 ``rows`` is the kept rows, or ``None`` for profiles that score a block when they need it; these may
 keep ``answers``, those of Python rules (``KeptAnswers``). ``among``
@@ -17,16 +20,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.python_calls import REFUSED
 from stretto.framework.compiled.tables import TieBreak
 from stretto.framework.kernels.affinity.values import by_domain, in_domains, on_hosts
 from stretto.framework.kernels.place.block_values import (
     apply_answers,
     block_values,
     narrow_block,
+    narrow_value,
+    one_value,
     top_of,
     unit_top,
-    unit_top_scored,
 )
 from stretto.framework.kernels.place.choose import first_from, ring, take_turn, tied, zone_in_turn
 from stretto.framework.kernels.place.python_calls import (
@@ -34,16 +37,18 @@ from stretto.framework.kernels.place.python_calls import (
     combined,
     has_domain_rules,
 )
-from stretto.framework.kernels.place.rows import call_unknown, word_of
+from stretto.framework.kernels.place.rows import word_of
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 _ROTATE, _RANK, _RANDOM = int(TieBreak.ROTATE), int(TieBreak.RANK), int(TieBreak.RANDOM)
 FEW = 4
-"""Up to so many log entries per block, only the named blocks are scored; beyond, all of them."""
+"""Up to so many log entries per block, only what they name is scored; beyond, all blocks."""
 UNSURE = -2
 """In place of a slot: Python rules must be called before the choice."""
+LOWERED = -3
+"""In place of a slot: no slot has the largest bound, and bounds were lowered."""
 FROM_BUFFER = -1
 """In place of a number of keys: the values of all slots are in the buffer of ``weigh``."""
 
@@ -52,8 +57,8 @@ FROM_BUFFER = -1
 def scratch_of(blocks, size, ranges):
     """Buffers of one call; ``size`` is 0 where no row buffer is needed.
 
-    Values of a block, blocks to score, visit marks of blocks, previous maxima, sums of a block,
-    values of all slots, maxima of blocks and of ranges with other pods, visit marks of slots.
+    Values of a block, blocks to score, visit marks of blocks, previous bounds, sums of a block,
+    values of all slots, bounds of blocks and of ranges with other pods, visit marks of slots.
     """
     return (
         np.empty(BLOCK, np.int32),
@@ -96,18 +101,46 @@ def values_of(scratch, what, low, classes, static, rates, state, rows, answers, 
 @njit(**_INTO)
 def _top_of_block(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
     """The maximum of a block."""
-    if rows is None and hosts == 0 and rates[1] and not what[3]:
-        free, percent, eligible = state[0], state[1], static.eligible
-        if not what[4]:
-            return unit_top(low, free, percent, eligible, what[2])
-        if answers is not None and answers.refused[what[0], low // np.uint64(BLOCK)] == 0:
-            if what[5]:
-                return unit_top_scored(
-                    low, free, percent, eligible, what[2], answers.score, what[0]
-                )
-            return unit_top(low, free, percent, eligible, what[2])
+    if rows is None and hosts == 0 and rates[1] and not (what[3] or what[4]):
+        return unit_top(low, state[0], state[1], static.eligible, what[2])
     values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
     return top_of(scratch[0])
+
+
+@njit(**_INTO)
+def _value_at(s, what, classes, static, rates, state, rows, answers):
+    """The value of a class on one slot, without the inter-pod constraints."""
+    k, c, request, narrow, answered, scored = what
+    if rows is None:
+        weights, unit = rates
+        value = one_value(s, state[0], state[1], static.eligible, request, weights, unit)
+        if narrow and value > 0:
+            value = narrow_value(value, s, classes, static, c, state)
+    else:
+        value = np.int32(rows[k, s])
+    if answers is not None and answered:
+        b, bit = s // np.uint64(BLOCK), np.uint64(1) << (s % np.uint64(BLOCK))
+        if answers.refused[k, b] & bit != np.uint64(0):
+            value = np.int32(0)
+        elif scored and value > 0:
+            value = np.int32(value + np.int32(answers.score[k, s]))
+    return value
+
+
+@njit(**_INTO)
+def _raise_bounds(
+    what, classes, static, rates, state, cache, log, first, stop, choice, rows, answers
+):
+    """Raise the bounds of the blocks of the slots that a stretch of the log names."""
+    peaks, tops, range_of, k = cache.peak, cache.top, choice.range_of, what[0]
+    for e in range(first, stop):
+        s = np.uint64(log[e])
+        value = _value_at(s, what, classes, static, rates, state, rows, answers)
+        b = s // np.uint64(BLOCK)
+        if value > peaks[k, b]:
+            peaks[k, b] = value
+            r = range_of[b]
+            tops[k, r] = max(tops[k, r], np.int16(value))
 
 
 @njit(**_INTO)
@@ -125,18 +158,25 @@ def _named_blocks(todo, marks, visit, log, first, stop):
 
 @njit(**_INTO)
 def _raise_ranges(peaks, tops, k, todo, count, before, choice):
-    """Bring the maxima of ranges up to date with the blocks that were scored again."""
-    range_of, first, members = choice.range_of, choice.range_first, choice.range_block
+    """Bring the bounds of ranges up to date with the blocks that were scored again."""
+    range_of = choice.range_of
     for i in range(count):
         b = todo[i]
         r = range_of[b]
         if peaks[k, b] > tops[k, r]:
             tops[k, r] = peaks[k, b]
         elif before[i] == tops[k, r] and peaks[k, b] < before[i]:
-            top = np.int16(0)
-            for m in range(first[r], first[r + 1]):
-                top = max(top, peaks[k, members[m]])
-            tops[k, r] = top
+            tops[k, r] = _top_of_range(peaks, k, r, choice)
+
+
+@njit(**_INTO)
+def _top_of_range(peaks, k, r, choice):
+    """The largest bound of the blocks of a range."""
+    first, members = choice.range_first, choice.range_block
+    top = np.int16(0)
+    for m in range(first[r], first[r + 1]):
+        top = max(top, peaks[k, members[m]])
+    return top
 
 
 @njit(**_INTO)
@@ -156,13 +196,18 @@ def catch_up(
     hosts,
     rescore,
 ):
-    """Bring the maxima of a class to the end of the log; ``rescore`` scores every block."""
+    """Bring the bounds of a class to the end of the log; ``rescore`` scores every block."""
     todo, marks, k = scratch[1], scratch[2], what[0]
     log, begin, length = span
     position = cache.position
     first, blocks = position[k] - begin, cache.peak.shape[1]
     position[k] = begin + length
     every = rescore or first < 0 or length - first > FEW * blocks
+    if not every and hosts == 0:
+        _raise_bounds(
+            what, classes, static, rates, state, cache, log, first, length, choice, rows, answers
+        )
+        return
     count = blocks
     if not every:
         marks[blocks] += 1
@@ -198,27 +243,6 @@ def score_blocks(
 
 
 @njit(**_FLAGS)
-def settle(
-    scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts, rules
-):
-    """Call the Python rules for every unknown slot of a class; blocks with refusals change."""
-    todo, marks = scratch[1], scratch[2]
-    k, last, listed = what[0], marks.shape[0] - 1, 0
-    found = call_unknown(what[1], k, answers, rules)
-    marks[last] += 1
-    for i in range(found):
-        b = rules.slots[i] // BLOCK
-        if rules.answers[i] == REFUSED and marks[b] != marks[last]:
-            marks[b] = marks[last]
-            todo[listed] = b
-            listed += 1
-    score_blocks(
-        scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts,
-        listed, False,
-    )  # fmt: skip
-
-
-@njit(**_FLAGS)
 def weigh(
     scratch,
     what,
@@ -238,8 +262,8 @@ def weigh(
     """Maxima with the constraints on keys other than hosts and the DOMAIN rules.
 
     ``rules`` is the Python rules with the scope DOMAIN that apply to the class, else ``None``.
-    Returns the number of keys: 0 where the kept maxima are right as they are, ``FROM_BUFFER`` where
-    the values of all slots are in the buffer; otherwise maxima are in the buffers of ``scratch``.
+    Returns the number of keys: 0 where the kept bounds are right as they are, ``FROM_BUFFER`` where
+    the values of all slots are in the buffer; otherwise bounds are in the buffers of ``scratch``.
     """
     raised, tops = scratch[6], scratch[7]
     k, c = what[0], what[1]
@@ -275,7 +299,7 @@ def weigh(
 
 @njit(**_FLAGS)
 def _raise_blocks(raised, keys, weighed, block_domain):
-    """Apply domains to the maxima of blocks that each lie in one domain."""
+    """Apply domains to the bounds of blocks that each lie in one domain."""
     allowed, bonus, base, names = keys
     for n in range(weighed):
         key = names[n]
@@ -349,51 +373,94 @@ def _is_unknown(answers, k, s):
 
 @njit(**_INTO)
 def find(
-    scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
-    among, hosts, weighed,
+    scratch, what, classes, static, rates, state, cache, choice, draw, peaks, tops, t, rows,
+    answers, among, hosts, weighed,
 ):  # fmt: skip
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
 
-    ``UNSURE``, and nothing changed, where the choice depends on answers that are unknown.
-    ``peaks[t]`` and ``tops[t]`` are the maxima to use, ``weighed`` the result of ``weigh``.
+    ``UNSURE``, and nothing taken, where the choice depends on answers that are unknown.
+    ``peaks[t]`` and ``tops[t]`` are the bounds to use, ``weighed`` the result of ``weigh``.
     """
-    values, todo = scratch[0], scratch[1]
-    top, mine, zone = zone_in_turn(tops, t, choice)
-    if top == 0:
-        return -1
-    start = np.int64(0)
-    if choice.pick == _ROTATE:
-        start = choice.cursor[zone]
-        count = ring(todo, peaks, t, top, 2 * zone + mine, start, choice)
-    else:
-        count = tied(todo, peaks, t, top, mine, choice)
-    attempts = 2 * count if choice.pick == _RANDOM else count
-    best, least, ties, wanted = -1, np.int32(0), np.uint64(0), np.uint64(0)
-    for i in range(attempts):
-        b = todo[i % count]
-        low = np.uint64(b * BLOCK)
-        _read_block(
-            scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, weighed
-        )
+    found = LOWERED
+    while found == LOWERED:
+        top, mine, zone = zone_in_turn(tops, t, choice)
+        if top == 0:
+            return -1
         if choice.pick == _ROTATE:
-            begin = start % BLOCK if i == 0 and b == start // BLOCK else 0
-            found = first_from(values, top, begin)
-            if found >= 0:
-                s = b * BLOCK + found
-                if answers is not None and what[4] and _is_unknown(answers, what[0], s):
-                    return UNSURE
-                take_turn(choice, zone, s, state[0].shape[1])
-                return s
+            found = _in_ring(
+                scratch, what, classes, static, rates, state, cache, choice, (top, mine, zone),
+                peaks, tops, t, rows, answers, among, hosts, weighed,
+            )  # fmt: skip
+        else:
+            found = _among_ties(
+                scratch, what, classes, static, rates, state, cache, choice, draw, (top, mine),
+                peaks, tops, t, rows, answers, among, hosts, weighed,
+            )  # fmt: skip
+    return found
+
+
+@njit(**_INTO)
+def _in_ring(
+    scratch, what, classes, static, rates, state, cache, choice, turn, peaks, tops, t, rows,
+    answers, among, hosts, weighed,
+):  # fmt: skip
+    """The next slot of a zone that has the value of its bound; ``LOWERED`` where none has it.
+
+    The block in which the ring starts comes again at its end, for the slots before the cursor.
+    """
+    top, mine, zone = turn
+    r, start = 2 * zone + mine, choice.cursor[zone]
+    first, last, at = ring(r, start, choice)
+    for i in range(last - first + 1):
+        m = at + i if at + i < last else at + i - (last - first)
+        b = choice.range_block[m]
+        if peaks[t, b] != top or not _has_bound(
+            scratch, what, b, classes, static, rates, state, cache, choice, top, peaks, t, rows,
+            answers, among, hosts, weighed,
+        ):  # fmt: skip
             continue
+        begin = start % BLOCK if i == 0 and b == start // BLOCK else 0
+        found = first_from(scratch[0], top, begin)
+        if found >= 0:
+            s = b * BLOCK + found
+            if answers is not None and what[4] and _is_unknown(answers, what[0], s):
+                return UNSURE
+            take_turn(choice, zone, s, state[0].shape[1])
+            return s
+    tops[t, r] = _top_of_range(peaks, t, r, choice)
+    return LOWERED
+
+
+@njit(**_INTO)
+def _among_ties(
+    scratch, what, classes, static, rates, state, cache, choice, draw, best, peaks, tops, t, rows,
+    answers, among, hosts, weighed,
+):  # fmt: skip
+    """The slot of the least rank, or a drawn one; ``LOWERED`` where no slot has the bound."""
+    (top, mine), values, todo = best, scratch[0], scratch[1]
+    count = tied(todo, peaks, t, top, mine, choice)
+    attempts = 2 * count if choice.pick == _RANDOM else count
+    found, least, ties, wanted = LOWERED, np.int32(0), np.uint64(0), np.uint64(0)
+    for i in range(attempts):
         if i == count:
+            if ties == np.uint64(0):
+                break
             wanted = draw % ties
+        b = todo[i % count]
+        if not _has_bound(
+            scratch, what, b, classes, static, rates, state, cache, choice, top, peaks, t, rows,
+            answers, among, hosts, weighed,
+        ):  # fmt: skip
+            r = choice.range_of[b]
+            tops[t, r] = _top_of_range(peaks, t, r, choice)
+            continue
         for j in range(BLOCK):
             if values[j] != top:
                 continue
             s = b * BLOCK + j
             if choice.pick == _RANK:
-                if best < 0 or choice.rank[s] < least:
-                    best, least = s, choice.rank[s]
+                if found < 0 or choice.rank[s] < least:
+                    found, least = s, choice.rank[s]
             elif i < count:
                 if answers is not None and what[4] and _is_unknown(answers, what[0], s):
                     return UNSURE
@@ -402,6 +469,28 @@ def find(
                 return s
             else:
                 wanted -= np.uint64(1)
-    if answers is not None and what[4] and best >= 0 and _is_unknown(answers, what[0], best):
+    if answers is not None and what[4] and found >= 0 and _is_unknown(answers, what[0], found):
         return UNSURE
-    return best
+    return found
+
+
+@njit(**_INTO)
+def _has_bound(
+    scratch, what, b, classes, static, rates, state, cache, choice, top, peaks, t, rows, answers,
+    among, hosts, weighed,
+):  # fmt: skip
+    """Read a block; whether a slot has the value of the bound. If not, lower the bound."""
+    low = np.uint64(b * BLOCK)
+    _read_block(
+        scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, weighed
+    )
+    highest = top_of(scratch[0])
+    if highest >= top:
+        return True
+    peaks[t, b] = highest
+    if among is not None and weighed > 0:
+        values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
+        r, k = choice.range_of[b], what[0]
+        cache.peak[k, b] = top_of(scratch[0])
+        cache.top[k, r] = _top_of_range(cache.peak, k, r, choice)
+    return False

@@ -1,7 +1,7 @@
 """Compiled rows of the class cache: the value of every slot for a class, kept up to date.
 
 For profiles with expensive scores per slot (devices, fragmentation, shapes). Other profiles keep
-the maxima of blocks alone and score a block again when they need it (``maxima``); where they have
+the bounds of blocks alone and score a block again when they need it (``maxima``); where they have
 Python rules, the answers of these rules are kept instead (``KeptAnswers``).
 """
 
@@ -148,10 +148,7 @@ def refresh_answers(c, cache, answers, log, log_state, rules):
     marks = np.zeros(answers.score.shape[1] + 1, np.int32)
     span = (log, log_state[0], log_state[1])
     catch_up_answers(c, k, answers, cache.row_position, span, marks, rules)
-    count = call_unknown(c, k, answers, rules)
-    for i in range(count):
-        if rules.answers[i] == REFUSED:
-            cache.position[k] = -1  # the maxima counted this slot as allowed
+    call_unknown(c, k, answers, rules)
     return k
 
 

@@ -318,7 +318,7 @@ def fits(classes, static, c, s, free, ports, device):
     """
     if static.eligible[classes.filter_row[c], s] == 0:
         return False
-    for i in range(classes.requests[c]):
+    for i in range(classes.checked[c]):
         if free[classes.column[c, i], s] < classes.amount[c, i]:
             return False
     p = classes.port_row[c]
