@@ -26,6 +26,7 @@ from stretto.state.victims.kinds import VictimKinds
 from stretto.state.victims.rules import EvictionGuard, guards_of
 
 Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 
 NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 OFF: Final = "preemption: disabled by the profile."
@@ -80,11 +81,11 @@ class _PreemptableNodes(NamedTuple):
     #: bool[slot]: the nodes.
     left: Mask
     #: int64[k]: rows of lower priority on any node.
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     #: int64[slot, resource]: free at present.
-    free: npt.NDArray[np.int64]
+    free: Ints
     #: int64[resource]: the requests of the pod.
-    requested: npt.NDArray[np.int64]
+    requested: Ints
     #: Its inter-pod rules; ``None`` without any.
     between: PostEvictionRules | None
     #: Rows that the guarantee of their queue protects from it.
@@ -166,17 +167,13 @@ def _counts(
     ledger, pods = cluster.ledger, cluster.pods
     class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
     ledger.widen()
-    size, width = ledger.slots.size, ledger.used.shape[1]
-    requested = np.zeros(width, np.int64)
-    amounts = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
-    requested[: min(width, len(amounts))] = amounts[:width]
-    rules_say = engine.eligibility.rows[engine.eligibility.filter_row(cluster.classes[class_id])]
-    live = ledger.slots.live[:size] > 0
-    helpless = live & ((rules_say[:size] == 0) | _short(ledger.alloc[:size], requested).any(axis=1))
+    size = ledger.slots.size
+    live, requested = ledger.slots.live[:size] > 0, _requested(engine, class_id)
     free, between = (
         ledger.alloc[:size] - ledger.used[:size],
         post_eviction_rules_of(engine, class_id),
     )
+    helpless = live & _is_helpless(engine, class_id, requested)
     if between is not None:
         helpless |= live & between.hopeless()[:size] & ~_short(free, requested).any(axis=1)
     rows = np.flatnonzero(
@@ -191,19 +188,48 @@ def _counts(
     left = live & ~helpless & held
     _count_short(engine, lacking, left, counts)
     if between is not None:
-        for text, mask in between.refusals(rows):
-            slots = np.flatnonzero(left & mask[:size])
-            if len(slots):
-                counts[text] += len(slots)
-                stay = between.stay(text, int(slots[0]), rows)
-                examples.append(GuardedExample(text, int(slots[0]), tuple(stay.tolist())))
-            left &= ~mask[:size]
+        _count_between(between, rows, left, (counts, examples))
     _count_custom(engine, Preemptor(class_id, priority), left, counts)
     guaranteed = _guaranteed_rows(protection, left)
     field = _PreemptableNodes(left, rows, free, requested, between, guaranteed)
     if not _count_guards(engine, budgets, field, now, (counts, examples)):
         return None
     return +counts
+
+
+def _requested(engine: CompiledProfile, class_id: int) -> Ints:
+    """int64[column]: the requests of a class, as wide as the ledger."""
+    width = engine.cluster.ledger.used.shape[1]
+    requested = np.zeros(width, np.int64)
+    amounts = engine.cluster.classes.requests_of(np.array([class_id], np.int32))[0]
+    requested[: min(width, len(amounts))] = amounts[:width]
+    return requested
+
+
+def _is_helpless(engine: CompiledProfile, class_id: int, requested: Ints) -> Mask:
+    """bool[slot]: nodes whose properties or size refuse the pod, whatever runs there."""
+    ledger = engine.cluster.ledger
+    size = ledger.slots.size
+    row = engine.eligibility.filter_row(engine.cluster.classes[class_id])
+    refused = engine.eligibility.rows[row][:size] == 0
+    return np.asarray(refused | _short(ledger.alloc[:size], requested).any(axis=1))
+
+
+def _count_between(
+    between: PostEvictionRules,
+    rows: Ints,
+    left: Mask,
+    found: tuple[Counter[str], list[GuardedExample]],
+) -> None:
+    """Count nodes where rules between pods refuse the pod without all lower pods."""
+    counts, examples = found
+    for text, mask in between.refusals(rows):
+        slots = np.flatnonzero(left & mask[: len(left)])
+        if len(slots):
+            counts[text] += len(slots)
+            stay = between.stay(text, int(slots[0]), rows)
+            examples.append(GuardedExample(text, int(slots[0]), tuple(stay.tolist())))
+        left &= ~mask[: len(left)]
 
 
 def _count_short(
@@ -286,7 +312,7 @@ def _guaranteed_rows(protection: NodeProtection | None, left: Mask) -> frozenset
     return frozenset(row for slot in slots for row in protection.kept_on(slot))
 
 
-def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _sums(engine: CompiledProfile, rows: Ints) -> Ints:
     """int64[slot, resource]: what these pods would free."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
@@ -299,6 +325,6 @@ def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
     return total
 
 
-def _short(free: npt.NDArray[np.int64], requested: npt.NDArray[np.int64]) -> Mask:
+def _short(free: Ints, requested: Ints) -> Mask:
     """bool[slot, resource]: requests that exceed the free amount."""
     return (free < requested) & (requested > 0)
