@@ -167,3 +167,19 @@ def test_exclusive_amounts_take_and_give_back_no_more_and_no_less_than_their_bou
     change = amplified(real, held, ratio) - amplified(real, held + more, ratio)
     lost, regained = (each(0, [(CPU, more)]) for each in (promises.lost, promises.regained))
     assert regained.get(CPU, 0) <= change <= lost.get(CPU, 0)
+
+
+@given(ratios(EXACT + ANY), st.lists(st.integers(1, 4000), min_size=1, max_size=6))
+def test_a_pod_waits_only_if_the_binder_would_refuse_it(
+    nodes: list[float], sizes: list[int]
+) -> None:
+    world = World(nodes[:1], [([(f"{size}m", True)], 1) for size in sizes])
+    for (row,), _ in world.units:
+        ids = world.cluster.pods.class_id[[row]]
+        fits, (slot,) = (
+            world.fits(row, 0),
+            world.runtime.place(PlacementRequest(ids, [0, 1], [1])).slots,
+        )
+        assert (slot == 0) == fits
+        world.charged([row], [int(slot)])
+        world.runtime.sync()

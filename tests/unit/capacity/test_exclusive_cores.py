@@ -60,7 +60,7 @@ def test_a_gang_that_fits_nowhere_is_not_claimed() -> None:
     assert (on(at, "g"), refused(at)) == (["", ""], 0)
 
 
-@pytest.mark.parametrize("ratio", [1.1, 1.2, 1.25, 1.3])
+@pytest.mark.parametrize("ratio", [1.1, 1.15, 1.2, 1.25, 1.333, 1.4])
 def test_pods_with_exclusive_cores_use_all_cores_of_a_node(ratio: float) -> None:
     at = harness("n", cpu="1", ratio=ratio)
     at.submit(make_pod("d0", cpu="500m", annotations=DEDICATED))

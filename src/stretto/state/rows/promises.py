@@ -190,10 +190,25 @@ class PromisedAmounts:
     def lost_on(
         self, column: int, amount: int, slots: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """int64[k]: ``lost`` for one exclusive amount on some slots, rounded up."""
+        """int64[k]: how much less some slots promise with one more exclusive amount.
+
+        It is exact, so that a pod may take the last cores of a node. With further claims, of which
+        each lowers the promise by ``lost``, the sum is still no less than what all of them take.
+        """
         ratios, back = np.unique(self.ratio_on(column, slots), return_inverse=True)
-        lost = [_lost(amount, ratio) for ratio in ratios.tolist()]
-        return np.array(lost, np.int64)[back]
+        lost = np.array([_lost(amount, ratio) for ratio in ratios.tolist()], np.int64)[back]
+        least = np.array([_regained(amount, ratio) for ratio in ratios.tolist()], np.int64)[back]
+        for i in np.flatnonzero(lost > least).tolist():
+            lost[i] = self._lost_now(int(slots[i]), column, amount)
+        return lost
+
+    def _lost_now(self, slot: int, column: int, amount: int) -> int:
+        """How much less a slot promises with one more exclusive amount than at present."""
+        ratio, held = self.ratios[slot][column].ratio, self._held(slot, column)
+        real = self.real(slot).get(column, 0)
+        if held + amount > real:
+            return _lost(amount, ratio)  # the promise ends at the real amount, and it does not fit
+        return amplified(real, held, ratio) - amplified(real, held + amount, ratio)
 
     def _changed(
         self, slot: int, amounts: Iterable[tuple[int, int]], by: Callable[[int, float], int]
