@@ -130,12 +130,15 @@ def worlds_with_a_gang(draw: Any) -> CureWorld:
     more = {"spec": spec, "group": "g", "annotations": notes, "labels": {"app": "w"}}
     gpus = draw(st.sampled_from([0, 0, 1]))
     members = [pod(draw, f"g{i}", cpu=sizes, gpus=gpus, **more) for i in range(count)]
+    bodies = named(*members)
+    for name in draw(st.sets(st.sampled_from(sorted(bodies)))):
+        bodies[name]["spec"].pop("schedulingGates", None)
     least = draw(st.integers(2, count + (1 if rarely(draw, 4) else 0)))
     required = {"podGroupAffinity": {"required": [{"topologyKey": ZONE}]}}
     group = json.loads(
         make_group("g", least, **({"affinity": required} if rarely(draw, 4) else {}))
     )
-    return CureWorld(nodes, running, named(*members), group=group, queue=queue)
+    return CureWorld(nodes, running, bodies, group=group, queue=queue)
 
 
 @st.composite

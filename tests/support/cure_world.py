@@ -162,7 +162,8 @@ def _set_spread(field_name: str, value: str) -> Callable[[Body, Remedy], None]:
 
 
 def _drop_gates(pod: Body, cure: Remedy) -> None:
-    del cure, pod["spec"]["schedulingGates"]
+    if not cure.pods or f"default/{pod['metadata']['name']}" in cure.pods:
+        del pod["spec"]["schedulingGates"]
 
 
 # ---------------------------------------------------------------- cures of the unit

@@ -1,15 +1,17 @@
 """How far a gang would come: what fits together, what the next member lacks."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD_GROUP
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
 from stretto.explain.why.answers import Explanation
 from stretto.explain.why.remedies import removal
 from stretto.explain.why.remedies.remedy import CureKind, Remedy
 from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.sources.unhandled import read_objects
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.state.classes.annotations import DOMAIN_CAPS
@@ -231,6 +233,45 @@ def test_gated_members_of_a_gang_are_named() -> None:
     dominant = explained(harness, "g-0").dominant
     assert dominant is not None
     assert dominant.sentence.endswith("can be scheduled; scheduling gates hold back 1 more pod.")
+
+
+def gated_gang(cpu: str, gated: Sequence[int], count: int = 3) -> Harness:
+    """A gang, some members of which have a scheduling gate, on a node of 4 cores."""
+    harness = Harness([make_node("n", cpu="4")], config={"tier": "numpy"})
+    harness.group("g", count)
+    spec = {"schedulingGates": [{"name": "example.com/a"}]}
+    for each in range(count):
+        gates = spec if each in gated else {}
+        harness.submit(make_pod(f"g-{each}", cpu=cpu, group="g", spec=gates))
+    harness.settle()
+    return harness
+
+
+def sentences(harness: Harness, pod: str) -> list[str]:
+    plane = harness.plane
+    scene = live_scene(plane.cluster, plane.config.profile, plane.units)
+    scene.objects = read_objects(harness.store.list(POD).records, plane.cluster, frozenset())
+    return [each.sentence for each in explain_pod(scene, pod).cures if each.kind is CureKind.GATES]
+
+
+@pytest.mark.parametrize("pod", ["g-0", "g-1", "g-2"])
+def test_removing_gates_is_the_cure_of_every_member_of_a_gang(pod: str) -> None:
+    (said,) = sentences(gated_gang("1", [1, 2]), pod)
+    removed = "example.com/a from default/g-1 and default/g-2"
+    assert said == f"Removing {removed} would let the whole gang start."
+
+
+def test_removing_gates_is_no_cure_of_a_gang_that_then_does_not_fit() -> None:
+    assert sentences(gated_gang("2", [2]), "g-0") == []
+
+
+def test_a_gang_whose_members_all_have_gates_waits_for_their_removal() -> None:
+    said = explained(gated_gang("1", [0, 1, 2]), "g-1")
+    (cure,) = said.cures
+    assert cure.sentence == (
+        "Its gang is tried after the removal of the scheduling gates from default/g-0, default/g-1 "
+        "and default/g-2."
+    )
 
 
 @pytest.mark.parametrize("profile", ["default", "kube-parity"])

@@ -9,8 +9,9 @@ from functools import reduce
 from operator import or_
 
 from stretto.api.types.heads import GROUP_NOTE
-from stretto.explain.why.gangs import GangFacts
+from stretto.explain.why.gangs import GangFacts, gang_of
 from stretto.explain.why.question import PodQuestion
+from stretto.explain.why.remedies.gates import awaited, gated_members, waiting_member
 from stretto.explain.why.remedies.nodes import cures_for
 from stretto.explain.why.remedies.remedy import CureKind, Remedy, together
 from stretto.explain.why.remedies.units import cures_of_unit
@@ -54,11 +55,20 @@ def _gates(scene: Scene, row: int) -> Iterator[Remedy]:
     pods = scene.cluster.pods
     if pods.state[row] != PodState.GATED:
         return
-    names = joined(scene.objects.gates.get(pods.key(row), ()), "and") or "its scheduling gates"
     if GROUP_NOTE in scene.cluster.domains.tags.labels_of(int(pods.tag[row])):
-        yield Remedy(CureKind.EVENT, f"Its gang is tried when {names} are removed.")
-    else:
-        yield Remedy(CureKind.GATES, f"Removing {names} would make it fit.")
+        yield from _gang_gates(scene, row)
+        return
+    names = joined(scene.objects.gates.get(pods.key(row), ()), "and") or "its scheduling gates"
+    yield Remedy(CureKind.GATES, f"Removing {names} would make it fit.")
+
+
+def _gang_gates(scene: Scene, row: int) -> Iterator[Remedy]:
+    """Removing the gates of a gated member: a cure where it completes a gang that then fits."""
+    other, key = waiting_member(scene.cluster, row), scene.cluster.pods.key(row)
+    gang = gang_of(scene, other, scene.notes.unit_of(other)) if other is not None else None
+    of_gang = gang.cures if gang is not None else ()
+    found = [each for each in of_gang if each.kind is CureKind.GATES and key in each.pods]
+    yield from found or [awaited(scene, gated_members(scene.cluster, row))]
 
 
 def _retry_bits(scene: Scene, question: PodQuestion) -> int:

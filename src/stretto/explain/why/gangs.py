@@ -5,6 +5,7 @@ the gang fits an empty cluster is an exact search over amounts: a gang is too bi
 assignment of its members to nodes exists.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -12,8 +13,9 @@ import msgspec
 from stretto.explain.why.attempts import GangMembers, best_attempt
 from stretto.explain.why.inquiry import Inquiry, NearFacts
 from stretto.explain.why.nodes.empty_cluster import fit_when_empty
-from stretto.explain.why.nodes.gang_domains import around_placed, gang_domains, is_capped
+from stretto.explain.why.nodes.gang_domains import Mask, around_placed, gang_domains, is_capped
 from stretto.explain.why.remedies.gang import GangFit, gang_cures
+from stretto.explain.why.remedies.gates import awaited, gated_members, release
 from stretto.explain.why.remedies.remedy import Remedy
 from stretto.explain.why.remedies.removal import removal_for
 from stretto.explain.why.scene import Scene
@@ -67,12 +69,13 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     fitting, if_empty = count - len(misfits), fit_when_empty(scene, rows, domains)
     placed = runtime.view if isinstance(runtime, Runtime) else None
     absent = max(0, unit.min_member - unit.placed - unit.waiting)
-    completes = 0 < absent <= TRIED and not misfits
-    if completes:
-        members_then = [*rows, *rows[:1] * absent]
-        completes = not best_attempt(scene, members_then, len(members_then), domains)[1]
+    tries = bool(0 < absent <= TRIED and not misfits)
+    completes = tries and _fits(scene, [*rows, *rows[:1] * absent], domains)
     too_big = if_empty < needed
-    fit = GangFit(count, fitting, misfits, completes, if_empty, too_big, domain, capped)
+    held = gated_members(scene.cluster, row)[:absent] if tries else []
+    starts = len(held) == absent > 0 and _fits(scene, [*rows, *held], domains)
+    released = (release(scene, held), awaited(scene, held)) if starts else None
+    fit = GangFit(count, fitting, misfits, completes, released, if_empty, too_big, domain, capped)
     members = GangMembers(rows, needed, domains, capped)
     return GangFacts(
         needed=unit.still_needed,
@@ -83,3 +86,8 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         next_lacks=near,
         cures=gang_cures(scene, unit, placed, fit, lambda: removal_for(scene, members)),
     )
+
+
+def _fits(scene: Scene, rows: Sequence[int], domains: Sequence[Mask]) -> bool:
+    """Whether all of some pods fit together."""
+    return not best_attempt(scene, rows, len(rows), domains)[1]

@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.api.types.heads import GROUP_NOTE
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.gangs import GangFacts
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.nodes.details import detailed
 from stretto.explain.why.nodes.none_fits import of_nodes
+from stretto.explain.why.remedies.gates import gated_members
 from stretto.explain.words.amounts import format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
 from stretto.explain.words.standing import UnitFacts, joined
@@ -124,18 +124,6 @@ def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
 # ---------------------------------------------------------------- group
 
 
-def _gated_members(cluster: Cluster, row: int) -> int:
-    """Number of pods of the pod's PodGroup that scheduling gates hold back."""
-    pods, tags = cluster.pods, cluster.domains.tags
-    group = tags.labels_of(int(pods.tag[row])).get(GROUP_NOTE, "")
-    space = pods.key(row).partition("/")[0]
-    return sum(
-        tags.labels_of(int(pods.tag[each])).get(GROUP_NOTE) == group
-        and pods.key(each).partition("/")[0] == space
-        for each in np.flatnonzero(pods.state[: pods.length] == PodState.GATED).tolist()
-    )
-
-
 def _of_group(unit: UnitFacts | None, gang: GangFacts | None, pod: PodFindings) -> list[Reason]:
     """Reasons that concern the pod's unit."""
     if unit is None:
@@ -160,7 +148,7 @@ def _of_members(unit: UnitFacts, pod: PodFindings) -> Iterator[Reason]:
     exist = unit.placed + unit.waiting
     if unit.min_member is not None and not unit.scheduled and exist < unit.min_member:
         sentence = f"Only {exist} of the {unit.min_member} required pods of its gang exist."
-        gated = _gated_members(pod.cluster, pod.row) if pod.cluster is not None else 0
+        gated = len(gated_members(pod.cluster, pod.row)) if pod.cluster is not None else 0
         if gated:
             held = format_count(gated, "more pod")
             sentence = (

@@ -44,6 +44,8 @@ class GangFit(NamedTuple):
     misfits: Sequence[int]
     #: Whether the members fit with the missing ones, equal to the first.
     completes: bool
+    #: The removal of gates after which the members fit, as a cure and as an event, if they do.
+    released: tuple[Remedy, Remedy] | None
     #: Members that would fit if every node were empty.
     if_empty: int
     #: Whether that is too few.
@@ -78,8 +80,13 @@ def gang_cures(
     found = list[Remedy]()
     absent = unit.min_member - unit.placed - unit.waiting
     if absent > 0 and any(each.limit or each.max_running for each in scene.queues):
-        more = format_count(absent, "more pod")  # a limit counts the gang when it is complete
-        return (Remedy(CureKind.EVENT, f"It is tried when {more} of its gang exist."),)
+        # a limit counts the gang when it is complete
+        if fit.released is not None:
+            return fit.released[1:]
+        more, verb = format_count(absent, "more pod"), "exists" if absent == 1 else "exist"
+        return (Remedy(CureKind.EVENT, f"It is tried when {more} of its gang {verb}."),)
+    if fit.released is not None:
+        found.append(fit.released[0])
     if absent > 0 and fit.completes:
         sentence = f"Creating {format_count(absent, 'more pod')} of its gang would complete it."
         found.append(Remedy(CureKind.MEMBERS, sentence, amount=absent))

@@ -28,7 +28,7 @@ class CureKind(Enum):
     TAINTS_POLICY = "taints-policy"
     #: The spread constraint with ``key`` states ``whenUnsatisfiable: ScheduleAnyway``.
     SPREAD = "spread"
-    #: The scheduling gates of the pod are removed.
+    #: The scheduling gates of the pod are removed; for a gang those of ``pods``.
     GATES = "gates"
     #: ``minMember`` of the PodGroup becomes ``amount``.
     MIN_MEMBER = "min-member"
@@ -72,7 +72,7 @@ class Remedy(msgspec.Struct, frozen=True):
     models: tuple[str, ...] = ()
     #: Taints, as ``key=value:effect``.
     taints: tuple[str, ...] = ()
-    #: Pods to remove, as ``namespace/name``.
+    #: Pods to remove, or to remove gates from, as ``namespace/name``.
     pods: tuple[str, ...] = ()
     #: Topology key of the rule concerned; empty for none.
     key: str = ""
