@@ -251,3 +251,17 @@ def test_a_forbidden_preemption_names_a_node_and_the_pods_that_stay() -> None:
     assert said is not None
     reason = "node(s) didn't match pod anti-affinity rules"
     assert said.held == (HeldFacts(reason, "n1", ("default/top",), 1),)
+
+
+def test_a_pod_on_a_node_that_does_not_exist_is_no_queued_pod() -> None:
+    said = requested(make_pod("p", node="gone"), about="p")
+    assert said.dominant is not None
+    assert said.dominant.code is ReasonCode.NO_SUCH_NODE
+    assert said.dominant.sentence.startswith("It is bound to node gone, which does not exist")
+    assert (said.state, said.node, said.choice, said.cures) == ("bound", "gone", None, ())
+
+
+def test_a_pod_that_names_a_node_which_is_too_small_is_told_so() -> None:
+    said = requested(make_pod("p", cpu="5", node="n1"), about="p")
+    assert said.choice is not None
+    assert said.choice.sentence == "n1 would refuse the pod now: 1 core short (requests 5, 4 free)."

@@ -22,6 +22,12 @@ NAMED: Final = 3
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
 
 
+def no_such_node(node: str) -> Reason:
+    """The reason of a pod that is bound to a node that does not exist."""
+    sentence = f"It is bound to node {node}, which does not exist, so no kubelet runs it."
+    return reason(ReasonCode.NO_SUCH_NODE, sentence)
+
+
 class PodFindings(NamedTuple):
     """Facts about one pod, apart from its unit."""
 

@@ -103,14 +103,24 @@ def choice_of(scene: Scene, question: PodQuestion, scores: NodeScores) -> NodeCh
     """The fitting nodes by score."""
     top, tied = scores.top(TOP, question.slot), scores.tied
     chosen = next((each for each in top if each.chosen), None)
+    compared = _compared(chosen, top[0], tied) if top else ""
     return NodeChoice(
-        sentence=_compared(chosen, top[0], tied) if top else "",
+        sentence=_refused_now(question) or compared,
         basis=question.basis,
         feasible=len(scores.slots),
         tied=tied,
         tie_rule=TIE_WORDS[scene.profile.ties],
         top=top,
     )
+
+
+def _refused_now(question: PodQuestion) -> str:
+    """Why its own node would refuse a placed pod now; empty if it would not, or for another pod."""
+    place = int(np.searchsorted(question.inquiry.slots, question.slot))
+    if not question.is_placed or question.inquiry.fits[place]:
+        return ""
+    found = question.inquiry.near(place)
+    return f"{found.node} would refuse the pod now: {'; '.join(found.obstacles)}."
 
 
 def _compared(chosen: ScoredNode | None, best: ScoredNode, tied: int) -> str:

@@ -12,7 +12,7 @@ from stretto.explain.why.cures import cures_of_pod
 from stretto.explain.why.forbidden import forbidden_preemption
 from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.parts import NodeScores
-from stretto.explain.why.pending import PodFindings, reasons_of
+from stretto.explain.why.pending import PodFindings, no_such_node, reasons_of
 from stretto.explain.why.question import PodQuestion, choice_of, head_of, question_of
 from stretto.explain.why.queues import share_of, sub_cluster_of
 from stretto.explain.why.scene import Scene
@@ -53,8 +53,17 @@ def _placed(scene: Scene, question: PodQuestion) -> Explanation:
     )
 
 
+def _on_missing_node(scene: Scene, question: PodQuestion) -> Explanation:
+    """Explain a pod that is bound to a node that does not exist."""
+    head = head_of(scene, question)
+    why = no_such_node(head.node)
+    return msgspec.structs.replace(head, dominant=why, reasons=(why,))
+
+
 def explain_pending(scene: Scene, question: PodQuestion) -> Explanation:
     """Explain a pod without a node: every reason, and what would make it fit."""
+    if scene.cluster.pods.state[question.row] == PodState.BOUND:
+        return _on_missing_node(scene, question)
     inquiry = question.inquiry
     unit = scene.notes.unit_of(question.row)
     gang = gang_of(scene, question.row, unit)

@@ -42,6 +42,8 @@ class ReasonCode(Enum):
     OTHER_SCHEDULER = "other-scheduler"
     #: The pod has finished and needs no node.
     ENDED = "ended"
+    #: The pod is bound to a node that does not exist.
+    NO_SUCH_NODE = "no-such-node"
     #: The pod names a PodGroup that does not exist.
     UNKNOWN_GROUP = "unknown-group"
     #: The pod names a PodGroup that cannot be decoded.
@@ -96,6 +98,7 @@ TIERS: Final[Mapping[ReasonCode, ReasonTier]] = {
     ReasonCode.UNREADABLE: ReasonTier.MISCONFIGURED,
     ReasonCode.OTHER_SCHEDULER: ReasonTier.MISCONFIGURED,
     ReasonCode.ENDED: ReasonTier.WAITING,
+    ReasonCode.NO_SUCH_NODE: ReasonTier.MISCONFIGURED,
     ReasonCode.UNKNOWN_GROUP: ReasonTier.MISCONFIGURED,
     ReasonCode.UNREADABLE_GROUP: ReasonTier.MISCONFIGURED,
     ReasonCode.UNKNOWN_RESOURCE: ReasonTier.MISCONFIGURED,
