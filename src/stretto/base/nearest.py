@@ -13,7 +13,7 @@ SHORTLIST: Final = 300
 CUTOFF: Final = 0.6
 """Minimum similarity of a suggestion, 0 to 1."""
 SHORT_CUTOFF: Final = 0.5
-"""The same for names of up to three characters: ``n9`` and ``n1`` have half in common."""
+"""The same for names of two characters: ``n9`` and ``n1`` have half in common."""
 MAX_GAP: Final = 0.2
 """Suggestions this much less similar than the best one are dropped."""
 
@@ -35,7 +35,7 @@ def nearest(
     plain = name.casefold()
     folded = {each.casefold(): each for each in names}
     if cutoff is None:
-        cutoff = CUTOFF if len(name) > 3 else SHORT_CUTOFF
+        cutoff = CUTOFF if len(name) > 2 else SHORT_CUTOFF
     likely = nlargest(SHORTLIST, folded, key=lambda each: _common_start(plain, each))
     found = difflib.get_close_matches(plain, likely, n=count, cutoff=cutoff)
     if not found:

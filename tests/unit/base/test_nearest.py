@@ -33,3 +33,7 @@ def test_a_near_key_replaces_the_other_hint(value: object, hint: str) -> None:
 
 def test_several_names_are_alternatives() -> None:
     assert suggestion(["a", "b"]) == "did you mean a or b?"
+
+
+def test_half_of_a_name_of_three_letters_is_not_enough() -> None:
+    assert nearest("rnu", ["rules", "run"]) == ["run"]

@@ -205,11 +205,16 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
 
 def live_run(ready: ScenarioRun) -> "tuple[LiveRun, OccupancyTimeline]":
     """The run of a scenario that has not started yet, and its occupancy over time."""
+    import msgspec
+
+    from stretto.framework.profile.profile import load_profile
     from stretto.plane.warming import load_kernels
     from stretto.sim.occupancy import OccupancyTimeline
     from stretto.sim.real_time import LiveRun
 
     plane = ready.site.plane
-    load_kernels(plane.config, plane.clock)  # before the time of the run begins
+    # before the time of the run begins, and without the calls of its own rules
+    config = msgspec.structs.replace(plane.config, profile=load_profile("default"))
+    load_kernels(config, plane.clock)
     live = LiveRun(plane, ready.feeder, plane.clock, ready.speed, ready.controllers)
     return live, OccupancyTimeline(plane, live.seconds_at)
