@@ -261,7 +261,7 @@ def test_a_pod_on_a_node_that_does_not_exist_is_no_queued_pod() -> None:
     assert (said.state, said.node, said.choice, said.cures) == ("bound", "gone", None, ())
 
 
-def test_a_pod_that_names_a_node_which_is_too_small_is_told_so() -> None:
+def test_a_node_that_is_too_small_for_its_pod_is_no_best_choice() -> None:
     said = requested(make_pod("p", cpu="5", node="n1"), about="p")
     assert said.choice is not None
     assert said.choice.sentence == "n1 would refuse the pod now: 1 core short (requests 5, 4 free)."
