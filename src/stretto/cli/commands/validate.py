@@ -18,6 +18,7 @@ from stretto.cli.sources.checks import (
     scenario_content,
 )
 from stretto.explain.words.amounts import format_count
+from stretto.inputs.neutral.files import read_text
 from stretto.inputs.objects.checked import CheckedObject
 from stretto.sim.history.file_kinds import FileKind, kind_of_file
 
@@ -122,6 +123,7 @@ def _checked(path: Path, plugins: tuple[Path, ...]) -> CheckedFile:
     try:
         kind = FileKind.MANIFESTS if str(path) == STDIN else kind_of_file(path)
         if kind is None and path.suffix in (".yaml", ".yml"):
+            read_text(path)  # a file without text has no kind
             kind = FileKind.SCENARIO  # its reader names the misspelt keys
         if kind is None:
             known = ", ".join(each.value for each in FileKind)

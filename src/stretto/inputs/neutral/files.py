@@ -4,6 +4,7 @@ A trace or manifest may be missing, a folder, empty, binary, in another encoding
 This module rejects all of these, so the readers see plain text of bounded size.
 """
 
+import codecs
 import gzip
 import io
 import sys
@@ -21,6 +22,8 @@ COMPARED: Final = 10_000
 """Names of a folder that are compared with the name of a missing file."""
 SIMILAR: Final = 0.7
 """Minimum similarity of two names without their suffixes, 0 to 1."""
+UTF_16: Final = "utf-16"
+"""Encoding of files that some tools on Windows write, with a byte-order mark."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
@@ -41,14 +44,20 @@ def read_stdin(limit: int = MAX_TEXT_BYTES) -> str:
     return decode_text(_unpacked(_bounded(data, where, limit), where, limit), where)
 
 
+def encoding_of(data: bytes) -> str:
+    """The encoding that a byte-order mark states, as kubectl reads it: UTF-16, else UTF-8."""
+    return UTF_16 if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
 def decode_text(data: bytes, where: str) -> str:
     """Bytes as text; refuses empty, binary and wrongly encoded data."""
     if not data.strip():
         raise InputError(where, None, "text in the file", "check the path or fetch it again")
-    if b"\0" in data:
+    encoding = encoding_of(data)
+    if b"\0" in data and encoding != UTF_16:
         raise InputError(where, data[:12], "text, not a binary file", "unpack or convert it first")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         found = data[error.start : error.end]

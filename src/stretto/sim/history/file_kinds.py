@@ -11,6 +11,7 @@ import msgspec
 from stretto.base.errors import InputError
 from stretto.explain.records.record_file import APPLICATION as RUN_APPLICATION
 from stretto.framework.profile.kube_config import KIND as PROFILE_KIND
+from stretto.inputs.neutral.files import encoding_of
 from stretto.inputs.neutral.streams import START, read_start
 from stretto.inputs.traces.recognition import recognise
 from stretto.stores.embedded.schema import APPLICATION as STORE_APPLICATION
@@ -77,7 +78,7 @@ def kind_of_file(path: Path) -> FileKind | None:
     if start.startswith(_SQLITE):
         return _database(start)
     try:
-        text = start.decode("utf-8-sig", "strict" if len(start) < START else "ignore")
+        text = start.decode(encoding_of(start), "strict" if len(start) < START else "ignore")
     except UnicodeDecodeError:
         return None
     return _of_text(text) or (FileKind.TRACE if recognise(path).format else None)

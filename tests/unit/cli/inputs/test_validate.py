@@ -59,6 +59,20 @@ def test_each_kind_of_text_is_recognised() -> None:
     }
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_text_with_a_byte_order_mark_is_read(encoding: str) -> None:
+    Path("marked.yaml").write_text(POD, encoding=encoding)
+    assert kinds_of("marked.yaml") == {"marked.yaml": "manifests"}
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\x01\x02", "kind: Pod".encode("utf-16-le")])
+def test_a_file_without_text_has_no_kind(data: bytes) -> None:
+    Path("odd.yaml").write_bytes(data)
+    result = run_of("validate", "odd.yaml", "--json", "-", "-q")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["files"][0]["kind"] == ""
+
+
 def test_what_stretto_writes_is_recognised(folder: Path) -> None:
     words = ["run", "scenario.yaml", "--speed", "0", "--no-plots", "-q", "--store", "sqlite:s.db"]
     assert run_of(*words).exit_code == 0
