@@ -43,7 +43,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "omitted": "omitted jobs",
     "cpu_util": "CPU utilisation (0..1)",
     "gpu_util": "GPU utilisation (0..1)",
-    "mean_wait_s_by_queue": "mean wait by queue (s)",
+    "mean_wait_s_by_queue": "mean wait by queue",
     "peak_cpu_pct": "peak CPU (%)",
     "peak_memory_pct": "peak memory (%)",
     "mean_cpu_pct": "mean CPU (%)",
@@ -171,7 +171,8 @@ def _show(common: CommandContext, opts: SimulateOptions, found: Mapping[str, Any
     rows: list[Sequence[object]] = []
     for name, value in found.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{key} {count:,}" for key, count in value.items()) or "none"
+            text = short_duration if name == "mean_wait_s_by_queue" else cell
+            value = ", ".join(f"{key} {text(each)}" for key, each in value.items()) or "none"
         is_time = name.endswith("_s") and isinstance(value, int | float) and name in _LABELS
         shown = short_duration(value) if is_time else cell(value)
         rows.append((_LABELS.get(name, name), shown))
