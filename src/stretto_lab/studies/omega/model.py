@@ -100,6 +100,8 @@ class OmegaRun(msgspec.Struct, frozen=True):
     granted: int
     #: Claims refused.
     refused: int
+    #: Time of the last event in seconds.
+    ends_s: float
     #: Time span of busyness in seconds.
     span_s: float
     #: Hosts that have refused a granted claim before, on average; 0 where hosts do not decide.

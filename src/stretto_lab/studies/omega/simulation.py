@@ -233,6 +233,7 @@ class _Omega:
             abandoned=self._abandoned,
             granted=self._granted,
             refused=self._refused,
+            ends_s=ends,
             span_s=(until if until < inf else ends) - first,
             rank_mean=sum(rank * count for rank, count in ranks.items()) / granted,
             behind_mean=hosts.behind / granted if hosts is not None else 0.0,
