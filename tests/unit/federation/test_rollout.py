@@ -120,6 +120,13 @@ def test_the_canary_updates_first() -> None:
     assert set(found.specs) == {"b"}
 
 
+def test_a_cluster_that_the_workload_leaves_holds_up_no_stage() -> None:
+    stages = (RolloutStage(("a",)), RolloutStage(("b",)))
+    leaving, staying = member("a", 1, desired=0), member("b", 9, desired=10)
+    found = planned(leaving, staying, policy=RolloutPolicy(1, 0, stages))
+    assert found.specs["b"].revision == NEW
+
+
 @pytest.mark.parametrize(
     ("since", "approved", "goes_on"), [(59, {0}, False), (61, set(), False), (61, {0}, True)]
 )

@@ -95,8 +95,12 @@ def _open_stages(demand: RolloutDemand, stages: Sequence[RolloutStage]) -> tuple
 
 
 def _updated(member: RolloutMember, revision: str) -> bool:
-    """Whether all pods have the revision and are available; a lost cluster holds up none."""
-    if not member.reachable:
+    """Whether all pods have the revision and are available.
+
+    A lost cluster holds up no stage, and neither does one that the workload leaves: its pods keep
+    their revision until clusters of later stages have replaced them.
+    """
+    if not (member.reachable and member.desired):
         return True
     pods = member.of(revision)
     same = member.spec.revision == revision or not member.spec.replicas
