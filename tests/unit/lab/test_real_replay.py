@@ -23,6 +23,7 @@ from stretto_lab.conformance.wire.scenario import (
     WireScenario,
 )
 from stretto_lab.conformance.wire.scope import EVERYTHING, scope_of
+from stretto_lab.conformance.wire.shared import busy_pods
 from stretto_lab.conformance.wire.webhooks import ScenarioWebhooks
 from stretto_lab.control_plane.stages import stages
 from tests.support.federation_world import FederationWorld
@@ -130,3 +131,10 @@ def test_a_scenario_that_ran_alone_begins_with_the_recorded_free_capacity(
     fleet.host.poll(0.0)
     recorded = RecordedCluster("alpha", resources={"available": {"cpu": "2"}})
     assert knows_capacities(fleet, [recorded]) == known
+
+
+def test_pods_that_use_gpus_limit_them_as_api_servers_want() -> None:
+    free = {"nvidia.com/gpu": "6"}
+    (pod,) = busy_pods({"allocatable": {"nvidia.com/gpu": "8"}, "available": free})
+    resources = pod["spec"]["containers"][0]["resources"]
+    assert resources == {"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": "2"}}

@@ -99,7 +99,10 @@ def busy_pods(resources: Fields) -> list[Fields]:
 
 def _busy_pod(number: int, requests: dict[str, int]) -> Fields:
     texts = {name: format_amount(name, amount) for name, amount in requests.items()}
-    container = {"name": "main", "image": "none", "resources": {"requests": texts}}
+    # An API server wants limits of resources that nodes do not share, such as GPUs.
+    limits = {name: text for name, text in texts.items() if "/" in name}
+    resources = {"requests": texts, **({"limits": limits} if limits else {})}
+    container = {"name": "main", "image": "none", "resources": resources}
     metadata = {"name": f"in-use-{number}", "namespace": "kube-system"}
     return {"metadata": metadata, "spec": {"containers": [container]}}
 

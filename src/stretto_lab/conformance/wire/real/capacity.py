@@ -29,9 +29,11 @@ def occupied(
     Raises:
         TimeoutExpiredError: the host does not report the recorded capacity in time.
     """
-    pods = [(each.name, path) for each in clusters for path in _occupy(servers, each, owner)]
+    pods = list[tuple[str, str]]()
     known = partial(knows_capacities, servers.federation.fleet, clusters)
     try:
+        for each in clusters:
+            pods += ((each.name, path) for path in _occupy(servers, each, owner))
         if pods and not servers.run_until(known, WITHIN):
             raise TimeoutExpiredError(f"the recorded capacity of {owner}", "other pods use some")
         yield
