@@ -233,7 +233,7 @@ def a_stale_list_is_trusted(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_finished_pod_uses_capacity(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("stretto.state.ingest.known_pods.FINISHED", frozenset())
+    patch.setattr("stretto.state.ingest.known_pods.ENDED", frozenset())
 
 
 @plant

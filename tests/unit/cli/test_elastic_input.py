@@ -60,12 +60,17 @@ def test_a_manifest_without_a_policy_is_refused_with_its_objects(repo_root: Path
 
 def test_an_unknown_state_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path))
-    code, output = said("top", "nodes", "--on", "8cpu:3")
-    assert (code, "run '8cpu:3' was not found" in output, "8cpu-32gib:3" in output) == (
+    code, output = said("top", "nodes", "--on", "yesterday")
+    assert (code, "run 'yesterday' was not found" in output, "8cpu-32gib:3" in output) == (
         6,
         True,
         True,
     )
+
+
+def test_a_mistyped_shape_is_answered_with_the_form_of_shapes() -> None:
+    code, output = said("top", "nodes", "--on", "8cpu:3")
+    assert (code, "expected a run, or a shape and a count" in output) == (2, True)
 
 
 @pytest.mark.parametrize(
