@@ -61,6 +61,11 @@ def test_capacity_that_a_gang_releases_at_its_deadline_is_no_missed_cure() -> No
     assert result.checked["8 evictions that were gang evicted whole"] == 1
 
 
+def test_a_row_that_is_reused_in_an_inbox_is_claimed_once() -> None:
+    setup = msgspec.structs.replace(draw(9500147), tier="numpy")
+    assert run_seed(9500147, 50, setup=setup).breaches == ()
+
+
 def test_a_pod_nominated_in_the_same_step_keeps_its_place_on_an_over_committed_node() -> None:
     seed, crashes = 33000743, {0: "dispatcher.absorbed", 167: "dispatcher.handed-out"}
     changes = [(1, 2), (1, 3), (83, 0), (89, 0), (91, 2), (105, 0), (201, 0), (203, 0)]

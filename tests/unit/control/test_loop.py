@@ -122,14 +122,53 @@ def test_of_a_larger_unit_the_rest_comes_back() -> None:
     assert (len(plan.rows), desk.names(plan.setbacks[0].rows)) == (2, ["c"])
 
 
-def test_a_pod_that_has_gone_is_given_back_untried() -> None:
+def test_a_pod_that_has_gone_is_neither_claimed_nor_answered() -> None:
     desk = bench()
     desk.hand("a")
-    row = desk.row("a")
-    desk.ingest.end(row)
+    desk.ingest.end(desk.row("a"))
     plan = desk.plan()
-    assert [(s.rows, s.why) for s in plan.setbacks] == [((row,), SetbackReason.GIVEN_BACK)]
-    assert len(plan.rows) == 0
+    assert (len(plan.rows), plan.setbacks) == (0, [])
+
+
+def test_the_other_pods_of_its_unit_are_given_back_untried() -> None:
+    desk = bench()
+    desk.hand("a", "b", least=2)
+    desk.ingest.end(desk.row("a"))
+    (setback,) = desk.plan().setbacks
+    assert (setback.rows, setback.why) == ((desk.row("b"),), SetbackReason.GIVEN_BACK)
+
+
+def test_a_deleted_pod_is_not_answered_for_the_pod_that_has_its_row() -> None:
+    desk = bench()
+    desk.hand("a")
+    desk.ingest.end(desk.row("a"))
+    desk.hand("b")
+    plan = desk.plan()
+    assert (desk.names(plan.rows), plan.setbacks) == (["b"], [])
+
+
+def test_after_a_blocking_unit_failed_no_deleted_pod_is_answered() -> None:
+    desk = bench()
+    desk.hand("big", cpu="9", blocking=True)
+    desk.hand("a", blocking=True)
+    desk.ingest.end(desk.row("a"))
+    assert [desk.names(setback.rows) for setback in desk.plan(limit=1).setbacks] == [["big"]]
+
+
+def test_a_pod_that_is_sent_again_is_claimed_once() -> None:
+    desk = bench()
+    unit = desk.hand("a")
+    desk.loop.accept([Dispatch(unit, (desk.row("a"),), 1)])
+    plan = desk.plan()
+    assert (desk.names(plan.rows), plan.setbacks) == (["a"], [])
+
+
+def test_work_behind_deleted_pods_is_taken_in_the_next_cycle() -> None:
+    desk = bench()
+    desk.hand("a")
+    desk.hand("b")
+    desk.ingest.end(desk.row("a"))
+    assert [len(desk.plan(limit=1).rows) for _ in range(2)] == [0, 1]
 
 
 def test_a_row_that_is_used_again_is_not_mistaken() -> None:

@@ -2,12 +2,13 @@
 
 Each cycle places dispatched units in order and proposes the result as one plan. A loop writes only
 to its snapshot. Losing a loop loses no decision, because the dispatcher still tracks every
-dispatched row. Each dispatched row is answered by a claim or by a setback.
+dispatched row. Each dispatched row is answered by a claim or by a setback, unless its pod was
+deleted or the row was dispatched again.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice, pairwise
 from typing import Final, NamedTuple
 
 import msgspec
@@ -33,6 +34,9 @@ NO_CLASS: Final = -1
 
 ANY_SLOT: Final = -1
 """Means "the shard chooses the node"."""
+
+SENT_AGAIN: Final = -1
+"""The serial in the inbox of a row that a later dispatch contains: no pod has it."""
 
 CuresOf = Callable[[int], Cure]
 """Class id to the events that may let its pods fit."""
@@ -110,18 +114,26 @@ class SchedulingLoop:
         return self.preempting.chance(class_id)
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
-        """Add work to the inbox; serials are stored to recognise reused rows."""
+        """Add work to the inbox; serials are stored to recognise reused rows.
+
+        The dispatcher sends a row again only after it has taken the earlier dispatch back, for
+        example when the row was reused. The later dispatch alone counts, so that a plan contains
+        each row once.
+        """
         work = list(dispatches)
         rows = [row for dispatch in work for row in dispatch.rows]
+        if self.rows and (again := set(rows).intersection(self.rows)):
+            for i in [i for i, row in enumerate(self.rows) if row in again]:
+                self._serials[i] = SENT_AGAIN
         self._inbox += work
         self.rows += rows
         self._serials += self._pods.serial[np.array(rows, np.int64)].tolist()
 
     def cycle(self, limit: int = BATCH) -> Plan | None:
         """Place the oldest units of the inbox, about ``limit`` pods; ``None`` if it is empty."""
-        work, setbacks = self._take(limit)
-        if not work and not setbacks:
+        if not self.rows:
             return None
+        work, setbacks = self._take(limit)
         self.runtime.sync()
         rows = [row for dispatch in work for row in dispatch.rows]
         starts = _starts(work)
@@ -180,7 +192,7 @@ class SchedulingLoop:
 
     def _give_up_inbox(self) -> list[Setback]:
         """Return the inbox untried after a blocking unit failed."""
-        left = [_untried_setback(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
+        left = self._untried(self._inbox, self._serials)
         self._inbox, self.rows, self._serials = [], [], []
         return left
 
@@ -200,15 +212,26 @@ class SchedulingLoop:
             return taken, []
         work: list[Dispatch] = []
         setbacks: list[Setback] = []
-        at = 0
-        for dispatch in taken:
-            stop = at + len(dispatch.rows)
+        for dispatch, (at, stop) in zip(taken, pairwise(starts), strict=False):
             if fresh[at:stop].all():
                 work.append(dispatch)
             else:
-                setbacks.append(_untried_setback(dispatch.unit, dispatch.rows))
-            at = stop
+                setbacks += self._untried([dispatch], serials[at:stop])
         return work, setbacks
+
+    def _untried(self, work: Sequence[Dispatch], serials: Sequence[int]) -> list[Setback]:
+        """Setbacks of units that were not tried, for the rows that are still the pods sent.
+
+        The dispatcher needs no answer for a deleted pod. An answer for its row would count for the
+        pod that has the row now, whose own dispatch is still in an inbox.
+        """
+        found, at = list[Setback](), iter(serials)
+        for dispatch in work:
+            sent = zip(dispatch.rows, islice(at, len(dispatch.rows)), strict=True)
+            rows = tuple(row for row, serial in sent if self._pods.serial[row] == serial)
+            if rows:
+                found.append(_untried_setback(dispatch.unit, rows))
+        return found
 
     def _plan(
         self,
