@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from stretto.stores.faulty.odds import FAULTS
 from stretto_lab.chaos.draws.faults import Fault, FaultDraw
 from stretto_lab.chaos.draws.preemption import CHANGES as PREEMPTION_CHANGES
 from stretto_lab.chaos.report import Campaign, run_campaign
-from stretto_lab.chaos.run import SeedResult, run_seed
+from stretto_lab.chaos.run import ChaosRun, SeedResult, run_seed
 from stretto_lab.chaos.setup import CHANGES, FAILPOINTS, HIGHEST_ODDS, draw
 from stretto_lab.chaos.trace import ChaosFailure, load_failure, save_failure
 
@@ -59,6 +60,20 @@ def test_capacity_that_a_gang_releases_at_its_deadline_is_no_missed_cure() -> No
     result = run_seed(seed, 400, only=faults, setup=setup)
     assert result.breaches == ()
     assert result.checked["8 evictions that were gang evicted whole"] == 1
+
+
+def test_competing_claims_for_capacity_that_a_gang_releases_are_not_refused_repeatedly() -> None:
+    result = run_seed(9500018, 400, setup=msgspec.structs.replace(draw(9500018), tier="numpy"))
+    assert result.breaches == ()
+    assert result.checked["8 evictions that were gang evicted whole"] > 0
+
+
+def test_claims_that_are_refused_without_a_release_are_a_breach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = count()
+    monkeypatch.setattr(ChaosRun, "_refusals", lambda _: next(counts))
+    assert run_seed(42, 1).breaches == ("law 3: claims are made and refused repeatedly",)
 
 
 def test_a_row_that_is_reused_in_an_inbox_is_claimed_once() -> None:

@@ -29,6 +29,9 @@ HEALED_WITHIN: Final = 60.0
 STABLE_FOR: Final = 20.0
 """Virtual seconds at the end of the heal in which no claim may be refused: a refused unit is
 retried at least every ten seconds."""
+MOST_WAITS: Final = 3
+"""Times that the heal waits ``STABLE_FOR`` for an end without a release of capacity: claims of
+several shards compete for what is released, and all but one of them are refused once."""
 AWAKE_FOR: Final = 10.0
 """Seconds after waking all units in which none of them may get a node."""
 BUSY: Final = 3000
@@ -184,12 +187,15 @@ class ChaosRun:
         """Stop all faults: every pod that fits must be placed within a bounded time."""
         environment = self._environment
         environment.heal(step)
+        checked, refused = environment.laws.checked, 0
         end = environment.clock.monotonic() + HEALED_WITHIN
         found = self._settle(step, end - STABLE_FOR)
-        if found:
-            return found
-        refused = self._refusals()
-        return self._settle(step, end) or self._check_rest(refused) or self._wake_all(step)
+        for wait in range(0 if found else MOST_WAITS):
+            refused, released = self._refusals(), releases(checked)
+            found = self._settle(step, end + wait * STABLE_FOR)
+            if found or releases(checked) == released:
+                break
+        return found or self._check_rest(refused) or self._wake_all(step)
 
     def _settle(self, step: int, end: float) -> list[InvariantBreach]:
         """Run the plane until a clock time."""
