@@ -16,7 +16,7 @@ from stretto.framework.kernels.cache import KernelCache
 
 BACKGROUND: Final = "STRETTO_BACKGROUND_COMPILE"
 """Environment variable: ``0`` starts no compiler process."""
-SECONDS: Final = 360
+SECONDS: Final = 420
 """Approximate compile time of all kernels on one core, for messages."""
 _COMPILER: Final = (sys.executable, "-P", "-m", "stretto.cli.main", "kernels")
 

@@ -15,7 +15,7 @@ Wake = Callable[[], None]
 
 
 class ChangeSignals:
-    """Who waits for which kind, over one store."""
+    """The streams that wait for a change, by kind, over one store."""
 
     def __init__(self, store: Store) -> None:
         """Follow the commits of a store."""
