@@ -151,11 +151,11 @@ class ClusterFleet:
             self._silent.add(name)
 
     def is_silent(self, name: str) -> bool:
-        """Whether a member did not answer the last time."""
+        """True if a member did not answer the last time."""
         return name in self._silent
 
     def is_writable(self, cluster: StoredObject) -> bool:
-        """Whether objects can be written to a cluster now."""
+        """True if objects can be written to a cluster now."""
         name = cluster.record.name
         reachable = name in self._members and name not in self._silent
         return reachable and is_joined(cluster) and is_ready(cluster)
@@ -187,12 +187,12 @@ def condition(cluster: StoredObject, type_: str) -> str:
 
 
 def is_joined(cluster: StoredObject) -> bool:
-    """Whether a cluster has joined."""
+    """True if a cluster has joined."""
     return condition(cluster, "Joined") == "True"
 
 
 def is_ready(cluster: StoredObject) -> bool:
-    """Whether a cluster answers and is healthy."""
+    """True if a cluster answers and is healthy."""
     return condition(cluster, "Ready") == "True"
 
 

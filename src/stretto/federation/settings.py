@@ -45,8 +45,8 @@ class FederationSettings:
 
     #: Namespace of the federation on the host and in the members.
     namespace: str = names.SYSTEM_NAMESPACE
-    #: Whether an object without a feasible cluster, without a policy label or with failing
-    #: webhooks keeps its last placement. KubeAdmiral deletes it everywhere.
+    #: True if an object without a feasible cluster, without a policy label or with failing webhooks
+    #: keeps its last placement. KubeAdmiral deletes it everywhere.
     keeps_last_placement: bool = True
     #: The planners.
     planners: PlannerKind = PlannerKind.STRETTO
@@ -54,7 +54,7 @@ class FederationSettings:
     capacity: CapacitySource = CapacitySource.SUMS
     #: Work of one CPU by service and CPU model; ``None`` counts all CPUs alike.
     performance: PerformanceMatrix | None = None
-    #: Whether scores count the CPU and the memory of a replica. KubeAdmiral counts only GPUs and
+    #: True if scores count the CPU and the memory of a replica. KubeAdmiral counts only GPUs and
     #: other extended resources.
     counts_requests: bool = True
     #: Failover of lost clusters; ``None`` leaves their objects where they are.
@@ -80,7 +80,7 @@ class FederationSettings:
 
     @property
     def plans_by_default(self) -> bool:
-        """Whether the planners are those of Stretto."""
+        """True if the planners are those of Stretto."""
         return self.planners is PlannerKind.STRETTO
 
 

@@ -25,15 +25,15 @@ class ControllerShare:
     shards: int = 1
 
     def runs(self, controller: str) -> bool:
-        """Whether it runs a controller at all."""
+        """True if it runs a controller at all."""
         return self.controllers is None or controller in self.controllers
 
     def owns(self, key: Hashable) -> bool:
-        """Whether a key belongs to its shard: its hash modulo the number of shards."""
+        """True if a key belongs to its shard: its hash modulo the number of shards."""
         return self.shards == 1 or _hash(key) % self.shards == self.shard
 
     def has(self, controller: str, key: Hashable) -> bool:
-        """Whether it does the work of a controller for a key."""
+        """True if it does the work of a controller for a key."""
         return self.runs(controller) and self.owns(key)
 
 

@@ -29,13 +29,13 @@ class FederatedType:
     pipeline: Pipeline
     #: Paths of the fields of a workload.
     paths: PathDefinition
-    #: Whether the status of members is merged into the source.
+    #: True if the status of members is merged into the source.
     aggregates: bool
     #: Rules for the status of the source; empty for those of built-in kinds.
     status_rules: tuple[StatusRule, ...]
     #: Paths of the fields that are collected from members; ``None`` for no collection.
     collected: tuple[str, ...] | None
-    #: Whether unschedulable pods may move to other clusters.
+    #: True if unschedulable pods may move to other clusters.
     migrates: bool
     #: Path of the workload that an autoscaler of this kind scales; empty for other kinds.
     scale_target: str = ""

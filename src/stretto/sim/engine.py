@@ -80,7 +80,7 @@ class WorkRecord(msgspec.Struct, frozen=True):
     rejected: npt.NDArray[np.bool_]
     #: int64[round]: tick of each round.
     ticks: Ints
-    #: Whether the run was interrupted, so that later events are missing.
+    #: True if the run was interrupted, so that later events are missing.
     partial: bool = False
 
 

@@ -84,7 +84,7 @@ class Feeder:
 
     @property
     def resumed(self) -> bool:
-        """Whether this resumes an interrupted run."""
+        """True if this resumes an interrupted run."""
         return self._known is not None
 
     def next_due(self) -> float:
@@ -119,7 +119,7 @@ class Feeder:
 
     @property
     def has_durations(self) -> bool:
-        """Whether any pod has a run time."""
+        """True if any pod has a run time."""
         return bool(self._durations)
 
     # ------------------------------------------------------------ starting

@@ -74,7 +74,7 @@ class ControllersInRun(Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing moves any more unless pods arrive or end."""
+        """True if nothing moves any more unless pods arrive or end."""
         ...
 
 
@@ -226,7 +226,7 @@ class LiveRun:
             self._feeder.started(pods.key(row), elapsed)
 
     def _is_over(self) -> bool:
-        """Whether nothing more can happen: no arrival, end, reclaim or back-off is due."""
+        """True if nothing more can happen: no arrival, end, reclaim or back-off is due."""
         if self._feeder.next_due() < inf or self._plane.binder.in_doubt:
             return False
         if self._plane.dispatcher.reclaimer.is_busy:

@@ -109,7 +109,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     after_s: list[float]
     #: Pods placed up to each time.
     placed_after: list[int]
-    #: Whether the run was interrupted.
+    #: True if the run was interrupted.
     partial: bool = False
     #: Pods evicted by Stretto, by cause.
     evicted: dict[str, int] = {}

@@ -61,9 +61,9 @@ class WorldConfig(msgspec.Struct, frozen=True):
     profile: Profile
     #: Policy of the queue, by its name in ``QueuePolicy``.
     queue: str = "FifoSkip"
-    #: Whether units that do not fit are retried; otherwise they are given up at once.
+    #: True if units that do not fit are retried; otherwise they are given up at once.
     retry: bool = True
-    #: Whether GPUs are managed device by device; otherwise they are plain amounts.
+    #: True if GPUs are managed device by device; otherwise they are plain amounts.
     devices: bool = True
     #: Units of a blocking queue that are tried at once; with several queues 1, so that the queues
     #: take turns unit by unit.

@@ -47,7 +47,7 @@ class ChaosStore(FaultyStore):
     ) -> None:
         """``acknowledged`` receives acknowledged binds: pod uid to node."""
         super().__init__(inner, fault_draw.rng, NO_FAULTS, clock)
-        #: Whether lists are quorum reads now: a starting plane must not use a stale list.
+        #: True if lists are quorum reads now: a starting plane must not use a stale list.
         self.fresh: bool = True
         self._chance = fault_draw
         self._acknowledged = acknowledged

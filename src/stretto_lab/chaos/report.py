@@ -58,7 +58,7 @@ class CampaignReport(msgspec.Struct):
     failures: list[ChaosFailure] = msgspec.field(default_factory=list)
     #: Hash over the traces of all seeds: the same campaign, the same hash.
     trace: str = ""
-    #: Whether the campaign was interrupted; unset if it was not.
+    #: True if the campaign was interrupted; unset if it was not.
     partial: bool | UnsetType = UNSET
 
     def as_json(self) -> dict[str, Any]:

@@ -145,11 +145,11 @@ class ChaosSetup(msgspec.Struct, frozen=True):
     batch: int
     #: Kernel tier.
     tier: str
-    #: Whether shards have partitions.
+    #: True if shards have partitions.
     partition: bool
     #: Seconds between comparisons with a fresh list.
     compare_every: float
-    #: Whether the store is SQLite.
+    #: True if the store is SQLite.
     durable: bool
     #: Nodes at the start.
     fleet: tuple[NodeShapeDraw, ...]
@@ -168,7 +168,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
 
     @property
     def lands_whole(self) -> bool:
-        """Whether the store binds gangs in one transaction; half of the late ones do not.
+        """True if the store binds gangs in one transaction; half of the late ones do not.
 
         A separate stream leaves all other draws of the seed unchanged.
         """

@@ -55,9 +55,9 @@ class WorldGroup(msgspec.Struct):
     min_member: int
     #: Request of its pods.
     request: PodRequest
-    #: Whether it exists.
+    #: True if it exists.
     exists: bool = False
-    #: Whether it changed after its pods were created; gang laws then skip it.
+    #: True if it changed after its pods were created; gang laws then skip it.
     disturbed: bool = False
     #: Pods created for it.
     made: int = 0

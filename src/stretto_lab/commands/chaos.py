@@ -27,11 +27,11 @@ class ChaosOptions:
     steps: int
     #: A saved failure to replay instead.
     replay: Path | None
-    #: Whether frameworks and offers are simulated instead of pods.
+    #: True if frameworks and offers are simulated instead of pods.
     offers: bool
-    #: Whether fleets of clusters are simulated instead of pods.
+    #: True if fleets of clusters are simulated instead of pods.
     fleets: bool
-    #: Whether pods and tasks of frameworks are simulated in one pool.
+    #: True if pods and tasks of frameworks are simulated in one pool.
     pool: bool
 
 

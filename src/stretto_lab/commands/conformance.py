@@ -29,7 +29,7 @@ class ConformanceOptions:
     cases: tuple[Path, ...]
     #: The deciding profile.
     profile: str
-    #: Whether wire traffic is replayed on real API servers.
+    #: True if wire traffic is replayed on real API servers.
     real: bool
 
 

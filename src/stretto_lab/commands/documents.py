@@ -103,7 +103,7 @@ class ChaosDocument(msgspec.Struct, frozen=True):
     failures: list[ChaosFailure]
     #: Hash over the traces of all seeds.
     trace: str
-    #: Whether the campaign was interrupted; absent if it was not.
+    #: True if the campaign was interrupted; absent if it was not.
     partial: bool | UnsetType = UNSET
 
 
@@ -143,7 +143,7 @@ class OmegaDocument(msgspec.Struct, frozen=True):
     study: OmegaStudy
     #: The runs.
     points: list[OmegaPoint]
-    #: Whether the study was interrupted; absent if it was not.
+    #: True if the study was interrupted; absent if it was not.
     partial: bool | UnsetType = UNSET
 
 
@@ -154,7 +154,7 @@ class ShardStudyDocument(msgspec.Struct, frozen=True):
     study: ShardStudy
     #: The runs.
     points: list[ShardPoint]
-    #: Whether the study was interrupted; absent if it was not.
+    #: True if the study was interrupted; absent if it was not.
     partial: bool | UnsetType = UNSET
 
 
@@ -167,7 +167,7 @@ class ReclaimDocument(msgspec.Struct, frozen=True):
     source: str
     #: The runs.
     points: list[ReclaimPoint]
-    #: Whether the study was interrupted; absent if it was not.
+    #: True if the study was interrupted; absent if it was not.
     partial: bool | UnsetType = UNSET
 
 
@@ -194,7 +194,7 @@ class FiveQuestionsDocument(msgspec.Struct, frozen=True):
     answers: dict[str, str]
     #: The figures of all sizes.
     figures: list[QuestionFigure]
-    #: Whether the study was interrupted; absent if it was not.
+    #: True if the study was interrupted; absent if it was not.
     partial: bool | UnsetType = UNSET
 
 
@@ -205,5 +205,5 @@ class OfferDesignDocument(msgspec.Struct, frozen=True):
     points: list[DesignPoint]
     #: Each difference from Mesos, measured alone.
     differences: list[DifferenceFigure]
-    #: Whether the study was interrupted; absent if it was not.
+    #: True if the study was interrupted; absent if it was not.
     partial: bool | UnsetType = UNSET

@@ -54,7 +54,7 @@ class _LineFamily(msgspec.Struct, frozen=True):
 
 
 def is_family(path: Path) -> bool:
-    """Whether the first case of ``path`` belongs to a family."""
+    """True if the first case of ``path`` belongs to a family."""
     head = lines.first(path, _LineFamily)
     return head is not None and bool(head.family)
 

@@ -67,7 +67,7 @@ class ConformanceReport(msgspec.Struct):
     features: dict[str, FeatureTally] = {}
     #: All fields that differ.
     disagreed: list[Disagreement] = []
-    #: Whether the run was interrupted; unset if it was not.
+    #: True if the run was interrupted; unset if it was not.
     partial: bool | UnsetType = UNSET
 
     @property

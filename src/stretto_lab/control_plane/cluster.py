@@ -105,7 +105,7 @@ class ControlPlaneConfig(msgspec.Struct, frozen=True):
     parts: tuple[str, ...] = ()
     #: Users in addition to the administrator; RBAC limits them.
     users: tuple[CertificateUser, ...] = ()
-    #: Whether requests are logged for ``ControlPlane.audit``.
+    #: True if requests are logged for ``ControlPlane.audit``.
     audited: bool = False
     #: Additional flags of the API server.
     flags: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ class ControlPlane:
             self._clock.sleep(_POLL)
 
     def is_ready(self) -> bool:
-        """Whether the API server reports that it is ready."""
+        """True if the API server reports that it is ready."""
         try:
             return self.send("GET", "/readyz").status == 200
         except UnreachableError:

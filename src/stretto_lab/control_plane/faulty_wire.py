@@ -23,11 +23,11 @@ class FaultyWire:
         self.latency = 0.0
         #: Seconds after which each connection is cut; 0 for never.
         self.cut_every = 0.0
-        #: Whether replies are lost and end the connection.
+        #: True if replies are lost and end the connection.
         self.loses_replies = False
-        #: Whether replies are dropped while connections stay open.
+        #: True if replies are dropped while connections stay open.
         self.drops_replies = False
-        #: Whether new connections are refused.
+        #: True if new connections are refused.
         self.is_down = False
         self._target = port
         self._lines: set[asyncio.Task[None]] = set()

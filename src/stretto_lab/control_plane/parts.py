@@ -52,7 +52,7 @@ class ServerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process exists; a paused process counts."""
+        """True if the process exists; a paused process counts."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:

@@ -53,7 +53,7 @@ class ToolProgram(NamedTuple):
     package: str
     #: Further flags for the linker.
     flags: str = ""
-    #: Whether the package holds tests of Go, which are compiled into the program.
+    #: True if the package holds tests of Go, which are compiled into the program.
     is_suite: bool = False
 
 

@@ -62,7 +62,7 @@ class DivisionFigures(msgspec.Struct):
 
     #: The planner.
     planner: str
-    #: Whether clusters have limits.
+    #: True if clusters have limits.
     limits: bool
     #: First divisions.
     divisions: int = 0

@@ -61,7 +61,7 @@ def problems(item: FederatedItem) -> list[ObjectCondition]:
 
 
 def _is_shown(problem: ObjectCondition, *, has_members: bool) -> bool:
-    """Whether a problem is shown next to the placement, which itself shows replicas that wait."""
+    """True if a problem is shown next to the placement, which itself shows replicas that wait."""
     if problem.type == PROPAGATED:
         return has_members or problem.reason == INVALID_ROLLOUT
     is_listed = problem.reason in results.HELD or problem.reason == results.KIND_MISSING

@@ -33,7 +33,7 @@ class ClusterVerdict(msgspec.Struct, frozen=True):
     cluster: str
     #: Replicas that it gets; ``None`` for all, or none if it is not chosen.
     replicas: int | None
-    #: Whether the object goes there.
+    #: True if the object goes there.
     chosen: bool
     #: Points of the scores; ``None`` if a filter rejects it.
     score: int | None
@@ -62,7 +62,7 @@ class PlacedObject(msgspec.Struct, frozen=True):
     #: Clusters of the placement that are not ready: what is placed there stays, and whether it runs
     #: is not known.
     unknown: tuple[str, ...] = ()
-    #: Whether it stays on the host on purpose: an autoscaler that scales the source.
+    #: True if it stays on the host on purpose: an autoscaler that scales the source.
     on_host: bool = False
 
     @property
@@ -72,7 +72,7 @@ class PlacedObject(msgspec.Struct, frozen=True):
 
     @property
     def fits(self) -> bool:
-        """Whether all replicas have a cluster that holds them."""
+        """True if all replicas have a cluster that holds them."""
         return self.on_host or (bool(self.placement) and not self.waiting and not self.unplaced)
 
 

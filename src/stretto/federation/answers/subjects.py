@@ -39,7 +39,7 @@ class FleetReader:
     def __init__(
         self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient = NO_WEBHOOKS
     ) -> None:
-        """For a fleet.
+        """Initialize for a fleet.
 
         Args:
             fleet: the fleet.

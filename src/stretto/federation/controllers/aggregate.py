@@ -22,7 +22,7 @@ class AggregationController:
     name = "aggregate"
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the sources of a fleet; ``clock`` gives the times of conditions."""
+        """Initialize for the sources of a fleet; ``clock`` gives the times of conditions."""
         self._fleet = fleet
         self._members = MemberObservation(fleet)
         self._reporter = ObjectReporter(fleet, clock)

@@ -32,7 +32,7 @@ class AutoMigrationController:
     name = "automigration"
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the federated objects of a fleet; ages are those of the wall clock."""
+        """Initialize for the federated objects of a fleet; ages are those of the wall clock."""
         self._fleet = fleet
         self._clock = clock
 

@@ -35,7 +35,7 @@ class AutoscaleController:
     name = "autoscale"
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the autoscalers of a fleet; ``clock`` gives the times of conditions."""
+        """Initialize for the autoscalers of a fleet; ``clock`` gives the times of conditions."""
         self._fleet = fleet
         self._policies = PolicyFinder(fleet)
         self._reporter = ObjectReporter(fleet, clock)

@@ -22,7 +22,7 @@ from stretto.reconcile.cache import Change, Fields
 class ClusterTimes(NamedTuple):
     """Since when a cluster is in its state."""
 
-    #: Whether it is ready.
+    #: True if it is ready.
     ready: bool
     #: Monotonic time of the change.
     since: float
@@ -34,7 +34,7 @@ class FailoverController:
     name = "failover"
 
     def __init__(self, fleet: ClusterFleet, rule: FailoverRule) -> None:
-        """For the objects of a fleet.
+        """Initialize for the objects of a fleet.
 
         Args:
             fleet: the fleet.
@@ -85,7 +85,7 @@ class FailoverController:
                 self._times[name] = ClusterTimes(ready, now)
 
     def _is_cut_off(self) -> bool:
-        """Whether too many clusters are lost for the loss to be theirs."""
+        """True if too many clusters are lost for the loss to be theirs."""
         lost = sum(not each.ready for each in self._times.values())
         return lost > self._rule.most_lost * len(self._times)
 
@@ -137,7 +137,7 @@ def read(item: FederatedItem) -> Fields:
 
 
 def _turned(change: Change) -> bool:
-    """Whether a cluster became ready, or was lost."""
+    """True if a cluster became ready, or was lost."""
     if change.old is None or change.new is None:
         return True
     return is_ready(change.old) != is_ready(change.new)

@@ -30,7 +30,7 @@ class FederateController:
     name = "federate"
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the sources of a fleet."""
+        """Initialize for the sources of a fleet."""
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
@@ -105,5 +105,5 @@ class FederateController:
 
 
 def _opted_out(source: StoredObject) -> bool:
-    """Whether a source is marked not to be federated."""
+    """True if a source is marked not to be federated."""
     return names.NO_FEDERATION in source.annotations

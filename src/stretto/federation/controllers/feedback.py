@@ -19,7 +19,7 @@ class FeedbackController:
     name = "feedback"
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+        """Initialize for the federated objects of a fleet."""
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
@@ -54,7 +54,7 @@ class FeedbackController:
 
 
 def _is_scheduled(item: FederatedItem) -> bool:
-    """Whether the scheduler places objects of this kind."""
+    """True if the scheduler places objects of this kind."""
     return any(names.SCHEDULER in group for group in item.type.pipeline)
 
 

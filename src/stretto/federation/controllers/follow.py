@@ -33,7 +33,7 @@ class FollowController:
     name = "follow"
 
     def __init__(self, fleet: ClusterFleet, reporter: ObjectReporter) -> None:
-        """For the federated objects of a fleet; absent followers are reported."""
+        """Initialize for the federated objects of a fleet; absent followers are reported."""
         self._fleet = fleet
         self._reporter = reporter
         self._leaders: dict[FederatedKey, set[FederatedKey]] = {}

@@ -70,7 +70,7 @@ def key_of_member(fleet: ClusterFleet, change: Change) -> Iterator[FederatedKey]
 
 
 def is_status_only(change: Change) -> bool:
-    """Whether nothing but the status of an object has changed.
+    """True if nothing but the status of an object has changed.
 
     Objects are compared as they are stored: decoding two versions of every changed object costs
     more than the rest of a small change.
@@ -87,7 +87,7 @@ def is_status_only(change: Change) -> bool:
 
 
 def _reordered(one: msgspec.Raw, other: msgspec.Raw) -> bool:
-    """Whether JSON may differ in the order of its fields only: it has the same bytes then."""
+    """True if JSON may differ in the order of its fields only: it has the same bytes then."""
     if len(one) != len(other):
         return False
     first, second = (np.frombuffer(each, np.uint8).sum() for each in (one, other))

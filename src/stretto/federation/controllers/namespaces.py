@@ -28,7 +28,7 @@ class NamespaceController:
     name = "namespaces"
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the namespaces of a fleet."""
+        """Initialize for the namespaces of a fleet."""
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:
@@ -76,7 +76,7 @@ class NamespaceController:
         }
 
     def _is_excluded(self, federated: StoredObject) -> bool:
-        """Whether a namespace stays on the host: a system namespace, or one that opts out."""
+        """True if a namespace stays on the host: a system namespace, or one that opts out."""
         name = federated.spec["template"]["metadata"]["name"]
         if name.startswith("kube-") or name in (_DEFAULT, self._fleet.settings.namespace):
             return True

@@ -12,7 +12,7 @@ class MemberObservation:
     """Reads the objects of members."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the members of a fleet."""
+        """Initialize for the members of a fleet."""
         self._fleet = fleet
 
     def objects(self, type_: FederatedType, federated: StoredObject) -> list[StoredObject]:

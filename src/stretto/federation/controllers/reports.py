@@ -71,7 +71,7 @@ class ObjectReporter:
 
 
 def _is_news(change: ObjectCondition, present: Iterable[dict[str, object]]) -> bool:
-    """Whether a problem is new; numbers of a decision change often and are no news."""
+    """True if a problem is new; numbers of a decision change often and are no news."""
     if not change.reason:
         return False
     before = condition_of(present, change.type) or {}

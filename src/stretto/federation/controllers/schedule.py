@@ -32,7 +32,7 @@ class ScheduleController:
     name = "schedule"
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient) -> None:
-        """For the federated objects of a fleet.
+        """Initialize for the federated objects of a fleet.
 
         Args:
             fleet: the fleet.
@@ -61,7 +61,7 @@ class ScheduleController:
             yield from self._turns.affected(change)
 
     def _is_own(self, change: Change) -> bool:
-        """Whether a change is the last write of this controller: what it has just decided."""
+        """True if a change is the last write of this controller: what it has just decided."""
         if change.new is None:
             self._written.pop(change.object.record.uid, None)
             return False

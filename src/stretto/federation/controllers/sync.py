@@ -39,7 +39,7 @@ class SyncController:
         writer: MemberWriter,
         warn: Callable[[StoredObject, str, str], None],
     ) -> None:
-        """For the federated objects of a fleet.
+        """Initialize for the federated objects of a fleet.
 
         Args:
             fleet: the fleet.
@@ -110,7 +110,7 @@ class SyncController:
     # ---------------------------------------------------------------- work
 
     def _is_dry_run(self, federated: StoredObject) -> bool:
-        """Whether the first propagation waits for the removal of the annotation."""
+        """True if the first propagation waits for the removal of the annotation."""
         if federated.annotations.get(names.DRY_RUN) != "true":
             return False
         return not (federated.metadata.get("finalizers") or ())
@@ -179,7 +179,7 @@ class SyncController:
 
 
 def _matters(change: Change) -> bool:
-    """Whether a change of a cluster matters to objects: it appears, leaves, goes or is ready again.
+    """True if a change of a cluster matters to objects: it appears, leaves, goes or is ready again.
 
     One that is not ready any more changes no object: its condition says so once for all of them.
     """

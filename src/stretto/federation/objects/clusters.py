@@ -37,7 +37,7 @@ class DecodedCluster:
         return self.member if kind in self.served else replace(self.member, serves_kind=False)
 
     def differs_in_amounts_only(self, other: "DecodedCluster") -> bool:
-        """Whether nothing else distinguishes another state of the cluster."""
+        """True if nothing else distinguishes another state of the cluster."""
         return self.served == other.served and _bare(self.member) == _bare(other.member)
 
 

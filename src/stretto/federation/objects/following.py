@@ -39,7 +39,7 @@ class _Reference(NamedTuple):
 
     #: The object.
     object: ObjectName
-    #: Whether the pod starts without it too.
+    #: True if the pod starts without it too.
     optional: bool = False
 
 
@@ -64,7 +64,7 @@ def named_followers(federated: StoredObject) -> set[ObjectName]:
 
 
 def _leads(federated: StoredObject) -> bool:
-    """Whether other objects follow an object."""
+    """True if other objects follow an object."""
     if federated.annotations.get(names.ENABLE_FOLLOWING) != "true":
         return False
     return (federated.spec.get("template") or {}).get("kind") in LEADERS

@@ -38,7 +38,7 @@ def written(groups: Pipeline) -> str:
 
 
 def has_turn(controller: str, annotations: Mapping[str, str]) -> bool:
-    """Whether a controller may work: it is in the first group, or no group is left."""
+    """True if a controller may work: it is in the first group, or no group is left."""
     groups = pending(annotations)
     return not groups or controller in groups[0]
 

@@ -29,7 +29,7 @@ def placement(spec: Fields) -> set[str]:
 
 
 def is_host_only(federated: StoredObject) -> bool:
-    """Whether an object works on the host and goes to no member: a centralized autoscaler."""
+    """True if an object works on the host and goes to no member: a centralized autoscaler."""
     labels = federated.spec["template"]["metadata"].get("labels") or {}
     return labels.get(names.CENTRALIZED_HPA) == "true"
 

@@ -12,7 +12,7 @@ class FleetPods:
     """The pods of the connected members; those of a silent one are as last known."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the members of a fleet."""
+        """Initialize for the members of a fleet."""
         self._fleet = fleet
 
     def pods(self, namespace: str) -> Sequence[NamedPod]:

@@ -14,7 +14,7 @@ class SourceScales:
     """Reads and writes the replicas of sources; the scheduler then divides them."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the sources on the host of a fleet."""
+        """Initialize for the sources on the host of a fleet."""
         self._fleet = fleet
 
     def read(self, namespace: str, target: ScaleTargetRef) -> WorkloadScale:

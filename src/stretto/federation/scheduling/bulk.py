@@ -64,7 +64,7 @@ class BulkPlanner:
         self._known: dict[Hashable, _Candidates] = {}
         #: What the clusters offer.
         self.supply = supply or SupplyTable(fleet.members)
-        #: Whether a filter reads amounts of clusters.
+        #: True if a filter reads amounts of clusters.
         self.reads_amounts = not BY_AMOUNTS.isdisjoint(profile.filters)
 
     def plan(self, workload: FederatedWorkload) -> FederatedPlacement:

@@ -55,7 +55,7 @@ def affine(workload: FederatedWorkload, fleet: MemberFleet) -> ClusterMask:
 
 
 def matches_one(terms: tuple[ClusterTerm, ...] | None, member: MemberCluster) -> bool:
-    """Whether a term matches; terms after an invalid one do not count."""
+    """True if a term matches; terms after an invalid one do not count."""
     if terms is None:
         return True
     try:
@@ -65,7 +65,7 @@ def matches_one(terms: tuple[ClusterTerm, ...] | None, member: MemberCluster) ->
 
 
 def matches(term: ClusterTerm, member: MemberCluster) -> bool:
-    """Whether ``member`` meets every requirement of ``term``; an empty term matches none.
+    """True if ``member`` meets every requirement of ``term``; an empty term matches none.
 
     Requirements on the name are read only if those on labels hold.
 

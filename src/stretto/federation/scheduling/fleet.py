@@ -28,11 +28,11 @@ class MemberCluster:
     labels: Mapping[str, str] = field(default_factory=dict)
     #: Taints.
     taints: tuple[Taint, ...] = ()
-    #: Whether the cluster is ready.
+    #: True if the cluster is ready.
     ready: bool = True
-    #: Whether the cluster leaves the federation.
+    #: True if the cluster leaves the federation.
     terminating: bool = False
-    #: Whether the cluster serves the kind of the workload.
+    #: True if the cluster serves the kind of the workload.
     serves_kind: bool = True
     #: Amounts that pods can request.
     allocatable: Amounts = field(default_factory=dict)

@@ -44,7 +44,7 @@ class ClusterRule:
     weight: int = 0
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a cluster meets every condition."""
+        """True if a cluster meets every condition."""
         if name in self.exclude or not self.labels.items() <= labels.items():
             return False
         return not self.names or name in self.names
@@ -88,7 +88,7 @@ class KarmadaWorkload:
     previous: Mapping[str, int] = field(default_factory=dict)
     #: Identifier.
     uid: str = ""
-    #: Whether all replicas are divided afresh.
+    #: True if all replicas are divided afresh.
     fresh: bool = False
     #: Clusters from which it is being evicted.
     evicting: frozenset[str] = frozenset()
@@ -163,7 +163,7 @@ def _ended(
 
 
 def is_feasible(workload: KarmadaWorkload, cluster: KarmadaCluster) -> bool:
-    """Whether a cluster passes all filters; where the workload runs, taints do not count."""
+    """True if a cluster passes all filters; where the workload runs, taints do not count."""
     effects = (NO_SCHEDULE, NO_EXECUTE)
     if cluster.name not in workload.previous and untolerated(
         cluster.taints, workload.tolerations, effects

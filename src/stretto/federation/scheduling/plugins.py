@@ -81,7 +81,7 @@ class ClusterProfile:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether all plugins are of this package: pure, and each cluster is judged alone."""
+        """True if all plugins are of this package: pure, and each cluster is judged alone."""
         return (
             FILTERS.keys() >= set(self.filters)
             and SCORES.keys() >= set(self.scores)

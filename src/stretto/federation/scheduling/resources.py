@@ -12,5 +12,5 @@ _QUOTA: Final = "requests."
 
 
 def is_scalar(name: str) -> bool:
-    """Whether ``name`` is an extended resource, a huge page or a limit of volumes."""
+    """True if ``name`` is an extended resource, a huge page or a limit of volumes."""
     return name.startswith(_PREFIXES) or ("/" in name and not name.startswith(_QUOTA))

@@ -75,11 +75,11 @@ class SpreadDemand:
 
     #: Replicas.
     replicas: int
-    #: Whether every cluster runs all replicas.
+    #: True if every cluster runs all replicas.
     duplicated: bool
     #: Constraints; a later one of the same kind replaces an earlier one.
     constraints: tuple[ClusterSpread, ...] = ()
-    #: Whether the constraints are ignored, as static weights do.
+    #: True if the constraints are ignored, as static weights do.
     ignored: bool = False
 
     def constraint(self, by: SpreadField) -> ClusterSpread | None:
@@ -87,7 +87,7 @@ class SpreadDemand:
         return next((each for each in reversed(self.constraints) if each.by is by), None)
 
     def ignores_topology(self) -> bool:
-        """Whether groups have no meaning."""
+        """True if groups have no meaning."""
         kinds = [each.by for each in self.constraints]
         return self.ignored or not kinds or kinds == [SpreadField.CLUSTER]
 

@@ -49,9 +49,9 @@ class ReplicaLimits:
     estimated: Mapping[str, int] = field(default_factory=dict)
     #: Replicas that run now.
     scheduled: Mapping[str, int] = field(default_factory=dict)
-    #: Whether replicas that an estimate rejects are kept.
+    #: True if replicas that an estimate rejects are kept.
     keep_unschedulable: bool = False
-    #: Whether present replicas stay where they are if the total allows it.
+    #: True if present replicas stay where they are if the total allows it.
     avoid_disruption: bool = True
 
 
@@ -75,7 +75,7 @@ class GangRule:
     name: str
     #: Least pods that run at once.
     least: int
-    #: Whether several clusters may run it.
+    #: True if several clusters may run it.
     spreads: bool = False
 
 
@@ -95,7 +95,7 @@ class FederatedWorkload:
     request: Amounts = field(default_factory=dict)
     #: Clusters that run it, with their replicas; None for all of them.
     current: Mapping[str, int | None] = field(default_factory=dict)
-    #: Whether a workload that runs somewhere stays exactly there.
+    #: True if a workload that runs somewhere stays exactly there.
     sticky: bool = False
     #: Labels that a cluster must have.
     cluster_selector: Mapping[str, str] = field(default_factory=dict)

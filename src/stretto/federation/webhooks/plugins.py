@@ -84,7 +84,7 @@ class WebhookPlugins:
             return self._passes(error)
 
     def _passes(self, error: WebhookError) -> bool:
-        """Whether a filter that fails accepts a cluster.
+        """True if a filter that fails accepts a cluster.
 
         Raises:
             WebhookError: it ends the decision.

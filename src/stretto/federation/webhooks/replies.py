@@ -13,7 +13,7 @@ Points = Annotated[int, msgspec.Meta(ge=-MOST_POINTS, le=MOST_POINTS)]
 class FilterReply(msgspec.Struct, frozen=True):
     """Whether a cluster may run the workload."""
 
-    #: Whether it may.
+    #: True if it may.
     selected: bool = False
     #: Why the server cannot say; empty if it can.
     error: str = ""

@@ -102,7 +102,7 @@ class WebhookServer:
 
     @property
     def is_batched(self) -> bool:
-        """Whether it receives all clusters in one call."""
+        """True if it receives all clusters in one call."""
         return BATCH in self.spec.payload_versions
 
     def singly(self, path: str, names: Sequence[str]) -> Sequence[WebhookAnswer]:

@@ -33,7 +33,7 @@ class TraceBounds(msgspec.Struct, frozen=True):
     jobs: int | None = None
 
     def keeps(self, job: str, arrival_s: float, end_s: float = -inf) -> bool:
-        """Whether a job is kept, apart from the number of jobs.
+        """True if a job is kept, apart from the number of jobs.
 
         Args:
             job: its identity.
@@ -43,11 +43,11 @@ class TraceBounds(msgspec.Struct, frozen=True):
         return self.overlaps(arrival_s, end_s) and self.samples(job)
 
     def overlaps(self, arrival_s: float, end_s: float = -inf) -> bool:
-        """Whether a job arrives in the window, or runs at its start."""
+        """True if a job arrives in the window, or runs at its start."""
         return arrival_s < self.end_s and (arrival_s >= self.start_s or end_s > self.start_s)
 
     def samples(self, job: str) -> bool:
-        """Whether a job belongs to the sample, whenever it arrives."""
+        """True if a job belongs to the sample, whenever it arrives."""
         return self.sample >= 1.0 or zlib.crc32(job.encode()) < self.sample * 2**32
 
     def first_jobs(self, pods: Sequence[FleetPod]) -> tuple[FleetPod, ...]:

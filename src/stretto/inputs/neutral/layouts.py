@@ -41,7 +41,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     optional: tuple[str, ...] = ()
     #: Syntax of the lines.
     syntax: Syntax = Syntax.CSV
-    #: Whether the first line names the columns.
+    #: True if the first line names the columns.
     header: bool = True
     #: Patterns that cells of a file without a header match, by column.
     cells: Mapping[str, str] = {}

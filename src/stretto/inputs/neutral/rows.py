@@ -107,7 +107,7 @@ def trace_rows(paths: Iterable[Path], layout: FileLayout) -> Iterator[TraceRow]:
 
 
 def _is_json(path: Path) -> bool:
-    """Whether the lines of a table are JSON objects."""
+    """True if the lines of a table are JSON objects."""
     return read_start(path, 256).lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"{", b"["))
 
 
@@ -178,7 +178,7 @@ def _flat(found: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
 
 
 def _is_whole(cell: str) -> bool:
-    """Whether a text such as ``4.0`` is a whole number."""
+    """True if a text such as ``4.0`` is a whole number."""
     try:
         return float(cell).is_integer()
     except (ValueError, OverflowError):

@@ -65,12 +65,12 @@ def check_nodes_like(text: str, where: str) -> list[tuple[FleetNode, int]]:
 
 
 def is_nodes_like(text: str) -> bool:
-    """Whether a text has the form of ``nodes_like``."""
+    """True if a text has the form of ``nodes_like``."""
     return all(_LIKE.fullmatch(part.strip()) for part in text.split(","))
 
 
 def seems_nodes_like(text: str) -> bool:
-    """Whether a text that has not the form of ``nodes_like`` was meant to have it."""
+    """True if a text that has not the form of ``nodes_like`` was meant to have it."""
     return all(_AMOUNT.match(part.strip()) for part in text.split(","))
 
 

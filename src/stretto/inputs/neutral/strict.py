@@ -118,5 +118,5 @@ def _options(annotation: Any) -> Iterator[Any]:
 
 
 def _allows_free_text(annotation: Any) -> bool:
-    """Whether free text is allowed in addition to the choices."""
+    """True if free text is allowed in addition to the choices."""
     return any(option is str for option in _options(annotation))

@@ -34,7 +34,7 @@ class CsvLayout(msgspec.Struct, frozen=True):
     required: tuple[str, ...]
     #: Optional columns.
     optional: tuple[str, ...] = ()
-    #: Whether other columns are allowed; they are not read.
+    #: True if other columns are allowed; they are not read.
     others: bool = False
 
     @property
@@ -71,7 +71,7 @@ class CsvTable:
         return tuple(self._columns)
 
     def has(self, column: str) -> bool:
-        """Whether the file has an (optional) column."""
+        """True if the file has an (optional) column."""
         return column in self._columns
 
     def some(self, what: str) -> None:
@@ -195,7 +195,7 @@ def read_table(path: Path, layout: CsvLayout, *others: CsvLayout) -> CsvTable:
 
 
 def _is_blank(cells: Sequence[str]) -> bool:
-    """Whether a line is empty or has spaces only."""
+    """True if a line is empty or has spaces only."""
     return not cells or (len(cells) == 1 and not cells[0].strip())
 
 

@@ -48,7 +48,7 @@ class InputContext(NamedTuple):
     refused: list[str] | None = None
     #: Receives the pods and errors of each object; ``None`` raises the first error.
     checks: ObjectChecks | None = None
-    #: Whether quotas count pods now; a run charges each pod when it arrives.
+    #: True if quotas count pods now; a run charges each pod when it arrives.
     charges_pods: bool = True
 
 
@@ -107,7 +107,7 @@ class InputAdmission:
         return msgspec.structs.replace(item, body=msgspec.json.encode(body))
 
     def holds(self, item: InputObject) -> bool:
-        """Whether an object of this kind and name exists."""
+        """True if an object of this kind and name exists."""
         return self._view.get(item.kind, item.namespace, item.name) is not None
 
     def admit_body(self, kind: Kind, body: JsonObject, where: str) -> JsonObject | None:
@@ -151,12 +151,12 @@ class InputAdmission:
                 return  # without quotas, each of the pods is refused for the same reason
 
     def _counts(self, namespace: str) -> bool:
-        """Whether a pod of a namespace is charged to quotas."""
+        """True if a pod of a namespace is charged to quotas."""
         return any(True for _ in self._for_pods.list(RESOURCE_QUOTA, namespace))
 
     @property
     def reads_namespaces(self) -> bool:
-        """Whether pods of different namespaces can be admitted differently."""
+        """True if pods of different namespaces can be admitted differently."""
         kinds = (LIMIT_RANGE, RESOURCE_QUOTA)
         return any(True for kind in kinds for _ in self._for_pods.list(kind))
 
@@ -201,7 +201,7 @@ class PodTemplateAdmission:
 
 
 def admitted_late(kind: Kind) -> bool:
-    """Whether objects of a kind are admitted after all others: pods and their controllers."""
+    """True if objects of a kind are admitted after all others: pods and their controllers."""
     return kind == POD or kind in CONTROLLERS
 
 

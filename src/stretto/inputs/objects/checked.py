@@ -60,7 +60,7 @@ class ObjectChecks:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong or refused so far."""
+        """True if nothing is wrong or refused so far."""
         return not (self.errors or self.refused or any(self._errors.values()))
 
     def objects(self) -> tuple[CheckedObject, ...]:

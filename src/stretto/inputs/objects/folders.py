@@ -79,12 +79,12 @@ def why_unread(path: Path, text: str) -> str:
 
 
 def has_template(text: str) -> bool:
-    """Whether a text contains values that are actions of a Go template, so that it is no YAML."""
+    """True if a text contains values that are actions of a Go template, so that it is no YAML."""
     return "{{" in text and _TEMPLATE.search(text) is not None
 
 
 def has_no_objects(text: str, where: str) -> bool:
-    """Whether no document of a text looks like a Kubernetes object, or there is no document."""
+    """True if no document of a text looks like a Kubernetes object, or there is no document."""
     try:
         return not any(_is_object(value) for _, value in load_documents(text, where))
     except InputError:
@@ -92,7 +92,7 @@ def has_no_objects(text: str, where: str) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """Whether a value has one of the first fields of an object with the type they have there."""
+    """True if a value has one of the first fields of an object with the type they have there."""
     if not isinstance(value, dict):
         return False
     return "apiVersion" in value or len(_HEAD & value.keys()) > 1

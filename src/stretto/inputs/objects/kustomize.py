@@ -54,7 +54,7 @@ def patches_in(folder: Path, names: Sequence[str]) -> set[Path]:
 
 
 def is_patch(path: Path, text: str) -> bool:
-    """Whether a file that is not a whole object is a patch: by its text or by a kustomization."""
+    """True if a file that is not a whole object is a patch: by its text or by a kustomization."""
     if "$patch:" in text or _is_json_patch(text, str(path)):
         return True
     above = islice(Path(os.path.abspath(path)).parents, _PARENTS)
@@ -85,7 +85,7 @@ def _normal(path: Path) -> Path:
 
 
 def _is_json_patch(text: str, where: str) -> bool:
-    """Whether a text is a list of operations with a path."""
+    """True if a text is a list of operations with a path."""
     if "op" not in text or "path" not in text:
         return False
     try:

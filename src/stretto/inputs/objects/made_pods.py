@@ -158,7 +158,7 @@ def _pinned(spec: JsonObject, node: str) -> JsonObject:
 
 
 def _tolerates(toleration: Toleration, key: str, value: str, effect: str) -> bool:
-    """Whether a toleration matches a taint."""
+    """True if a toleration matches a taint."""
     if toleration.effect not in ("", effect) or toleration.key not in ("", key):
         return False
     return toleration.operator == "Exists" or (

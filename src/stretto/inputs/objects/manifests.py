@@ -37,13 +37,13 @@ class ManifestOptions(msgspec.Struct, frozen=True):
 
     #: Namespace of objects without one.
     namespace: str = READING.namespace
-    #: Whether owners may be missing from the input, as in a dump of pods.
+    #: True if owners may be missing from the input, as in a dump of pods.
     keep_missing_owners: bool = False
-    #: Whether controllers are replaced by their pods (an API server has controllers of its own).
+    #: True if controllers are replaced by their pods (an API server has controllers of its own).
     expand_controllers: bool = True
-    #: Whether workloads that a ScalingPolicy of the input scales stay workloads: a run scales them.
+    #: True if workloads that a ScalingPolicy of the input scales stay workloads: a run scales them.
     keeps_scaled: bool = False
-    #: Whether unknown fields are reported as warnings instead of errors.
+    #: True if unknown fields are reported as warnings instead of errors.
     lenient: bool = False
 
 

@@ -48,7 +48,7 @@ class TemplateSpec(msgspec.Struct, frozen=True):
     constrained: float = 0.3
     #: Pods per unit; 1 makes each pod a unit of its own.
     units: int = 1
-    #: Whether units are PodGroups; otherwise the pods of a unit share an owner.
+    #: True if units are PodGroups; otherwise the pods of a unit share an owner.
     gangs: bool = False
     #: Number of zones that affinity may name (``zone-0``, ...).
     zones: int = 10
@@ -152,7 +152,7 @@ def _filled(text: bytes, unit: bytes, uid: bytes) -> bytes:
 
 
 def _has_host_port(pod: dict[str, Any]) -> bool:
-    """Whether a class has a host port."""
+    """True if a class has a host port."""
     return any("hostPort" in port for port in pod["spec"]["containers"][0]["ports"])
 
 

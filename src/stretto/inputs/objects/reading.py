@@ -43,7 +43,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
 
     #: Namespace of objects without one.
     namespace: str = DEFAULT_NAMESPACE
-    #: Whether unknown fields are reported as warnings instead of errors.
+    #: True if unknown fields are reported as warnings instead of errors.
     lenient: bool = False
     #: Collects the errors of single objects; ``None`` raises the first.
     checks: ObjectChecks | None = None

@@ -82,7 +82,7 @@ class Recording(msgspec.Struct, frozen=True):
     changes: Sequence[RecordedChange]
     #: Seconds covered.
     seconds: float
-    #: Whether the end is missing: its process was killed or still writes.
+    #: True if the end is missing: its process was killed or still writes.
     cut_off: bool
 
 
@@ -97,7 +97,7 @@ class _RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str = ""
     #: The object.
     object: dict[str, Any] = {}
-    #: Whether this is the last line.
+    #: True if this is the last line.
     end: bool = False
 
 

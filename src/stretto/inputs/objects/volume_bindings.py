@@ -130,14 +130,14 @@ def _existing(item: PersistentVolumeClaim, view: ObjectView, *, waits: bool) -> 
 
 
 def _is_reserved(reference: ObjectReference, item: PersistentVolumeClaim) -> bool:
-    """Whether a volume names a PVC."""
+    """True if a volume names a PVC."""
     meta = item.metadata
     same = (reference.namespace, reference.name) == (meta.namespace, meta.name)
     return same and reference.uid in ("", meta.uid)
 
 
 def _suits(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
-    """Whether class, size and modes of a volume meet the requirements of a PVC."""
+    """True if class, size and modes of a volume meet the requirements of a PVC."""
     return (
         volume.metadata.deletion_timestamp is None
         and volume_type(volume) == requested_type(item)
@@ -147,7 +147,7 @@ def _suits(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
 
 
 def _is_selected(volume: PersistentVolume, item: PersistentVolumeClaim) -> bool:
-    """Whether a PVC selects the labels of a volume; without a selector it selects all."""
+    """True if a PVC selects the labels of a volume; without a selector it selects all."""
     if item.spec.selector is None:
         return True
     return label_selector(item.spec.selector, "selector").matches(volume.metadata.labels)

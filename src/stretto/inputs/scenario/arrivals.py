@@ -50,7 +50,7 @@ class WorkloadArrivals(msgspec.Struct, frozen=True):
     arrivals: Sequence[ObjectArrival]
     #: Sentences about the objects and files of its manifests that are left out.
     notes: Sequence[str] = ()
-    #: Whether its pods have passed admission.
+    #: True if its pods have passed admission.
     admitted: bool = False
     #: Replicas of scaling policies over time.
     demands: Sequence[DemandStep] = ()

@@ -52,7 +52,7 @@ def trace_names(spec: FleetSpec | WorkloadSpec) -> tuple[str, ...]:
 
 
 def _uses(data: Mapping[str, Any], names: tuple[str, ...]) -> bool:
-    """Whether fleet and workloads have known keys only."""
+    """True if fleet and workloads have known keys only."""
     workloads = data.get("workloads")
     known = {*WorkloadSpec.__struct_encode_fields__, *FleetSpec.__struct_encode_fields__, *names}
     parts = [data.get("fleet"), *(workloads if isinstance(workloads, list) else ())]

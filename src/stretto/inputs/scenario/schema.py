@@ -107,7 +107,7 @@ class SyntheticPods(msgspec.Struct, frozen=True, kw_only=True):
     constrained: float = 0.3
     #: Pods per unit; 1 makes each a unit of its own.
     units: int = 1
-    #: Whether units are PodGroups; otherwise the pods of a unit share an owner.
+    #: True if units are PodGroups; otherwise the pods of a unit share an owner.
     gangs: bool = False
 
 
@@ -222,7 +222,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     arrival: ArrivalSpec | None = None
     #: Order of a trace: as in the file, or random; absent shuffles only with ``arrive_pct``.
     order: Literal["file", "shuffle"] | None = None
-    #: Whether to use a trace's own times; otherwise all pods arrive at the start and stay.
+    #: True if to use a trace's own times; otherwise all pods arrive at the start and stay.
     times: bool = True
     #: Maximum number of pods, jobs or VMs of a trace.
     limit: int | None = None

@@ -50,7 +50,7 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
 
 
 def _waits(item: InputObject) -> bool:
-    """Whether an object is a pod without a node that has not ended."""
+    """True if an object is a pod without a node that has not ended."""
     if item.kind is not POD:
         return False
     head = decode_pod_head(item.body)

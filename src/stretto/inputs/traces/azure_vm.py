@@ -50,7 +50,7 @@ class AzureVms(msgspec.Struct, frozen=True, kw_only=True):
     vms: str
     #: The end of the lifetime bin that is used.
     lifetime: Literal["min", "mid", "max"] = "min"
-    #: Whether the VMs of a batch are a gang.
+    #: True if the VMs of a batch are a gang.
     gangs: bool = False
 
 
@@ -71,7 +71,7 @@ class AzureVm(msgspec.Struct, frozen=True, gc=False):
     duration_min_s: float
     #: Upper end of its lifetime in seconds.
     duration_max_s: float
-    #: Whether it was still running when the trace ended.
+    #: True if it was still running when the trace ended.
     censored: bool
 
     def duration(self, lifetime: Lifetime) -> float:

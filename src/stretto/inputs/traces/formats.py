@@ -90,7 +90,7 @@ class TraceFormat:
     node_keys: type[msgspec.Struct] | None = None
     #: The fleet and pods of ``FORMAT: bundled``; ``None`` if none are bundled.
     bundled: Callable[[], Fleet] | None = None
-    #: Whether ``arrive_pct`` of a scenario draws its pods until they fill the fleet.
+    #: True if ``arrive_pct`` of a scenario draws its pods until they fill the fleet.
     fills: bool = False
 
     def check(self, path: Path, what: str) -> None:

@@ -80,7 +80,7 @@ def _group_kind(kind: Kind) -> tuple[str, str]:
 
 
 def _is_of_kueue(item: InputObject) -> bool:
-    """Whether an object is a Job that Kueue admits."""
+    """True if an object is a Job that Kueue admits."""
     return (
         item.kind is JOB and KUEUE_QUEUE.encode() in item.body and KUEUE_QUEUE in item.meta().labels
     )

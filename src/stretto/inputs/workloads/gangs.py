@@ -193,7 +193,7 @@ def _membership(item: InputObject) -> _Membership | None:
 
 
 def _uses(form: GangForm, notes: Mapping[str, str]) -> bool:
-    """Whether a pod is in a gang of a form. An application of YuniKorn alone is no gang."""
+    """True if a pod is in a gang of a form. An application of YuniKorn alone is no gang."""
     keys = form.least if form.scheduler == "YuniKorn" else (*form.names, *form.least)
     return any(key in notes for key in keys)
 

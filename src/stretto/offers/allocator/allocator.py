@@ -226,7 +226,7 @@ class Allocator:
 
     @property
     def is_due(self) -> bool:
-        """Whether an event since the last cycle calls for one."""
+        """True if an event since the last cycle calls for one."""
         return self._triggers.is_due
 
     def cycle(self, now: float, batch: bool = False, most: int | None = None) -> CycleResult:

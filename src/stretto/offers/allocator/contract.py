@@ -183,7 +183,7 @@ class OfferAllocator(Protocol):
 
     @property
     def is_due(self) -> bool:
-        """Whether an event since the last cycle calls for one; several events call for one."""
+        """True if an event since the last cycle calls for one; several events call for one."""
 
     def cycle(self, now: float, batch: bool = False, most: int | None = None) -> CycleResult:
         """Decide about the agents that events named; a batch cycle decides about all.

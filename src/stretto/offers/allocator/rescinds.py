@@ -30,7 +30,7 @@ class QuotaRescinds:
         return lacks
 
     def ends(self, holding: Holding, resources: Resources) -> bool:
-        """Whether an offer must end, given the holdings at this moment."""
+        """True if an offer must end, given the holdings at this moment."""
         mine = [role for role in self._roles if _is_below(holding.role, role.name)]
         if mine:
             return self._is_uncharged(holding, resources) or any(map(self._exceeds, mine))
@@ -38,7 +38,7 @@ class QuotaRescinds:
         return helps and self._is_short()
 
     def _is_uncharged(self, holding: Holding, resources: Resources) -> bool:
-        """Whether accepting the offer would charge its role for the first time."""
+        """True if accepting the offer would charge its role for the first time."""
         key = (holding.framework, holding.role)
         return self._pool.contests.is_uncharged(holding.agent, key, resources)
 
@@ -47,7 +47,7 @@ class QuotaRescinds:
         return any(role.consumed(name) > most for name, most in role.quota.limits.items())
 
     def _is_short(self) -> bool:
-        """Whether less is free than all guarantees lacked."""
+        """True if less is free than all guarantees lacked."""
         free: dict[str, int] = {}
         for agent in self._pool.agents:
             add_to(free, agent.available.free)

@@ -21,12 +21,12 @@ class Triggers:
 
     @property
     def is_due(self) -> bool:
-        """Whether an event since the last cycle calls for one."""
+        """True if an event since the last cycle calls for one."""
         return self._is_all or bool(self._agents)
 
     @property
     def is_all(self) -> bool:
-        """Whether an event calls for a cycle over all agents."""
+        """True if an event calls for a cycle over all agents."""
         return self._is_all
 
     def call_all(self) -> None:

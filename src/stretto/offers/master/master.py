@@ -82,7 +82,7 @@ class Master:
 
     @property
     def is_cycle_due(self) -> bool:
-        """Whether a cycle waits for a call of `cycle`."""
+        """True if a cycle waits for a call of `cycle`."""
         is_due = self._is_batch_due or self.state.allocator.is_due
         return is_due and self._cycles is CycleTime.ON_CALL
 

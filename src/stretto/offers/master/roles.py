@@ -21,7 +21,7 @@ def role_error(role: str) -> str | None:
 
 
 def is_below(role: str, ancestor: str) -> bool:
-    """Whether a role is a strict descendant of another."""
+    """True if a role is a strict descendant of another."""
     return role.startswith(ancestor + "/")
 
 

@@ -58,7 +58,7 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Whether the type is neither a message nor an enum."""
+        """True if the type is neither a message nor an enum."""
         return self.type in DEFAULTS
 
 

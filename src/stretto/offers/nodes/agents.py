@@ -46,7 +46,7 @@ def ip_of(node: StoredObject) -> str:
 
 
 def is_ready(node: StoredObject) -> bool:
-    """Whether the kubelet answers: the condition Ready is True, or not maintained."""
+    """True if the kubelet answers: the condition Ready is True, or not maintained."""
     conditions = {
         each.get("type"): each.get("status") for each in node.status.get("conditions") or ()
     }
@@ -54,12 +54,12 @@ def is_ready(node: StoredObject) -> bool:
 
 
 def is_cordoned(node: StoredObject) -> bool:
-    """Whether the node is cordoned, as before and during a drain."""
+    """True if the node is cordoned, as before and during a drain."""
     return bool(node.spec.get("unschedulable"))
 
 
 def is_offered(node: StoredObject) -> bool:
-    """Whether new tasks may start: no cordon, and no taint that pods of tasks do not tolerate."""
+    """True if new tasks may start: no cordon, and no taint that pods of tasks do not tolerate."""
     taints = node.spec.get("taints") or ()
     return not is_cordoned(node) and all(each.get("effect") not in _BARRING for each in taints)
 

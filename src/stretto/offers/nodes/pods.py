@@ -138,7 +138,7 @@ def pod_body(launch: TaskLaunch, settings: PodSettings) -> bytes:
 
 
 def _uses_reservation(task: Message) -> bool:
-    """Whether a task uses reserved resources.
+    """True if a task uses reserved resources.
 
     They stay reserved after its end, so its eviction does not free them for another pod.
     """

@@ -39,7 +39,7 @@ class NodeAgents:
         return None if agent is None else agents.node_of(agent.pid)
 
     def answers(self, node: str) -> bool:
-        """Whether the agent of a node answers a ping: its node is ready."""
+        """True if the agent of a node answers a ping: its node is ready."""
         found = self.cache.get("", node)
         return found is not None and agents.is_ready(found)
 
@@ -134,6 +134,6 @@ class NodeAgents:
 
 
 def _is_changed(agent: Agent, node: StoredObject) -> bool:
-    """Whether the labels of a node differ from those that its agent registered."""
+    """True if the labels of a node differ from those that its agent registered."""
     info = agents.agent_info(node)
     return any(info.get(key) != agent.info.get(key) for key in ("attributes", "domain"))

@@ -146,7 +146,7 @@ class TaskPods:
         return list(self.cache.indexed(BY_NODE, node))
 
     def has_ended(self, key: TaskKey) -> bool:
-        """Whether the pod of a task has ended, although its framework may not know it yet."""
+        """True if the pod of a task has ended, although its framework may not know it yet."""
         return self._streams.has_ended(key)
 
     def reported(self, node: str, agent_id: str) -> tuple[list[Message], list[Message]]:
@@ -297,7 +297,7 @@ class TaskPods:
         self._killed.discard(key)
 
     def _is_wanted(self, launch: pods.TaskLaunch) -> bool:
-        """Whether the master still has a task of a launch."""
+        """True if the master still has a task of a launch."""
         agent = self._master.agents.get(launch.tasks[0]["agent_id"]["value"])
         framework_id = launch.framework_id
         return agent is not None and any(agent.task(framework_id, e) for e in launch.task_ids)

@@ -48,7 +48,7 @@ class TaskUpdates:
 
     @property
     def is_done(self) -> bool:
-        """Whether the task has ended and every update is acknowledged."""
+        """True if the task has ended and every update is acknowledged."""
         return not self._updates and self.last is not None and self.last.state in ENDED
 
     def send(self, now: float) -> Message:
@@ -62,7 +62,7 @@ class TaskUpdates:
             self.due, self._delay = now, FIRST_RETRY
 
     def is_from(self, agent_id: str) -> bool:
-        """Whether the first update is from an agent."""
+        """True if the first update is from an agent."""
         return bool(self._updates) and self._updates[0]["slave_id"]["value"] == agent_id
 
 
@@ -115,12 +115,12 @@ class UpdateStreams:
         return is_done
 
     def is_done(self, key: TaskKey) -> bool:
-        """Whether a task has ended and the framework has acknowledged every update."""
+        """True if a task has ended and the framework has acknowledged every update."""
         stream = self._streams.get(key)
         return stream is not None and stream.is_done
 
     def has_ended(self, key: TaskKey) -> bool:
-        """Whether the last report of a task is its end."""
+        """True if the last report of a task is its end."""
         stream = self._streams.get(key)
         return stream is not None and stream.last is not None and stream.last.state in ENDED
 

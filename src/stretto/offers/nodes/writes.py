@@ -241,16 +241,16 @@ class PodWrites:
 
 
 def _is_of(pod: StoredObject, launch: TaskLaunch) -> bool:
-    """Whether a pod runs the tasks of a launch on its agent; a damaged pod counts as such."""
+    """True if a pod runs the tasks of a launch on its agent; a damaged pod counts as such."""
     identity = identity_of(pod)
     return identity is None or identity.tasks[0]["agent_id"] == launch.tasks[0]["agent_id"]
 
 
 def _is_done(reply: Reply) -> bool:
-    """Whether a pod exists after its creation."""
+    """True if a pod exists after its creation."""
     return reply.outcome is WriteOutcome.OK or reply.code is StatusReason.ALREADY_EXISTS
 
 
 def _is_refused(reply: Reply) -> bool:
-    """Whether a pod stays as it is, until rights or rules change."""
+    """True if a pod stays as it is, until rights or rules change."""
     return not (reply.outcome is WriteOutcome.OK or reply.code in _GONE or is_temporary(reply))

@@ -57,7 +57,7 @@ class Comparison(msgspec.Struct, frozen=True, omit_defaults=True):
     runs: tuple[StudyRun, ...]
     #: The seeds combined, by policy and percent.
     summary: tuple[PolicySummary, ...]
-    #: Whether it was interrupted, so that runs are missing.
+    #: True if it was interrupted, so that runs are missing.
     partial: bool = False
 
 

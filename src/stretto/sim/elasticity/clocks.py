@@ -50,5 +50,5 @@ def virtual_time(feed: Feed) -> RunTime:
 
 
 def has_controllers(feed: Feed) -> bool:
-    """Whether an input has tidal pools or scaling policies."""
+    """True if an input has tidal pools or scaling policies."""
     return any(kind in (TIDE_NODE_POOL, SCALING_POLICY) for kind, _ in feed.objects)

@@ -62,7 +62,7 @@ class RunControllers:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing has moved for so long that no node switches any more.
+        """True if nothing has moved for so long that no node switches any more.
 
         A group that is tried again every five minutes does not keep a run going.
         """

@@ -28,6 +28,6 @@ def scaling_controllers(cache: StoreCache, clock: Clock) -> list[Reconciler]:
 
 
 def _is_ordered(pod: StoredObject) -> bool:
-    """Whether a StatefulSet controls a pod."""
+    """True if a StatefulSet controls a pod."""
     owner = owner_of(pod)
     return owner is not None and owner["kind"] == STATEFUL_SET.kind

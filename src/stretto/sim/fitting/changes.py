@@ -22,7 +22,7 @@ class NodeChange:
     lost: frozenset[str] = frozenset()
     #: New nodes: the number of copies by the name of the node that is copied.
     added: Mapping[str, int] = field(default_factory=dict)
-    #: Whether all pods are placed again, also those on nodes that stay.
+    #: True if all pods are placed again, also those on nodes that stay.
     repacked: bool = False
 
 
@@ -87,7 +87,7 @@ def _pending(record: Record) -> Record:
 
 
 def _belongs_to_node(record: Record) -> bool:
-    """Whether a DaemonSet, or the node itself, owns the pod: it goes with its node."""
+    """True if a DaemonSet, or the node itself, owns the pod: it goes with its node."""
     owners = _decoded(record).get("metadata", {}).get("ownerReferences") or []
     return any(each.get("kind") in ("DaemonSet", "Node") for each in owners)
 

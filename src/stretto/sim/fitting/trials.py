@@ -42,7 +42,7 @@ class FitAnswer(msgspec.Struct, frozen=True):
     case: str
     #: Copies of the pod that are placed.
     fits: int
-    #: Whether counting ended because the limit was reached.
+    #: True if counting ended because the limit was reached.
     limited: bool = False
     #: Pods of lost nodes that are placed elsewhere.
     moved: int = 0

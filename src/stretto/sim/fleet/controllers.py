@@ -31,7 +31,7 @@ class MemberControllers:
     failpoint: Failpoint = no_failpoint
     #: Kinds that every member serves besides those of Kubernetes and of its CRDs.
     kinds: tuple[Kind, ...] = ()
-    #: Whether the API servers of members support server-side apply.
+    #: True if the API servers of members support server-side apply.
     applies: bool = False
 
     def over(self, cache: StoreCache, clock: Clock) -> list[Reconciler]:

@@ -66,7 +66,7 @@ class FleetScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def is_fleet(path: Path) -> bool:
-    """Whether a file describes a fleet."""
+    """True if a file describes a fleet."""
     if not path.is_file() or path.suffix not in (".yaml", ".yml", ".json"):
         return False
     return any(line.startswith(f"{KEY}:") for line in path.read_text("utf-8").splitlines())

@@ -58,7 +58,7 @@ class EmbeddedFleet:
 
     @property
     def is_running(self) -> bool:
-        """Whether the controllers run."""
+        """True if the controllers run."""
         return self._federation is not None
 
     def stop(self) -> None:

@@ -66,7 +66,7 @@ class EmbeddedMember:
 
     @property
     def is_running(self) -> bool:
-        """Whether the control plane runs."""
+        """True if the control plane runs."""
         return self._runs
 
     def stop(self) -> None:

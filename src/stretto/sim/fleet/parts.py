@@ -24,7 +24,7 @@ class FleetParts:
     failpoint: Failpoint = no_failpoint
     #: Kinds that members serve besides those of Kubernetes and of their CRDs.
     kinds: tuple[Kind, ...] = ()
-    #: Whether the API servers of members support server-side apply, as real ones do.
+    #: True if the API servers of members support server-side apply, as real ones do.
     applies: bool = False
 
 

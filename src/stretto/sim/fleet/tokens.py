@@ -16,7 +16,7 @@ class TokenController:
     """Gives each secret of a service account a token."""
 
     def __init__(self, cache: StoreCache) -> None:
-        """For the secrets of one cluster."""
+        """Initialize for the secrets of one cluster."""
         #: Name in logs and messages.
         self.name = f"{cache.name}/tokens"
         self._cache = cache

@@ -106,13 +106,13 @@ def _of_text(text: str) -> FileKind | None:
 
 
 def _is_profile(keys: Collection[str]) -> bool:
-    """Whether most keys are those of a profile: other tools have lists named ``plugins`` too."""
+    """True if most keys are those of a profile: other tools have lists named ``plugins`` too."""
     own = _PROFILE_KEYS.intersection(keys)
     return bool(own) and 2 * len(own | _OTHER_PROFILE_KEYS.intersection(keys)) > len(keys)
 
 
 def _table(header: str) -> bool:
-    """Whether a line is a header of comma-separated names."""
+    """True if a line is a header of comma-separated names."""
     names = [each.strip().strip('"') for each in header.split(",")]
     return len(names) > 1 and all(re.fullmatch(r"[\w .()/%-]+", name) for name in names)
 

@@ -171,7 +171,7 @@ class _ForecastRun:
         return StartForecast({key: self._starts.get(key, inf) for key in wanted}, late, instants)
 
     def _is_open(self, wanted: Collection[str]) -> bool:
-        """Whether a unit has neither started nor been given up."""
+        """True if a unit has neither started nor been given up."""
         passed = self._clock.monotonic() - self._now
         return any(key not in self._starts and self._late.get(key, inf) >= passed for key in wanted)
 

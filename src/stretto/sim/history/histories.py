@@ -32,7 +32,7 @@ class PodHistory(msgspec.Struct, frozen=True):
     bound: float
     #: Node of the pod; empty for none.
     node: str
-    #: Whether no scheduler decided on it: its first version had a node.
+    #: True if no scheduler decided on it: its first version had a node.
     fixed: bool
     #: Second at which it ended or was deleted; infinity if it outlived the recording.
     ended: float

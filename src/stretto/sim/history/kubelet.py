@@ -200,7 +200,7 @@ def _short(amounts: Mapping[str, int], use: _NodeUse) -> str:
 
 
 def _matches(spec: PodSpec, node: Node) -> bool:
-    """Whether a node has the labels of the selector and matches the required affinity."""
+    """True if a node has the labels of the selector and matches the required affinity."""
     name, labels = node.metadata.name, node.metadata.labels
     if not spec.node_selector.items() <= labels.items():
         return False

@@ -71,7 +71,7 @@ class ReplayOutcomes(WaitFigures, frozen=True):
     used_mean: dict[str, float]
     #: Peak used part of the allocatable amount (0..1), by resource.
     used_peak: dict[str, float]
-    #: Whether the replay was interrupted.
+    #: True if the replay was interrupted.
     partial: bool = False
 
 

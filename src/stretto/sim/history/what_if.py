@@ -53,7 +53,7 @@ class NodeDrain(msgspec.Struct, frozen=True):
     at: float = 0.0
 
     def touches(self, node: Mapping[str, Any]) -> bool:
-        """Whether a node has the label."""
+        """True if a node has the label."""
         return bool(labels_of(node).get(self.key) == self.value)
 
 
@@ -116,7 +116,7 @@ class Variation(msgspec.Struct, frozen=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing is varied."""
+        """True if nothing is varied."""
         return not (self.nodes or self.drains or self.bursts or self.queue_fields)
 
     def moments(self) -> list[tuple[float, str]]:

@@ -130,6 +130,6 @@ def _merge_patch(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str,
 
 
 def _is_daemon(body: bytes) -> bool:
-    """Whether a pod belongs to a DaemonSet."""
+    """True if a pod belongs to a DaemonSet."""
     owners = msgspec.json.decode(body).get("metadata", {}).get("ownerReferences") or ()
     return any(owner.get("kind") == "DaemonSet" for owner in owners)

@@ -39,7 +39,7 @@ class FrameworkPlan(msgspec.Struct, frozen=True):
     decision: float = 0.0
     #: Seconds of the filters of its declines.
     refuse: float = 5.0
-    #: Whether it suppresses offers once its backlog is empty.
+    #: True if it suppresses offers once its backlog is empty.
     suppresses: bool = True
-    #: Whether it sends a REQUEST for one task, so that it receives no smaller offers.
+    #: True if it sends a REQUEST for one task, so that it receives no smaller offers.
     requests: bool = False

@@ -51,11 +51,11 @@ class PlotLine(msgspec.Struct, frozen=True):
     y: Sequence[float]
     #: Index of the colour; related curves share one.
     colour: int = 0
-    #: Whether it is drawn as marks without a line, for single observations.
+    #: True if it is drawn as marks without a line, for single observations.
     marks: bool = False
-    #: Whether it is drawn as steps: constant between two points.
+    #: True if it is drawn as steps: constant between two points.
     steps: bool = False
-    #: Whether it is dashed: a limit, a reference, or one of a second kind of curves.
+    #: True if it is dashed: a limit, a reference, or one of a second kind of curves.
     dashed: bool = False
     #: Half the height of a band around the curve; empty for none.
     band: Sequence[float] = ()
@@ -79,11 +79,11 @@ class PlotTexts(msgspec.Struct, frozen=True):
     x: str
     #: Label of the vertical axis.
     y: str
-    #: Whether the horizontal axis is logarithmic.
+    #: True if the horizontal axis is logarithmic.
     log_x: bool = False
-    #: Whether the vertical axis starts at 0.
+    #: True if the vertical axis starts at 0.
     from_0: bool = False
-    #: Whether curves are labelled at their right end instead of in a legend.
+    #: True if curves are labelled at their right end instead of in a legend.
     at_end: bool = False
     #: Moments that are marked.
     moments: tuple[PlotMark, ...] = ()

@@ -187,7 +187,7 @@ class _Applying:
         return PlannedChange(title, kind, *counts, made, gone)
 
     def _is_kept(self, record: Record) -> bool:
-        """Whether a DaemonSet's pod stays on a node whose taints only forbid new pods."""
+        """True if a DaemonSet's pod stays on a node whose taints only forbid new pods."""
         found = self._store.get(NODE, "", record.node or "")
         if found is None:
             return False

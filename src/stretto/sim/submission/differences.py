@@ -127,7 +127,7 @@ def _are_lists_of_objects(before: Any, after: Any) -> bool:
 
 
 def _is_equal(path: str, before: Any, after: Any) -> bool:
-    """Whether two values mean the same; amounts are equal in any spelling."""
+    """True if two values mean the same; amounts are equal in any spelling."""
     if before == after or (not before and not after and before != 0 and after != 0):
         return True
     parent, _, name = path.rpartition(".")

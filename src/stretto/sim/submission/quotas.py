@@ -168,7 +168,7 @@ def _next_attempt(since: float, now: float) -> float:
 
 
 def _has_ended(body: bytes) -> bool:
-    """Whether a pod has finished."""
+    """True if a pod has finished."""
     if not any(phase.encode() in body for phase in ENDED):
         return False
     status: JsonObject = parse_object(body, "pod").get("status") or {}

@@ -22,7 +22,7 @@ class AzureStudy(msgspec.Struct, frozen=True):
 
     #: Which bound of the lifetime bin is the run time.
     lifetime: Lifetime = Lifetime.MIN
-    #: Whether each batch is a gang.
+    #: True if each batch is a gang.
     gangs: bool = False
     #: Policy that places VMs.
     policy: str = DEFAULT_POLICY

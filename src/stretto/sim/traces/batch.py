@@ -81,7 +81,7 @@ class BatchReport(msgspec.Struct, frozen=True, omit_defaults=True):
     gpu_util: float | None
     #: Mean wait by queue as the trace spells it; empty without ``queues_by``.
     mean_wait_s_by_queue: dict[str, float] = {}
-    #: Whether the run was interrupted.
+    #: True if the run was interrupted.
     partial: bool = False
 
 
@@ -187,7 +187,7 @@ class _EmptyNodes:
         self._known: dict[tuple[PodShare, ...], bool] = {}
 
     def hold(self, job: BatchJob, limit: PodLimit) -> bool:
-        """Whether all pods of a job fit at once."""
+        """True if all pods of a job fit at once."""
         shares = tuple(shares_of(job, limit))
         found = self._known.get(shares)
         if found is None:

@@ -61,7 +61,7 @@ class HostsReport(msgspec.Struct, frozen=True, omit_defaults=True):
     peak_memory_pct: float
     #: Mean over time of the cores in use, in percent of all cores.
     mean_cpu_pct: float
-    #: Whether the run was interrupted.
+    #: True if the run was interrupted.
     partial: bool = False
 
 

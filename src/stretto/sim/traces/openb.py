@@ -55,7 +55,7 @@ class ReplayReport(msgspec.Struct, frozen=True, omit_defaults=True):
     peak_gpu_milli: int
     #: Integral of the allocated GPU milli over time.
     gpu_milli_seconds: int
-    #: Whether the run was interrupted.
+    #: True if the run was interrupted.
     partial: bool = False
 
 

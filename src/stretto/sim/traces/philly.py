@@ -72,7 +72,7 @@ class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
     makespan_s: float
     #: Share of the pool's GPU time that was used, 0..1.
     gpu_util: float
-    #: Whether the run was interrupted.
+    #: True if the run was interrupted.
     partial: bool = False
 
 

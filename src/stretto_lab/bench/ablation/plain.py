@@ -75,7 +75,7 @@ class ScanningRuntime:
 
 
 def _blocks(part: PlacementRequest, answer: BatchPlacement) -> bool:
-    """Whether the last unit of a part is blocking and does not start."""
+    """True if the last unit of a part is blocking and does not start."""
     placed = int(np.count_nonzero(answer.slots[part.starts[-2] :] >= 0))
     return bool(part.blocking[-1]) and placed < part.at_least[-1]
 

@@ -195,5 +195,5 @@ def _with_churn(scene: AblationScene, plain: PlainNodeList) -> tuple[float, floa
 
 
 def same_snapshot(one: Columns, other: Columns) -> bool:
-    """Whether two snapshots have equal columns."""
+    """True if two snapshots have equal columns."""
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in COLUMNS)

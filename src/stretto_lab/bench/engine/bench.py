@@ -62,7 +62,7 @@ class EngineResult(msgspec.Struct, frozen=True):
     unplaced: int
     #: Share of claims that the binder rejected.
     conflicts: float
-    #: Whether cached rows equal the reference on a sample.
+    #: True if cached rows equal the reference on a sample.
     equal_to_reference: bool
     #: Seconds of the setup.
     setup_s: float

@@ -38,5 +38,5 @@ class EngineBenchOptions(msgspec.Struct, frozen=True):
     pending: int = 0
     #: A Python rule that the profile gets: ``filter``, ``score`` or ``domain``; empty for none.
     python_rule: str = ""
-    #: Whether nodes report their use and are overcommitted, and LoadAware filters and scores.
+    #: True if nodes report their use and are overcommitted, and LoadAware filters and scores.
     measured: bool = False

@@ -12,7 +12,7 @@ SAMPLE: Final = 64
 
 
 def equals_reference(plane: Plane) -> bool:
-    """Whether cached rows equal the reference rows, on a sample of classes."""
+    """True if cached rows equal the reference rows, on a sample of classes."""
     runtime = plane.shards[0].default.runtime
     assert isinstance(runtime, Runtime)
     runtime.sync()

@@ -35,7 +35,7 @@ class KubeBenchOptions(msgspec.Struct, frozen=True):
     workload: str = ",".join(WORKLOADS)
     #: Other scheduler: ``kube-scheduler`` or ``none``.
     against: str = KUBE_SCHEDULER
-    #: Whether Stretto is measured without ``Scheduled`` events too.
+    #: True if Stretto is measured without ``Scheduled`` events too.
     both_settings: bool = True
     #: Nodes; pod counts scale with them.
     nodes: int = 5000

@@ -55,7 +55,7 @@ class WorkloadShape(NamedTuple):
     zones: tuple[str, ...] = ("zone1",)
     #: Pods of a gang; 1 without gangs.
     gang: int = 1
-    #: Whether a node, a pod and a service are created and deleted in turn.
+    #: True if a node, a pod and a service are created and deleted in turn.
     churns: bool = False
 
 

@@ -115,7 +115,7 @@ class PodWatcher:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a scheduler has written a bind, a nomination or an eviction."""
+        """True if a scheduler has written a bind, a nomination or an eviction."""
         return bool(self.bound or self.nominated or self.evicted)
 
     def waits(self, names: Sequence[str]) -> list[float]:

@@ -14,5 +14,5 @@ class OfferBenchOptions(msgspec.Struct, frozen=True):
     seconds: float = 20.0
     #: Seconds before, in which everything subscribes and registers.
     warm_up: float = 5.0
-    #: Whether the master offers exactly as Mesos does.
+    #: True if the master offers exactly as Mesos does.
     mesos: bool = False

@@ -58,7 +58,7 @@ def spec_of(group: str, rule: GroupAffinity) -> dict[str, Any]:
 def allows_together(
     rule: GroupAffinity, node: str, counts: Mapping[str, int], zones: Mapping[str, str]
 ) -> bool:
-    """Whether the rule admits one more pod of the group on a node.
+    """True if the rule admits one more pod of the group on a node.
 
     Args:
         rule: the rule of the group.

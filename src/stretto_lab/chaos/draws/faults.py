@@ -40,7 +40,7 @@ class FaultDraw(FaultChance):
         super().__init__(NO_FAULTS, Rng(seed))
         #: All faults and changes so far, in order.
         self.happened: list[Fault] = []
-        #: Whether faults may happen; changes of the world do not depend on it.
+        #: True if faults may happen; changes of the world do not depend on it.
         self.active: bool = True
         #: The current step.
         self.step: int = -1

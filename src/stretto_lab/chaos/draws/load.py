@@ -51,7 +51,7 @@ class LoadDraw:
         )
 
     def allows(self, plane: Plane, name: str, request: PodRequest, count: int) -> bool:
-        """Whether the load of a node allows so many equal pods more."""
+        """True if the load of a node allows so many equal pods more."""
         rule, slot = self.rule, plane.cluster.nodes.by_name.get(name)
         if rule is None or slot is None or plane.config.profile.exact:
             return True

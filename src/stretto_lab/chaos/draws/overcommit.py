@@ -43,7 +43,7 @@ class OvercommitDraw:
     def __init__(self, seed: int) -> None:
         """Draw from a separate stream."""
         rng = Rng(seed).child("overcommit")
-        #: Whether the seed has overcommit.
+        #: True if the seed has overcommit.
         self.exists = rng.random() < SHARE
         #: Highest ratio of CPU.
         self.cap = rng.choice((1.25, 2.0, 3.0)) if self.exists else 1.0
@@ -80,7 +80,7 @@ class OvercommitDraw:
         )
 
     def allows(self, plane: Plane, name: str, request: PodRequest, count: int) -> bool:
-        """Whether the measured load of a node allows so many equal pods more."""
+        """True if the measured load of a node allows so many equal pods more."""
         return not self.exists or self.load.allows(plane, name, request, count)
 
     def fleet(self, shapes: Sequence[NodeShapeDraw]) -> tuple[NodeShapeDraw, ...]:

@@ -48,9 +48,9 @@ class NodeShapeDraw(msgspec.Struct, frozen=True):
     zone: str = "a"
     #: Value of the label that selectors match.
     pool: str = "blue"
-    #: Whether it has a taint that few pods tolerate.
+    #: True if it has a taint that few pods tolerate.
     tainted: bool = False
-    #: Whether it is cordoned.
+    #: True if it is cordoned.
     cordoned: bool = False
     #: Milli-CPU of its best-effort pool; 0 without a report of its agent.
     reclaimed: int = 0
@@ -83,15 +83,15 @@ class PodRequest(msgspec.Struct, frozen=True):
     ports: tuple[int, ...] = ()
     #: Required pool of the node; empty for any.
     pool: str = ""
-    #: Whether it tolerates the taint.
+    #: True if it tolerates the taint.
     tolerates: bool = False
     #: Group of pods that share one affinity rule; empty for none.
     group: str = ""
     #: Rule between the pods of the group.
     rule: GroupAffinity = GroupAffinity.FREE
-    #: Whether CPU and memory come from the node's pool.
+    #: True if CPU and memory come from the node's pool.
     best_effort: bool = False
-    #: Whether its cores are exclusive.
+    #: True if its cores are exclusive.
     exclusive: bool = False
 
 
@@ -106,9 +106,9 @@ class PodRole(msgspec.Struct, frozen=True):
     together: str = ""
     #: Priority.
     priority: int = 0
-    #: Whether a scheduling gate holds it.
+    #: True if a scheduling gate holds it.
     gated: bool = False
-    #: Whether another scheduler places it.
+    #: True if another scheduler places it.
     foreign: bool = False
     #: Node on which it is created; empty for none.
     node: str = ""
@@ -116,7 +116,7 @@ class PodRole(msgspec.Struct, frozen=True):
     app: str = "chaos"
     #: Its can-be-preempted annotation: ``true``, ``false`` or empty.
     agrees: str = ""
-    #: Whether a finalizer delays its deletion.
+    #: True if a finalizer delays its deletion.
     held: bool = False
     #: Its queue annotation; empty for none.
     queue: str = ""
@@ -227,7 +227,7 @@ def group_json(name: str, min_member: int, timeout: int | None = None) -> bytes:
 
 
 def admits(shape: NodeShapeDraw, request: PodRequest) -> bool:
-    """Whether the static rules of a node admit a pod, capacity aside."""
+    """True if the static rules of a node admit a pod, capacity aside."""
     return (
         not shape.cordoned
         and (request.tolerates or not shape.tainted)

@@ -35,9 +35,9 @@ class PreemptionDraw:
         self.rules = msgspec.structs.replace(drawn, guarantees_first=first)
         #: Share of pods with a finalizer.
         self.holding_share = rng.choice((0.0, 0.2, 0.6))
-        #: Whether the seed has PodDisruptionBudgets.
+        #: True if the seed has PodDisruptionBudgets.
         self.with_budgets = rng.random() < 0.6
-        #: Whether controllers recreate evicted pods.
+        #: True if controllers recreate evicted pods.
         self.recreates = Rng(seed).child("controllers").random() < RECREATE_SHARE
         #: Seconds after which pods are evicted from over-committed nodes; ``None`` for never.
         self.overcommit_delay = Rng(seed).child("relief").choice((None, 1.0, 8.0))

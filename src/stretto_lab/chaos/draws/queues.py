@@ -36,7 +36,7 @@ class QueueDraw:
     def __init__(self, seed: int) -> None:
         """Draw whether there are queues; ``begin`` creates them."""
         rng = Rng(seed).child("queues")
-        #: Whether this seed has queues.
+        #: True if this seed has queues.
         self.exist: bool = rng.random() < SHARE
         self._seed = seed
         self._there: set[str] = set()

@@ -43,7 +43,7 @@ class ReservationDraw:
             every, goal = rng.choice((1.0, 8.0)), rng.choice(list(ReschedulingGoal))
             dry_run, moves = rng.random() < 0.15, rng.randint(1, 4)
             self.rules = ReschedulingRules(every, goal, moves, dry_run)
-        #: Whether another rescheduler recommends nodes.
+        #: True if another rescheduler recommends nodes.
         self.with_movements: bool = rng.random() < 0.5
         self._rng = rng
         self._queues: bool = QueueDraw(seed).exist

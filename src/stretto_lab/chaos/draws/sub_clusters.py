@@ -24,7 +24,7 @@ class SubClusterDraw:
     def __init__(self, seed: int) -> None:
         """Draw from a separate stream."""
         rng = Rng(seed).child("sub-clusters")
-        #: Whether the seed has sub-clusters.
+        #: True if the seed has sub-clusters.
         self.parts = rng.random() < SHARE
         #: Share of pods that also name a pool.
         self.naming = rng.choice((0.2, 0.5, 0.9))

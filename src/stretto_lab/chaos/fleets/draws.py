@@ -96,13 +96,13 @@ class FleetDraw:
     failover: FailoverRule | None
     #: Number of Deployments.
     workloads: int
-    #: Whether pods that stay unschedulable move to another cluster.
+    #: True if pods that stay unschedulable move to another cluster.
     migrates: bool
     #: The events that happen; one that is listed more often happens more often.
     events: tuple[FleetEvent, ...]
     #: Probability of an event in a step.
     rate: float
-    #: Whether members are written by server-side apply, and else by whole objects.
+    #: True if members are written by server-side apply, and else by whole objects.
     applies: bool
 
 

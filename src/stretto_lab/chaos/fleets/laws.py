@@ -144,5 +144,5 @@ class FleetLaws:
 
 
 def _is_kept(condition: dict[str, Any]) -> bool:
-    """Whether a condition states that no cluster is feasible and the last placement stays."""
+    """True if a condition states that no cluster is feasible and the last placement stays."""
     return condition.get("type") == SCHEDULED and condition.get("status") != "True"

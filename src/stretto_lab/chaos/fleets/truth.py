@@ -25,7 +25,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     workload: str
     #: Image of its container.
     image: str
-    #: Whether it is ready.
+    #: True if it is ready.
     is_ready: bool
 
 
@@ -34,7 +34,7 @@ class DeploymentFacts(msgspec.Struct, frozen=True):
 
     #: Desired replicas.
     replicas: int
-    #: Whether the federation manages it.
+    #: True if the federation manages it.
     is_managed: bool
 
 
@@ -69,17 +69,17 @@ class FleetTruth:
         return DeploymentFacts(found.spec["replicas"], is_managed)
 
     def answers(self, cluster: str) -> bool:
-        """Whether a member answers, and the status of its FederatedCluster states it."""
+        """True if a member answers, and the status of its FederatedCluster states it."""
         found = self._object(self._world.fleet.host, FEDERATED_CLUSTER.kind, cluster)
         is_readable = self._world.fleet.members[cluster].served.is_readable
         return found is not None and is_ready(found) and is_readable
 
     def shows(self, cluster: str) -> bool:
-        """Whether the watches of a member go on."""
+        """True if the watches of a member go on."""
         return self._world.fleet.members[cluster].served.availability is ServerAvailability.ANSWERS
 
     def is_untouched(self, cluster: str) -> bool:
-        """Whether the Deployment of another owner is as it was created."""
+        """True if the Deployment of another owner is as it was created."""
         found = self._object(self._world.fleet.members[cluster].store, DEPLOYMENT, OWN)
         return found is not None and not found.labels and found.spec["replicas"] == 1
 

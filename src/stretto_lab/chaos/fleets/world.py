@@ -41,7 +41,7 @@ class FleetWorld:
         self.workloads: dict[str, DrawnWorkload] = {}
         #: Kills by the write at which they took place.
         self.crashes: Counter[str] = Counter()
-        #: Whether the controllers of the host are meant to run.
+        #: True if the controllers of the host are meant to run.
         self.runs = True
         self._writes_left: int | None = None
         shapes = tuple(
@@ -60,7 +60,7 @@ class FleetWorld:
 
     @property
     def has_host(self) -> bool:
-        """Whether the API server of the host answers."""
+        """True if the API server of the host answers."""
         return self.fleet.served.is_readable
 
     # ---------------------------------------------------------------- going on

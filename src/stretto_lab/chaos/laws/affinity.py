@@ -60,7 +60,7 @@ class AffinityLaw:
         return found
 
     def _lost_a_claim(self, plane: Plane) -> bool:
-        """Whether a claim ended in this step although its pod exists.
+        """True if a claim ended in this step although its pod exists.
 
         The store may refuse a bind after the claims that counted it, and the refusal is reported
         one step later.

@@ -135,7 +135,7 @@ class EvictorLaw:
                 yield InvariantBreach(8, text)
 
     def _is_ours(self, uid: str) -> bool:
-        """Whether a pod of this scheduler has a controller and may be evicted."""
+        """True if a pod of this scheduler has a controller and may be evicted."""
         role = self._world.members[uid].role
         return bool(role.owner) and not role.foreign and role.agrees != "false"
 
@@ -195,7 +195,7 @@ def _right(
 
 
 def _may_lose(pod: Contender, other: Contender, used: dict[QueueBranch, Counter[int]]) -> bool:
-    """Whether every queue of a pod keeps its guarantee without it, against another pod."""
+    """True if every queue of a pod keeps its guarantee without it, against another pod."""
     own = [branch for branch in pod.queue.path if branch not in other.queue.path]
     return all(
         used.get(branch, Counter())[column] - amount >= branch.guarantee[column]
@@ -206,7 +206,7 @@ def _may_lose(pod: Contender, other: Contender, used: dict[QueueBranch, Counter[
 
 
 def _is_entitled(pod: Contender, other: Contender, used: dict[QueueBranch, Counter[int]]) -> bool:
-    """Whether a pod is within the guarantee of its queue, and another one has borrowed."""
+    """True if a pod is within the guarantee of its queue, and another one has borrowed."""
     columns: set[int] = set()
     for branch in pod.queue.path:
         if branch in other.queue.path:

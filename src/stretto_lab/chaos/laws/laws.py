@@ -53,7 +53,7 @@ class Laws:
         """Start without any check; ``acknowledged`` collects acknowledged binds."""
         #: How often each law was checked.
         self.checked: Counter[str] = Counter()
-        #: Whether the store binds gangs in one transaction.
+        #: True if the store binds gangs in one transaction.
         self.lands_whole: bool = True
         self._world = world
         self._truth = truth

@@ -155,7 +155,7 @@ def _gang_is_pending(
 
 
 def _has_failed(plane: Plane, pod: TruePod) -> bool:
-    """Whether the unit of a pod has failed, which reports show."""
+    """True if the unit of a pod has failed, which reports show."""
     row = plane.cluster.pods.row(pod.uid)
     unit = plane.units.of_row(row) if row is not None else None
     return unit is not None and unit.state is UnitState.FAILED
@@ -199,7 +199,7 @@ def _fitting_count(
 def _fits(
     plane: Plane, world: ChaosWorld, truth: TrueState, node: str, more: list[PodRequest]
 ) -> bool:
-    """Whether equal pods fit on a node in addition to its pods."""
+    """True if equal pods fit on a node in addition to its pods."""
     shape = as_promised_now(plane, node, world.nodes[node])
     pod_request = more[0]
     if not admits(shape, pod_request):

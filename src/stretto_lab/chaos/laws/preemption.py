@@ -128,7 +128,7 @@ class PreemptionLaw:
 
 
 def _is_weaker(plane: Plane, other: int, row: int) -> bool:
-    """Whether kube-scheduler's rules ignore a nominated pod for one of higher priority."""
+    """True if kube-scheduler's rules ignore a nominated pod for one of higher priority."""
     pods = plane.cluster.pods
     nominated = int(pods.state[other]) == PodState.NOMINATED
     lower = int(pods.priority[other]) < int(pods.priority[row])

@@ -34,11 +34,11 @@ class TruePod(msgspec.Struct):
     version: int
     #: Its node; empty while it is pending.
     node: str = ""
-    #: Whether Stretto chose the node.
+    #: True if Stretto chose the node.
     ours: bool = False
     #: Mask of its devices; 0 without the annotation.
     mask: int = 0
-    #: Whether it has finished.
+    #: True if it has finished.
     finished: bool = False
 
 

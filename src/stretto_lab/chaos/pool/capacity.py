@@ -66,7 +66,7 @@ def in_thousandths(found: Amounts) -> Amounts:
 def fits(
     wanted: Mapping[str, int], held: Iterable[Mapping[str, int]], allocatable: Mapping[str, Any]
 ) -> bool:
-    """Whether amounts fit next to others on a node; a part of a GPU counts as a whole one."""
+    """True if amounts fit next to others on a node; a part of a GPU counts as a whole one."""
     used: Amounts = {}
     for each in held:
         add(used, _whole(each))

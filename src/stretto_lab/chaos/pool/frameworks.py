@@ -48,7 +48,7 @@ class FrameworkClient:
 
     @property
     def is_connected(self) -> bool:
-        """Whether its stream is open."""
+        """True if its stream is open."""
         return self.stream is not None
 
     def subscribe(self, world: CallSender) -> None:

@@ -113,7 +113,7 @@ class PoolLaws:
         self._consumed = used
 
     def _is_claimed(self, pod: PoolPod) -> bool:
-        """Whether a pod without a node has a claim on one."""
+        """True if a pod without a node has a claim on one."""
         pods = self._world.pool.plane.cluster.pods
         row = None if pod.node else pods.row(pod.uid)
         return row is not None and pods.state[row] in _CLAIMED
@@ -205,7 +205,7 @@ class PoolLaws:
         return list(heads.values())
 
     def _fits(self, pod: PoolPod) -> bool:
-        """Whether a pod fits on a node and within every limit."""
+        """True if a pod fits on a node and within every limit."""
         world = self._world
         queues = [json.loads(render(each)) for each in world.inner.list(QUEUE).records]
         if any(each["spec"].get("limit") for each in queues):

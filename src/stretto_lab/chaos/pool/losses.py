@@ -42,7 +42,7 @@ class LossyStore(StoreWrapper):
 
     @property
     def is_late(self) -> bool:
-        """Whether events of pods are held back."""
+        """True if events of pods are held back."""
         return self._clock.monotonic() < self._late_until
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:

@@ -40,7 +40,7 @@ class PoolPod(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether it holds its requests on a node."""
+        """True if it holds its requests on a node."""
         return bool(self.node) and self.phase in LIVE
 
 

@@ -67,7 +67,7 @@ class PoolWorld:
         self.frameworks: list[FrameworkClient] = []
         self.trace: list[str] = []
         self.terms = 0
-        #: Whether cycles make one another due without end.
+        #: True if cycles make one another due without end.
         self.is_restless = False
         self._names = 0
         self._pods = PoolPods(self.inner)

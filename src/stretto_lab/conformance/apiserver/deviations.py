@@ -28,7 +28,7 @@ class WireDeviation:
     name: str
     #: Why the answer differs.
     reason: str
-    #: Whether it explains a difference: (line, path, recorded value, value of the replay).
+    #: True if it explains a difference: (line, path, recorded value, value of the replay).
     explains: Callable[[RecordedLine, str, Any, Any], bool]
 
 
@@ -40,7 +40,7 @@ def _describes(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
 
 
 def _quotes_internals(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
-    """Whether only a quoted value differs, because the recorded one has Go's names of members."""
+    """True if only a quoted value differs, because the recorded one has Go's names of members."""
     heads, tails = zip(*(_around_value(str(each)) for each in (want, got)), strict=True)
     return heads[0] == heads[1] and tails[0] == tails[1] and '"Volumes":' in str(want)
 
@@ -52,21 +52,21 @@ def _around_value(text: str) -> tuple[str, str]:
 
 
 def _has_metrics(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """Whether the replay shows metrics that the recorded server does not have."""
+    """True if the replay shows metrics that the recorded server does not have."""
     if "top" not in ((line.action or {}).get("kubectl") or ())[:1]:
         return False
     return line.exit == 1 and path == "exit" and str(got).startswith("0 ") and want == 1
 
 
 def _adds_diff(_line: RecordedLine, _path: str, want: Any, got: Any) -> bool:
-    """Whether only the text difference that follows a message is missing."""
+    """True if only the text difference that follows a message is missing."""
     one, _, rest = str(want).partition("\n")
     is_diff = rest.startswith("@@ -") and "Forbidden: " in one
     return is_diff and one == str(got).partition("\n")[0]
 
 
 def _remembers_token(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """Whether only the recorded server still accepts a token that has ended."""
+    """True if only the recorded server still accepts a token that has ended."""
     if line.request is None:
         return False
     if line.request.headers.get("Authorization", "").startswith("Bearer ${JWT"):
@@ -80,7 +80,7 @@ def _follows_gap(line: RecordedLine, path: str, _want: Any, _got: Any) -> bool:
 
 
 def _changes_second(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """Whether only the recorded server gave a version to a write that changes nothing else."""
+    """True if only the recorded server gave a version to a write that changes nothing else."""
     is_write = line.request is not None and line.request.method in ("PATCH", "PUT")
     is_version = path == "metadata.resourceVersion" and str(want).startswith("${RV")
     return is_write and is_version and str(got).isdigit()
@@ -106,7 +106,7 @@ def _prints_version(_line: RecordedLine, path: str, want: Any, got: Any) -> bool
 
 
 def _shows_addresses(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """Whether rows of pods differ in their addresses alone; unordered rows have no counterpart."""
+    """True if rows of pods differ in their addresses alone; unordered rows have no counterpart."""
     words = _words(line)
     if not path.startswith("stdout") or words[:2] != ["get", "pods"] or "wide" not in words:
         return False
@@ -117,7 +117,7 @@ def _shows_addresses(line: RecordedLine, path: str, want: Any, got: Any) -> bool
 
 
 def _names_templates(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """Whether rows of ReplicaSets of one Deployment differ: their order is that of the hashes."""
+    """True if rows of ReplicaSets of one Deployment differ: their order is that of the hashes."""
     if not path.startswith("stdout") or _words(line)[:2] != ["get", "rs"]:
         return False
     rows = [_HASHED.match(str(each)) for each in (want, got) if each != _ABSENT]
@@ -125,7 +125,7 @@ def _names_templates(line: RecordedLine, path: str, want: Any, got: Any) -> bool
 
 
 def _depends_on_pace(line: RecordedLine, path: str, want: Any, got: Any) -> bool:
-    """Whether the progress of a rollout or the nodes of pods are printed."""
+    """True if the progress of a rollout or the nodes of pods are printed."""
     words = _words(line)
     texts = (str(want), str(got))
     if not path.startswith("stdout"):

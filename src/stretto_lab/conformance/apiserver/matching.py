@@ -71,7 +71,7 @@ class Bindings:
         return self._values.get(word + number, match[0])
 
     def accepts(self, want: str, got: str) -> bool:
-        """Whether a text matches; binds the placeholders in it."""
+        """True if a text matches; binds the placeholders in it."""
         pattern, names = "", []
         end = 0
         for place in _PLACE.finditer(want):

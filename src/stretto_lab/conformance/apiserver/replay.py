@@ -165,7 +165,7 @@ def _yaml(text: str) -> Any:
 
 
 def _is_awaited(answer: Answer, action: dict[str, Any]) -> bool:
-    """Whether an answer is the one that an action waits for: a status, and a member."""
+    """True if an answer is the one that an action waits for: a status, and a member."""
     if answer.status != action.get("status", answer.status):
         return False
     value = _decoded(answer.body) if "has" in action and isinstance(answer, ApiResponse) else None

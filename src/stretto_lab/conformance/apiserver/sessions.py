@@ -45,7 +45,7 @@ class RecordedLine(msgspec.Struct, frozen=True):
     session: str
     #: Number within the session.
     n: int
-    #: Whether an earlier line of the session is missing.
+    #: True if an earlier line of the session is missing.
     follows_gap: bool = False
     #: The tested behavior.
     name: str = ""
@@ -71,7 +71,7 @@ class RecordedLine(msgspec.Struct, frozen=True):
     events: dict[str, Any] = {}
     #: Something other than a request.
     action: dict[str, Any] | None = None
-    #: Whether the request came in one of two recordings only.
+    #: True if the request came in one of two recordings only.
     sometimes: bool = False
     #: Exit status of a command.
     exit: int = 0
@@ -103,7 +103,7 @@ class _FirstLine(msgspec.Struct, frozen=True):
 
 
 def is_sessions(path: Path) -> bool:
-    """Whether the first line of a file begins a recorded session."""
+    """True if the first line of a file begins a recorded session."""
     head = lines.first(path, _FirstLine)
     return head is not None and bool(head.session) and head.setup is not None
 

@@ -44,7 +44,7 @@ class SuppressedPod(msgspec.Struct, frozen=True):
     unlisted: bool = False
 
     def protected(self) -> bool:
-        """Whether it is not best effort."""
+        """True if it is not best effort."""
         return self.unlisted or (self.qos != "BE" and self.has_requests)
 
 
@@ -57,7 +57,7 @@ class HostApp(msgspec.Struct, frozen=True):
     best_effort_cgroup: bool = False
 
     def protected(self) -> bool:
-        """Whether it is not best effort."""
+        """True if it is not best effort."""
         return not (self.qos == "BE" and self.best_effort_cgroup)
 
 

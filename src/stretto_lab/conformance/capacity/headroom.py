@@ -52,7 +52,7 @@ class EstimatedContainer(msgspec.Struct, frozen=True):
     metrics: Mapping[str, float] = {}
     #: Assigned CPUs per NUMA node.
     numa_cpus: Mapping[int, int] = {}
-    #: Whether the agent does not have it.
+    #: True if the agent does not have it.
     unknown: bool = False
 
     def cpu(self, lends: bool, region: frozenset[int]) -> CpuContainer:
@@ -68,7 +68,7 @@ class EstimatedContainer(msgspec.Struct, frozen=True):
 class CpuInput(msgspec.Struct, frozen=True):
     """The input of ``kc_headroom_cpu``."""
 
-    #: Whether containers lend at all.
+    #: True if containers lend at all.
     enable_reclaim: bool
     #: Cores of the region.
     upper_bound: float
@@ -158,11 +158,11 @@ class RecordedContainer(msgspec.Struct, frozen=True):
     numa_memory: dict[int, float] = {}
     #: NUMA node of the binding.
     numa_bind_result: int | None = None
-    #: Whether it has its NUMA nodes for itself.
+    #: True if it has its NUMA nodes for itself.
     numa_exclusive: bool = False
-    #: Whether it starts.
+    #: True if it starts.
     ramp_up: bool = False
-    #: Whether it is next to the main container.
+    #: True if it is next to the main container.
     sidecar: bool = False
 
     def reading(self) -> MemoryContainer:
@@ -189,15 +189,15 @@ class MemoryInput(msgspec.Struct, frozen=True):
 
     #: ``canonical`` or ``numa_aware``.
     policy: str
-    #: Whether exclusive containers lend.
+    #: True if exclusive containers lend.
     node_enable_reclaim: bool
-    #: Whether containers lend.
+    #: True if containers lend.
     enable_reclaim: bool
     #: Bytes of the node.
     upper_bound: float
     #: Bytes kept free.
     reserved_for_allocate: float
-    #: Whether a buffer is loaned.
+    #: True if a buffer is loaned.
     util_based: bool
     #: Share of caches.
     cache_ratio: float

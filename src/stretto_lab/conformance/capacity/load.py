@@ -52,7 +52,7 @@ class EstimatorInput(msgspec.Struct, frozen=True):
     node: BareNode
     #: Factors in percent.
     estimate_factors: Amounts = {}
-    #: Whether the pod's own factors apply.
+    #: True if the pod's own factors apply.
     allow_custom_estimation: bool = False
 
 
@@ -84,19 +84,19 @@ class LoadArgs(msgspec.Struct, frozen=True):
     weights: Amounts | None = None
     #: Weight of the scarcest resource.
     dominant_weight: int = 0
-    #: Whether online pods are scored by online use.
+    #: True if online pods are scored by online use.
     score_by_prod_usage: bool = False
-    #: Whether online use includes the system's.
+    #: True if online use includes the system's.
     prod_usage_includes_system: bool = False
     #: Seconds until a report expires.
     expiration_s: float = 180
-    #: Whether expired reports are judged first.
+    #: True if expired reports are judged first.
     filter_expired: bool = True
-    #: Whether pods are placed by expired reports.
+    #: True if pods are placed by expired reports.
     schedule_when_expired: bool = False
     #: Factors of estimates.
     estimate_factors: Amounts = {}
-    #: Whether the pods' own factors and seconds apply.
+    #: True if the pods' own factors and seconds apply.
     allow_custom_estimation: bool = False
     #: Seconds in which estimates count.
     estimate_s_after_scheduled: float | None = None
@@ -122,7 +122,7 @@ class AssignedInput(PodInput, frozen=True, kw_only=True):
 class NewPodInput(PodInput, frozen=True, kw_only=True):
     """The pod to place."""
 
-    #: Whether a DaemonSet owns it.
+    #: True if a DaemonSet owns it.
     daemonset: bool = False
 
 
@@ -161,7 +161,7 @@ class ReportInput(msgspec.Struct, frozen=True):
     pods: tuple[ReportedPodInput, ...] = ()
     #: Seconds between reports.
     report_interval_s: float = REPORT_INTERVAL
-    #: Whether the report has no use of the node.
+    #: True if the report has no use of the node.
     no_node_metric: bool = False
 
     def report(self) -> NodeReport:

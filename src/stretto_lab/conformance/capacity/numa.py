@@ -36,9 +36,9 @@ class RecordedPod(msgspec.Struct, frozen=True):
     init_containers: tuple[NumaContainer, ...] = ()
     #: QoS level, perhaps an unknown one.
     qos: str = ""
-    #: Whether it requests alignment.
+    #: True if it requests alignment.
     numa_binding: bool = False
-    #: Whether it uses NUMA nodes alone.
+    #: True if it uses NUMA nodes alone.
     numa_exclusive: bool = False
     #: The aligned container.
     main_container: str = ""
@@ -98,7 +98,7 @@ class RecordedMachine(msgspec.Struct, frozen=True):
     pods: tuple[RecordedPod, ...] = ()
     #: Pods that are not reported yet.
     reserved: tuple[RecordedPod, ...] = ()
-    #: Whether it has no CNR.
+    #: True if it has no CNR.
     no_topology: bool = False
 
     def machine(self) -> AlignedMachine:

@@ -189,7 +189,7 @@ class FilterContainer(msgspec.Struct, frozen=True):
     cpu_milli: int = 0
     #: Requested bytes.
     memory: int = 0
-    #: Whether limits equal requests.
+    #: True if limits equal requests.
     limits_equal: bool = False
 
     @property
@@ -240,12 +240,12 @@ class OvercommitFilterInput(msgspec.Struct, frozen=True):
     cpu_manager: str = ""
     #: Memory manager of the node.
     memory_manager: str = ""
-    #: Whether the scheduler does not have the node.
+    #: True if the scheduler does not have the node.
     node_unknown: bool = False
 
     @property
     def is_readable(self) -> bool:
-        """Whether Katalyst's filter could read the configured ratios."""
+        """True if Katalyst's filter could read the configured ratios."""
         return all(
             text is None or read_ratio(text) is not None
             for text in (self.cpu_ratio, self.memory_ratio)

@@ -86,7 +86,7 @@ class QueuesInput(msgspec.Struct, frozen=True):
     probes: tuple[RecordedProbe, ...] = ()
     #: Jobs that are due to start, in order.
     enqueue: tuple[RecordedJob, ...] = ()
-    #: Whether queues are a tree.
+    #: True if queues are a tree.
     hierarchy: bool = False
 
     def specs(self) -> list[ShareQueue]:

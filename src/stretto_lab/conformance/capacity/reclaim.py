@@ -173,7 +173,7 @@ class NodeInput(msgspec.Struct, frozen=True):
     cpu_normalization_ratio: str = ""
 
     def stale(self) -> bool:
-        """Whether the report is too old to count."""
+        """True if the report is too old to count."""
         age = self.metric.age_s
         return age is None or age > self.strategy.degrade_minutes * 60
 

@@ -37,7 +37,7 @@ class QueryRun(msgspec.Struct, frozen=True):
     dt_s: float
     #: Age in seconds and value of each sample.
     samples: tuple[tuple[float, float], ...]
-    #: Whether the query failed.
+    #: True if the query failed.
     query_fails: bool = False
 
     @property

@@ -116,7 +116,7 @@ class ListedMember(msgspec.Struct, frozen=True):
     allocated: dict[str, str] = {}
     #: Quantities requested by waiting pods.
     allocating: dict[str, str] = {}
-    #: Whether it reports nothing.
+    #: True if it reports nothing.
     no_summary: bool = False
     #: Grades.
     models: tuple[ModelInput, ...] = ()
@@ -174,13 +174,13 @@ class BindingInput(msgspec.Struct, frozen=True):
     previous: tuple[TargetInput, ...] = ()
     #: Requests.
     request: dict[str, str] = {}
-    #: Whether it requests nothing, not even an empty list.
+    #: True if it requests nothing, not even an empty list.
     no_requirements: bool = False
     #: Identifier.
     uid: str = ""
-    #: Whether replicas are divided afresh.
+    #: True if replicas are divided afresh.
     fresh: bool = False
-    #: Whether tiers count.
+    #: True if tiers count.
     overflow: bool = False
     #: Clusters of an eviction.
     evicting: frozenset[str] = frozenset()

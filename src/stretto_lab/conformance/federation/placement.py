@@ -78,7 +78,7 @@ class UnitInput(msgspec.Struct, frozen=True):
     request: RequestInput = RequestInput()
     #: Present replicas.
     current: dict[str, int | None] = {}
-    #: Whether it stays.
+    #: True if it stays.
     sticky: bool = False
     #: Labels of clusters.
     cluster_selector: dict[str, str] = {}
@@ -108,11 +108,11 @@ class UnitInput(msgspec.Struct, frozen=True):
     estimated_capacity: dict[str, int] = {}
     #: Running replicas.
     scheduled: dict[str, int] = {}
-    #: Whether estimates count.
+    #: True if estimates count.
     auto_migration: bool = False
-    #: Whether rejected replicas stay.
+    #: True if rejected replicas stay.
     keep_unschedulable: bool = False
-    #: Whether replicas stay.
+    #: True if replicas stay.
     avoid_disruption: bool = False
 
     def workload(self) -> FederatedWorkload:
@@ -165,11 +165,11 @@ class MemberInput(msgspec.Struct, frozen=True):
     allocatable: dict[str, str] = {}
     #: Quantities that are free.
     available: dict[str, str] = {}
-    #: Whether it is being removed.
+    #: True if it is being removed.
     deleting: bool = False
-    #: Whether it is not ready.
+    #: True if it is not ready.
     not_ready: bool = False
-    #: Whether it lacks the kind.
+    #: True if it lacks the kind.
     api_missing: bool = False
 
     def member(self) -> MemberCluster:

@@ -22,7 +22,7 @@ class ListedCluster(msgspec.Struct, frozen=True):
     min: int = 0
     #: Most replicas.
     max: int | None = None
-    #: Whether the policy does not name it, so that the wildcard applies.
+    #: True if the policy does not name it, so that the wildcard applies.
     no_preference: bool = False
 
 
@@ -45,9 +45,9 @@ class ReplicaInput(msgspec.Struct, frozen=True):
     scheduled: dict[str, int] = {}
     #: The preference of clusters without one; without it they are left out.
     wildcard: ListedCluster | None = None
-    #: Whether replicas stay.
+    #: True if replicas stay.
     avoid_disruption: bool = False
-    #: Whether rejected replicas stay.
+    #: True if rejected replicas stay.
     keep_unschedulable: bool = False
     #: Changes of a sequence.
     steps: tuple[Fields, ...] = ()

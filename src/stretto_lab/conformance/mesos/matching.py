@@ -41,7 +41,7 @@ class MesosBindings:
         )
 
     def accepts(self, want: str, got: object) -> bool:
-        """Whether a recorded text matches a value; new placeholders are bound."""
+        """True if a recorded text matches a value; new placeholders are bound."""
         offer = _OFFER.fullmatch(want)
         if offer is not None and isinstance(got, str):
             return self._bind_offer(offer.group(1), got)

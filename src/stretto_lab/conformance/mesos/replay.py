@@ -55,7 +55,7 @@ class MasterReplay:
                 "AGENT_PORT": f"{identity.agent_port}",
             }
         )
-        #: Whether the recording has the messages to agents.
+        #: True if the recording has the messages to agents.
         self.notes_agents = not identity.is_named
         #: Events on all streams so far.
         self.records = 0

@@ -71,7 +71,7 @@ class WireSession(msgspec.Struct, frozen=True):
 
 
 def is_mesos(path: Path) -> bool:
-    """Whether a file holds sessions; a file that cannot be read is none."""
+    """True if a file holds sessions; a file that cannot be read is none."""
     try:
         _, line = next(lines.numbered(path))
         found = msgspec.json.decode(line)

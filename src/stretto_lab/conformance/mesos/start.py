@@ -35,7 +35,7 @@ class MasterIdentity(NamedTuple):
     port: int = 5050
     #: Port of the agents.
     agent_port: int = agents.PORT
-    #: Whether the session shows them, instead of placeholders.
+    #: True if the session shows them, instead of placeholders.
     is_named: bool = False
 
 

@@ -77,7 +77,7 @@ class _LineVersion(msgspec.Struct, frozen=True):
 
 
 def is_offers(path: Path) -> bool:
-    """Whether the first case of ``path`` is a scenario of a Mesos master."""
+    """True if the first case of ``path`` is a scenario of a Mesos master."""
     head = lines.first(path, _LineVersion)
     return head is not None and bool(head.mesos)
 

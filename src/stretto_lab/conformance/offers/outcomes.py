@@ -30,7 +30,7 @@ def compare_outcomes(
 
 
 def _is_within(value: Any, bounds: list[Any]) -> bool:
-    """Whether a value is between two numbers, or among listed texts."""
+    """True if a value is between two numbers, or among listed texts."""
     if any(isinstance(bound, str) for bound in bounds):
         text = MISSING if value is None else str(value).lower()
         return text in bounds

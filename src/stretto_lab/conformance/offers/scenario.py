@@ -101,7 +101,7 @@ class RecordedConfig(msgspec.Struct, frozen=True):
     allocation_interval_s: float
     #: Its region.
     master_region: str
-    #: Whether agents with GPUs are hidden from other frameworks.
+    #: True if agents with GPUs are hidden from other frameworks.
     filter_gpu_resources: bool = True
     #: Smallest useful offers: alternatives separated by ``|``.
     min_allocatable: str = "cpus:0.01|mem:32"

@@ -53,7 +53,7 @@ class _LineType(msgspec.Struct, frozen=True):
 
 
 def is_wire(path: Path) -> bool:
-    """Whether the first line of ``path`` begins a recorded scenario."""
+    """True if the first line of ``path`` begins a recorded scenario."""
     head = lines.first(path, _LineType)
     return head is not None and head.type == "scenario"
 

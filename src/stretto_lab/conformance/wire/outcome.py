@@ -84,7 +84,7 @@ def _federated(host: Lists, scope: ScenarioScope) -> Fields:
 
 
 def _in_scope(federated: Fields, scope: ScenarioScope) -> bool:
-    """Whether the source of a federated object belongs to a scenario."""
+    """True if the source of a federated object belongs to a scenario."""
     source = (federated["spec"].get("template") or {}).get("metadata") or {}
     return scope.shows(federated["metadata"].get("namespace", ""), source.get("name", ""))
 
@@ -126,7 +126,7 @@ def _short(controller: str) -> str:
 
 
 def _is_federated(metadata: Fields) -> bool:
-    """Whether the federation manages an object."""
+    """True if the federation manages an object."""
     marks = {*(metadata.get("labels") or {}), *(metadata.get("annotations") or {})}
     marks.discard(names.NO_FEDERATION)
     return not metadata.get("ownerReferences") and any(

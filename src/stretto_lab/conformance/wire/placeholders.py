@@ -40,7 +40,7 @@ def secret_value(key: str) -> str:
 
 
 def equal(want: Any, got: Any) -> bool:
-    """Whether a value is the recorded one; ``<time>`` equals any text."""
+    """True if a value is the recorded one; ``<time>`` equals any text."""
     if want == ANY_TIME:
         return isinstance(got, str)
     if isinstance(want, dict) and isinstance(got, dict):

@@ -20,7 +20,7 @@ class ProtectionController:
     """Adds the finalizers to the objects of a member."""
 
     def __init__(self, cache: StoreCache) -> None:
-        """For the objects of one member."""
+        """Initialize for the objects of one member."""
         #: Name in logs and messages.
         self.name = f"{cache.name}/protection"
         self._cache = cache
@@ -48,5 +48,5 @@ class ProtectionController:
 
 
 def _stays(item: StoredObject) -> bool:
-    """Whether recordings show an object that waits for its finalizer: what others end is shown."""
+    """True if recordings show an object that waits for its finalizer: what others end is shown."""
     return item.record.kind.kind != "CustomResourceDefinition" or names.MANAGED in item.labels

@@ -18,7 +18,7 @@ class RecordedCluster(msgspec.Struct, frozen=True, rename="camel"):
     labels: dict[str, str] = {}
     #: Taints.
     taints: list[dict[str, Any]] = []
-    #: Whether its ServiceAccount is used.
+    #: True if its ServiceAccount is used.
     use_service_account: bool = False
     #: Status by type of condition.
     conditions: dict[str, str] = {}
@@ -46,7 +46,7 @@ class UserStep(msgspec.Struct, frozen=True):
 
     @property
     def was_refused(self) -> bool:
-        """Whether the recorded server refused it, by a schema that other servers may not have."""
+        """True if the recorded server refused it, by a schema that other servers may not have."""
         return self.code >= 400
 
 
@@ -113,7 +113,7 @@ class WireScenario(msgspec.Struct, frozen=True):
 
     @property
     def changes_servers(self) -> bool:
-        """Whether servers stop or clusters join and leave, which others on the same servers see."""
+        """True if servers stop or clusters join and leave, which others on the same servers see."""
         return not self.clusters or any(map(_changes_servers, self.steps))
 
 

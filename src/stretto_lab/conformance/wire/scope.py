@@ -15,7 +15,7 @@ class ScenarioScope:
     own: frozenset[str] | None
 
     def shows(self, namespace: str, name: str) -> bool:
-        """Whether an object belongs to the scenario; ``namespace`` is empty for cluster scope."""
+        """True if an object belongs to the scenario; ``namespace`` is empty for cluster scope."""
         return self.own is None or (namespace or name) in self.own
 
 

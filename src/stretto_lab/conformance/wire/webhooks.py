@@ -34,7 +34,7 @@ class RecordedWebhooks:
         return [self._answer(each) for each in calls]
 
     def knows(self, call: WebhookCall) -> bool:
-        """Whether a call about the same subject was recorded."""
+        """True if a call about the same subject was recorded."""
         return bool(self._alike(call))
 
     def _alike(self, call: WebhookCall) -> list[RecordedCall]:

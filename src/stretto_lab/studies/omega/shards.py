@@ -74,7 +74,7 @@ class ShardPoint(msgspec.Struct, frozen=True):
     decision_s: float
     #: The profile: ``default`` spreads, ``packing`` packs.
     policy: str
-    #: Whether shards have partitions.
+    #: True if shards have partitions.
     partitions: bool
     #: Placed pods.
     placed: int

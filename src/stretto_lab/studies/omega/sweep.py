@@ -125,7 +125,7 @@ class OmegaPoint(msgspec.Struct, frozen=True):
     busyness_each: tuple[float, ...]
     #: Share of time spent on failed transactions.
     wasted: float
-    #: Whether the schedulers are always busy.
+    #: True if the schedulers are always busy.
     saturated: bool
     #: Mean seconds from the arrival of a job to its first decision.
     wait_mean_s: float | None

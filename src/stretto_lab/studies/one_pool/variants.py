@@ -20,13 +20,13 @@ class PoolVariant(NamedTuple):
 
     #: Its name.
     name: str
-    #: Whether online has machines of its own.
+    #: True if online has machines of its own.
     split: bool = False
-    #: Whether services keep the replicas of their peak all day.
+    #: True if services keep the replicas of their peak all day.
     fixed: bool = False
-    #: Whether CPU is overcommitted by the measured load, and placed by it.
+    #: True if CPU is overcommitted by the measured load, and placed by it.
     overcommits: bool = False
-    #: Whether batch runs on reclaimed capacity instead of requests.
+    #: True if batch runs on reclaimed capacity instead of requests.
     reclaims: bool = False
 
 

@@ -54,7 +54,7 @@ class RolloutOutcome:
 
     #: Ticks until it was done.
     ticks: int
-    #: Whether it was done.
+    #: True if it was done.
     finished: bool
     #: Pods above the bound at the worst moment.
     above: int
@@ -225,7 +225,7 @@ class RolloutWorld:
         return found
 
     def _unseen(self) -> bool:
-        """Whether pods failed or stopped and the planner has not read it yet."""
+        """True if pods failed or stopped and the planner has not read it yet."""
         return any(
             self._seen[name].available > model.available()
             for name, model in self._models.items()

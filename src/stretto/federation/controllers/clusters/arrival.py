@@ -18,7 +18,7 @@ class ClusterArrival:
     """Takes clusters into the federation; requests to a member run outside the loop."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
-        """For the clusters of a fleet; the timeout is that of the wall clock."""
+        """Initialize for the clusters of a fleet; the timeout is that of the wall clock."""
         self._fleet = fleet
         self._clock = clock
         self._access = access

@@ -22,7 +22,7 @@ class ClusterDeparture:
     """Takes clusters out of the federation, one step at a time."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, access: MemberAccess) -> None:
-        """For the clusters of a fleet; the timeout is that of the wall clock."""
+        """Initialize for the clusters of a fleet; the timeout is that of the wall clock."""
         self._fleet = fleet
         self._clock = clock
         self._access = access

@@ -30,7 +30,7 @@ class HealthController:
     def __init__(
         self, fleet: ClusterFleet, clock: Clock, links: MemberLinks, share: ControllerShare
     ) -> None:
-        """For the clusters of a fleet.
+        """Initialize for the clusters of a fleet.
 
         Args:
             fleet: the fleet.
@@ -111,7 +111,7 @@ class HealthController:
 
 
 def _is_new(change: Change) -> bool:
-    """Whether a cluster was not there, or had not joined."""
+    """True if a cluster was not there, or had not joined."""
     return change.new is not None and (change.old is None or not is_joined(change.old))
 
 

@@ -104,7 +104,7 @@ def grant(store: Store, namespace: StoredObject, rules: list[Fields]) -> None:
 
 
 def has_rights(store: Store, rules: list[Fields]) -> bool:
-    """Whether the service account has exactly these rights, as far as it may see them.
+    """True if the service account has exactly these rights, as far as it may see them.
 
     Raises:
         UnreachableError: the member does not answer.

@@ -24,7 +24,7 @@ class MembershipController:
     def __init__(
         self, fleet: ClusterFleet, clock: Clock, access: MemberAccess, share: ControllerShare
     ) -> None:
-        """For the clusters of a fleet.
+        """Initialize for the clusters of a fleet.
 
         Args:
             fleet: the fleet.

@@ -15,7 +15,7 @@ class ClusterReport:
     """Conditions and further fields of a cluster, written where they differ."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the clusters of a fleet; times are those of the wall clock."""
+        """Initialize for the clusters of a fleet; times are those of the wall clock."""
         self._fleet = fleet
         self._clock = clock
         self._events = EventRecorder(fleet.host.store, clock, COMPONENT)

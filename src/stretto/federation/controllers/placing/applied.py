@@ -60,7 +60,7 @@ class PolicyContents:
     """Decodes policies; each is decoded once."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the policies of a fleet."""
+        """Initialize for the policies of a fleet."""
         self._fleet = fleet
         self._contents: dict[tuple[str, Name], PolicyContent] = {}
         self._oddities: dict[tuple[str, Name], tuple[object, object, tuple[str, ...]]] = {}

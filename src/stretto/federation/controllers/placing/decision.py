@@ -118,6 +118,6 @@ class PlacementDecision:
         return ScheduledSpec(federated.spec, condition)
 
     def _stays(self, item: FederatedItem, result: FederatedPlacement) -> bool:
-        """Whether an object that fits nowhere keeps its last placement."""
+        """True if an object that fits nowhere keeps its last placement."""
         is_placed = decided.is_placed(item.federated.spec)
         return not result.replicas and is_placed and self._keeps_last

@@ -25,7 +25,7 @@ class DifferenceFinder:
     """Finds the differences of federated objects."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+        """Initialize for the federated objects of a fleet."""
         self._fleet = fleet
         self._caches = {
             names.CLUSTER_OVERRIDE_POLICY: fleet.host.follow(CLUSTER_OVERRIDE_POLICY.kind),

@@ -16,7 +16,7 @@ class FollowerCheck:
     def __init__(
         self, fleet: ClusterFleet, leaders: Mapping[FederatedKey, Set[FederatedKey]]
     ) -> None:
-        """For the objects of a fleet with the leaders of each follower."""
+        """Initialize for the objects of a fleet with the leaders of each follower."""
         self._fleet = fleet
         self._leaders = leaders
 
@@ -45,7 +45,7 @@ class FollowerCheck:
         return ObjectCondition(FOLLOWED)
 
     def _is_missing(self, leader: FederatedItem, follower: ObjectName) -> bool:
-        """Whether a follower is absent, on the host and in a cluster of its leader that is read."""
+        """True if a follower is absent, on the host and in a cluster of its leader that is read."""
         type_ = self._fleet.types.of(follower.group, follower.kind)
         if type_ is None:
             return False
@@ -59,7 +59,7 @@ class FollowerCheck:
         return not read or any(each.get(space, follower.name) is None for each in read)
 
     def _is_cyclic(self, key: FederatedKey) -> bool:
-        """Whether an object is among those that it follows, directly or over others."""
+        """True if an object is among those that it follows, directly or over others."""
         seen, ahead = set[FederatedKey](), [key]
         while ahead:
             found = set(self._leaders.get(ahead.pop(), ())) - seen

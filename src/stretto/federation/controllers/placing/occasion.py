@@ -13,7 +13,7 @@ from stretto.federation.objects.rules.digests import FleetDigests
 class SchedulingOccasion(NamedTuple):
     """One look at an object."""
 
-    #: Whether it is scheduled now.
+    #: True if it is scheduled now.
     schedules: bool
     #: Its annotations, with the record of what was seen.
     notes: dict[str, str]

@@ -30,7 +30,7 @@ class PolicyFinder:
     """Finds the policies of federated objects; each object has one."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+        """Initialize for the federated objects of a fleet."""
         self._fleet = fleet
         self._policies = {
             names.POLICY: fleet.host.follow(PROPAGATION_POLICY.kind),
@@ -139,5 +139,5 @@ class PolicyFinder:
 
 
 def _selects(policy: StoredObject) -> bool:
-    """Whether a policy applies to objects without a label."""
+    """True if a policy applies to objects without a label."""
     return bool(policy.spec.get("resourceSelectors"))

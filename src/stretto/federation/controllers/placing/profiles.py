@@ -29,7 +29,7 @@ class ProfileFinder:
         webhooks: WebhookClient,
         left_out: Callable[[str], None] | None = None,
     ) -> None:
-        """For the profiles on the host of a fleet.
+        """Initialize for the profiles on the host of a fleet.
 
         Args:
             fleet: the fleet.

@@ -39,7 +39,7 @@ class PolicyController:
     name = "policies"
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the policies of a fleet; ``clock`` gives the times of events."""
+        """Initialize for the policies of a fleet; ``clock`` gives the times of events."""
         self._fleet = fleet
         self._caches = {each.kind: fleet.host.follow(each) for each in (*_PROPAGATION, *_OVERRIDES)}
         self._events = EventRecorder(fleet.host.store, clock, COMPONENT)

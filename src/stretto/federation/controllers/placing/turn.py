@@ -37,7 +37,7 @@ class TurnTaker:
     """Decides about objects, one turn each."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock, webhooks: WebhookClient) -> None:
-        """For the federated objects of a fleet.
+        """Initialize for the federated objects of a fleet.
 
         Args:
             fleet: the fleet.

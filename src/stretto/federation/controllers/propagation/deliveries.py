@@ -60,7 +60,7 @@ class Delivery:
 
     @property
     def deletes(self) -> bool:
-        """Whether it deletes the object."""
+        """True if it deletes the object."""
         return self.write.verb is WriteVerb.DELETE
 
 
@@ -112,7 +112,7 @@ class MemberDeliveries:
 
     @property
     def unanswered(self) -> bool:
-        """Whether any write is in flight."""
+        """True if any write is in flight."""
         return any(not each.future.done() for each in self._sent.values())
 
     def meanwhile(self, place: DeliveryPlace) -> Status | None:

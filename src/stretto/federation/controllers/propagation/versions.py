@@ -22,12 +22,12 @@ class VersionLedger:
     """Reads and writes PropagatedVersions; nothing on a host of this process, which has no need."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+        """Initialize for the federated objects of a fleet."""
         self._fleet = fleet
         self._is_kept = fleet.host.store.capabilities.answers_later
 
     def is_current(self, item: FederatedItem, cluster: str, present: StoredObject) -> bool:
-        """Whether a cluster's object is as a process before this one has left it."""
+        """True if a cluster's object is as a process before this one has left it."""
         found = self._found(item)
         if found is None:
             return False

@@ -45,7 +45,7 @@ class _PlannedUpdate(NamedTuple):
     wanted: Fields
     #: The object that was read.
     present: StoredObject
-    #: Whether a rollout wants it, because of what was read.
+    #: True if a rollout wants it, because of what was read.
     is_course: bool
 
 
@@ -53,7 +53,7 @@ class MemberWriter:
     """Writes to members; it remembers the versions that it wrote."""
 
     def __init__(self, fleet: ClusterFleet, deliveries: MemberDeliveries) -> None:
-        """For the members of a fleet; writes are sent by ``deliveries``."""
+        """Initialize for the members of a fleet; writes are sent by ``deliveries``."""
         self._fleet = fleet
         self._deliveries = deliveries
         self._ledger = VersionLedger(fleet)
@@ -237,7 +237,7 @@ class MemberWriter:
 
 
 def _was_in(federated: StoredObject, cluster: str) -> bool:
-    """Whether a cluster holds, or may hold, an object."""
+    """True if a cluster holds, or may hold, an object."""
     shown = federated.status.get("clusters") or ()
     is_shown = any(each.get("cluster") == cluster for each in shown)
     return is_shown or cluster in placements.placement(federated.spec)

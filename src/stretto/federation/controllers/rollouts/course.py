@@ -34,7 +34,7 @@ class RolloutCourse:
     objects: Mapping[str, Fields] = field(default_factory=dict)
     #: Clusters that the object leaves and that have pods which are still needed.
     leaving: frozenset[str] = frozenset()
-    #: Whether a further look is needed without a change.
+    #: True if a further look is needed without a change.
     is_open: bool = False
     #: The annotation of the federated object after the look; ``None`` if it stays.
     note: str | None = None
@@ -64,7 +64,7 @@ class FleetRollouts:
     """Plans the rollouts of Deployments."""
 
     def __init__(self, deployments: MemberDeployments, clock: Clock) -> None:
-        """For the Deployments of members; soak times are those of the wall clock."""
+        """Initialize for the Deployments of members; soak times are those of the wall clock."""
         self._deployments = deployments
         self._clock = clock
 

@@ -40,7 +40,7 @@ class MemberDeployments:
     """Reads Deployments of members."""
 
     def __init__(self, fleet: ClusterFleet, attempts: WriteAttempts | None = None) -> None:
-        """For the members of a fleet.
+        """Initialize for the members of a fleet.
 
         Args:
             fleet: the fleet.
@@ -52,7 +52,7 @@ class MemberDeployments:
         self._attempts = attempts
 
     def is_unread(self, cluster: str) -> bool:
-        """Whether what a cluster runs is unknown."""
+        """True if what a cluster runs is unknown."""
         is_silent = self._fleet.is_silent(cluster)
         return is_silent and self._fleet.listed(cluster, DEPLOYMENT) is None
 

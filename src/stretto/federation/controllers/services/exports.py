@@ -31,7 +31,7 @@ class ExportController:
     name = "exports"
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the Services of a fleet."""
+        """Initialize for the Services of a fleet."""
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:

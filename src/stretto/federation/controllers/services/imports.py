@@ -24,7 +24,7 @@ class ImportController:
     name = "imports"
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the Services of a fleet."""
+        """Initialize for the Services of a fleet."""
         self._fleet = fleet
 
     def affected(self, change: Change) -> Iterable[Hashable]:

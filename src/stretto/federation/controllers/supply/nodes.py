@@ -22,7 +22,7 @@ class MemberNodeReader:
     """Reads nodes and pods of members when these have changed."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the members of a fleet."""
+        """Initialize for the members of a fleet."""
         self._fleet = fleet
         settings = fleet.settings
         self._by_model = settings.performance is not None

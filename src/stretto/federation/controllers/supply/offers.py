@@ -23,7 +23,7 @@ class FleetSupply:
     """The clusters with promises, and the plans that they allow."""
 
     def __init__(self, fleet: ClusterFleet, clock: Clock) -> None:
-        """For the clusters of a fleet; migrations end by the wall time of ``clock``."""
+        """Initialize for the clusters of a fleet; migrations end by the wall time of ``clock``."""
         self._clock = clock
         self._counts_requests = fleet.settings.counts_requests
         #: What decisions have started and clusters do not report yet.
@@ -39,7 +39,7 @@ class FleetSupply:
 
     @property
     def promises_count(self) -> bool:
-        """Whether the division counts what is promised."""
+        """True if the division counts what is promised."""
         return self._divide is not None
 
     def forget(self, key: Hashable) -> None:

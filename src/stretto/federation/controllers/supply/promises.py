@@ -69,7 +69,7 @@ class PromiseLedger:
     """All promises, with their sums by cluster."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the federated objects of a fleet."""
+        """Initialize for the federated objects of a fleet."""
         self._fleet = fleet
         self._entries: dict[Hashable, _Promised] | None = None
         self._clusters: dict[str, set[Hashable]] = {}

@@ -26,7 +26,7 @@ class FleetQueues:
     """Judges workloads by the Queues and PodGroups of the host."""
 
     def __init__(self, fleet: ClusterFleet, promises: PromiseLedger) -> None:
-        """For a fleet; ``promises`` knows what every workload has."""
+        """Initialize for a fleet; ``promises`` knows what every workload has."""
         self._promises = promises
         self._queues = fleet.host.follow(QUEUE)
         self._groups = fleet.host.follow(POD_GROUP)
@@ -35,7 +35,7 @@ class FleetQueues:
         self._parents: dict[str, str] = {}
 
     def concerns(self, change: Change) -> bool:
-        """Whether a change may let workloads that wait go on."""
+        """True if a change may let workloads that wait go on."""
         return change.kind in (QUEUE, POD_GROUP)
 
     def judged(

@@ -30,7 +30,7 @@ class ClusterReader:
     """Decodes clusters with what their nodes offer."""
 
     def __init__(self, fleet: ClusterFleet) -> None:
-        """For the members of a fleet."""
+        """Initialize for the members of a fleet."""
         self._nodes = MemberNodeReader(fleet)
         self._unread: dict[str, str] = {}
         #: Whether nodes count at all.

@@ -150,11 +150,11 @@ _RULES: Final[Mapping[str, Aggregate]] = {
 
 
 def has_rule(kind: str) -> bool:
-    """Whether there is a rule for the status of a kind."""
+    """True if there is a rule for the status of a kind."""
     return kind in _RULES
 
 
 def is_observed(present: StoredObject) -> bool:
-    """Whether the status of an object describes its present spec."""
+    """True if the status of an object describes its present spec."""
     observed: Any = present.status.get("observedGeneration")
     return observed is None or observed == present.metadata.get("generation", 1)

@@ -10,7 +10,7 @@ class Circumstances:
 
     #: Seconds since the epoch; migrations end by it.
     wall_time: float
-    #: Whether scores count the CPU and the memory of a replica.
+    #: True if scores count the CPU and the memory of a replica.
     counts_requests: bool = True
     #: Replicas of this object that its clusters do not report yet.
     starting: Mapping[str, int] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from stretto.reconcile.cache import Fields
 
 
 def is_placed(spec: Fields) -> bool:
-    """Whether the scheduler has placed an object."""
+    """True if the scheduler has placed an object."""
     return bool(placements.placed_by(spec, names.SCHEDULER))
 
 
@@ -44,7 +44,7 @@ class WaitingReplicas(msgspec.Struct, frozen=True, omit_defaults=True):
     unplaced: int = 0
     #: Of these, those that clusters take once they are ready again.
     closed: int = 0
-    #: Whether no cluster is feasible and the last placement stays.
+    #: True if no cluster is feasible and the last placement stays.
     kept: bool = False
 
     def written(self) -> str | None:

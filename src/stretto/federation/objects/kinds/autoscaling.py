@@ -19,7 +19,7 @@ CENTRALIZED: Final = "centralized"
 
 
 def is_centralized(federated: StoredObject) -> bool:
-    """Whether an autoscaler runs on the host."""
+    """True if an autoscaler runs on the host."""
     labels: Fields = federated.spec["template"]["metadata"].get("labels") or {}
     return labels.get(names.HPA_MODE) == CENTRALIZED
 

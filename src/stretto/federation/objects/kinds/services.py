@@ -43,7 +43,7 @@ def imported(cluster: str, endpoints: StoredObject) -> Fields:
 
 
 def is_imported_from(wanted: Fields, present: StoredObject) -> bool:
-    """Whether an EndpointSlice on the host has the content of its cluster."""
+    """True if an EndpointSlice on the host has the content of its cluster."""
     same = all(wanted.get(key) == present.fields.get(key) for key in _CONTENT)
     return same and wanted["metadata"]["labels"].items() <= present.labels.items()
 
@@ -80,5 +80,5 @@ def derived(service: StoredObject) -> Fields:
 
 
 def is_derived(item: StoredObject) -> bool:
-    """Whether a Service or its federated object comes from an import."""
+    """True if a Service or its federated object comes from an import."""
     return names.DERIVED_SERVICE in item.annotations

@@ -14,18 +14,18 @@ _ADOPT: Final = "adopt"
 
 
 def is_managed(present: StoredObject) -> bool:
-    """Whether the federation manages an object."""
+    """True if the federation manages an object."""
     return present.labels.get(names.MANAGED) == _TRUE
 
 
 def is_other(present: StoredObject, federated: StoredObject) -> bool:
-    """Whether only one of both belongs to an imported Service of the same name."""
+    """True if only one of both belongs to an imported Service of the same name."""
     mark = names.DERIVED_SERVICE
     return (mark in present.annotations) != (mark in federated.annotations)
 
 
 def keeps_replicas(federated: StoredObject) -> bool:
-    """Whether members decide about the replicas of an object."""
+    """True if members decide about the replicas of an object."""
     return federated.annotations.get(names.RETAIN_REPLICAS) == _TRUE
 
 
@@ -40,7 +40,7 @@ def hindrance(present: StoredObject, federated: StoredObject, cluster: str) -> S
 
 
 def is_removable(present: StoredObject, federated: StoredObject, cluster: StoredObject) -> bool:
-    """Whether an object is to be removed from a cluster in which it is not placed."""
+    """True if an object is to be removed from a cluster in which it is not placed."""
     if present.is_terminating or not is_managed(present) or is_other(present, federated):
         return False
     return federated.is_terminating or not is_leftover(federated, present, cluster)
@@ -56,7 +56,7 @@ def adopting(wanted: Fields, present: StoredObject) -> Fields:
 
 
 def _may_adopt(federated: StoredObject, cluster: str) -> bool:
-    """Whether an object that exists in a cluster may be taken over."""
+    """True if an object that exists in a cluster may be taken over."""
     notes = federated.annotations
     if setting(notes, names.NAMESPACE_CONFLICT, names.CONFLICT) != _ADOPT:
         return False

@@ -13,16 +13,16 @@ def setting(annotations: Mapping[str, str], internal: str, own: str) -> str:
 
 
 def is_orphaned(federated: StoredObject, present: StoredObject) -> bool:
-    """Whether the member's object outlives the federated one."""
+    """True if the member's object outlives the federated one."""
     rule = setting(federated.annotations, names.NAMESPACE_ORPHAN, names.ORPHAN)
     return rule == "all" or (rule == "adopted" and names.ADOPTED in present.annotations)
 
 
 def is_leftover(federated: StoredObject, present: StoredObject, cluster: StoredObject) -> bool:
-    """Whether a cluster kept an object when it left, and has joined again since.
+    """True if a cluster kept an object when it left, and has joined again since.
 
-    It goes on running until something is placed in the cluster again: one that
-    left without deleting its objects was meant to keep them.
+    It goes on running until something is placed in the cluster again: one that left without
+    deleting its objects was meant to keep them.
     """
     shown = federated.status.get("clusters") or ()
     if any(each.get("cluster") == cluster.record.name for each in shown):

@@ -58,7 +58,7 @@ def check(kind: Kind, wanted: Fields) -> dict[str, str]:
 
 
 def is_malformed(kind: Kind, wanted: Fields) -> bool:
-    """Whether a value has another type than its field."""
+    """True if a value has another type than its field."""
     try:
         check(kind, wanted)
     except InputError:
@@ -67,7 +67,7 @@ def is_malformed(kind: Kind, wanted: Fields) -> bool:
 
 
 def has_metadata(wanted: Fields, present: StoredObject) -> bool:
-    """Whether a member's object has all wanted labels and annotations.
+    """True if a member's object has all wanted labels and annotations.
 
     Their changes count in no generation.
     """

@@ -68,7 +68,7 @@ def _written(found: Mapping[str, int]) -> dict[str, str]:
 
 
 def _takes_pods(node: StoredObject) -> bool:
-    """Whether a node takes pods that tolerate nothing."""
+    """True if a node takes pods that tolerate nothing."""
     spec = node.spec
     if spec.get("unschedulable"):
         return False

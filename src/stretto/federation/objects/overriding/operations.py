@@ -52,7 +52,7 @@ def operations(rules: Iterable[OverrideRule], template: Fields, cluster: StoredO
 
 
 def applies(target: TargetClusters | None, cluster: StoredObject) -> bool:
-    """Whether a rule is meant for a cluster.
+    """True if a rule is meant for a cluster.
 
     Raises:
         InputError: a term is malformed.

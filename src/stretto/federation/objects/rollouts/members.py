@@ -136,7 +136,7 @@ def template_of(
 
 
 def is_contained(wanted: object, present: object) -> bool:
-    """Whether all fields of a wanted value are in the present one; servers add defaults."""
+    """True if all fields of a wanted value are in the present one; servers add defaults."""
     if isinstance(wanted, dict) and isinstance(present, dict):
         return all(is_contained(value, present.get(key)) for key, value in wanted.items())
     if isinstance(wanted, list) and isinstance(present, list):

@@ -18,7 +18,7 @@ class StageRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     clusters: tuple[str, ...]
     #: Seconds for which the stage must be done before the next one begins.
     soak_seconds: float = 0.0
-    #: Whether the next stage needs an approval.
+    #: True if the next stage needs an approval.
     approval: bool = False
 
 
@@ -29,9 +29,9 @@ class RolloutRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
     stages: tuple[StageRule, ...] = ()
     #: Seconds without progress after which the rollout fails; ``None`` waits forever.
     limit_seconds: float | None = None
-    #: Whether a failed rollout returns to the previous revision.
+    #: True if a failed rollout returns to the previous revision.
     rollback: bool = False
-    #: Whether running updates stand still.
+    #: True if running updates stand still.
     paused: bool = False
     #: Numbers of the stages, from 0, whose successor is approved.
     approved: tuple[int, ...] = ()
@@ -52,7 +52,7 @@ class RolloutNotes(msgspec.Struct, frozen=True, rename="camel"):
     available: int = 0
     #: Seconds since the epoch at which this number last grew.
     progress_at: float = 0.0
-    #: Whether the rollout failed.
+    #: True if the rollout failed.
     failed: bool = False
     #: Result of the last plan.
     verdict: str = ""

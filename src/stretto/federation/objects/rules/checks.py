@@ -146,7 +146,7 @@ def oddities(
 
 
 def _selects(spec: PropagationPolicySpec, cluster: MemberCluster) -> bool:
-    """Whether labels and terms of a policy without contradictions allow a cluster."""
+    """True if labels and terms of a policy without contradictions allow a cluster."""
     if not spec.cluster_selector.items() <= cluster.labels.items():
         return False
     terms = [ClusterTerm(x.match_expressions, x.match_fields) for x in spec.cluster_affinity or ()]

@@ -41,7 +41,7 @@ def selected(template: Fields, policies: Iterable[PropagationPolicy]) -> Selecte
 
 
 def _matches(selector: ResourceSelector, template: Fields) -> bool:
-    """Whether every given field of a selector matches."""
+    """True if every given field of a selector matches."""
     metadata = template["metadata"]
     return (
         selector.api_version in ("", template.get("apiVersion"))

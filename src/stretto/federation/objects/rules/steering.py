@@ -66,7 +66,7 @@ class FailoverNote(msgspec.Struct, frozen=True):
 
     #: Lost clusters that the object has left.
     left: tuple[str, ...] = ()
-    #: Whether the object returns to clusters that answer again.
+    #: True if the object returns to clusters that answer again.
     returning: bool = False
 
 
@@ -78,7 +78,7 @@ class Steering:
     mode: SchedulingMode
     #: How they are divided.
     strategy: ReplicasStrategy
-    #: Whether the placement never changes once it is made.
+    #: True if the placement never changes once it is made.
     sticky: bool
     #: Labels that clusters must have.
     cluster_selector: Mapping[str, str]
@@ -92,7 +92,7 @@ class Steering:
     max_clusters: int | None
     #: Clusters by name, with bounds and shares.
     placements: tuple[DesiredPlacement, ...]
-    #: Whether running replicas are kept where possible.
+    #: True if running replicas are kept where possible.
     avoid_disruption: bool
     #: Movement of unschedulable pods; ``None`` for none.
     auto_migration: AutoMigration | None
@@ -113,7 +113,7 @@ class Steering:
 
     @property
     def divides(self) -> bool:
-        """Whether replicas are divided."""
+        """True if replicas are divided."""
         return self.mode is SchedulingMode.DIVIDE
 
 

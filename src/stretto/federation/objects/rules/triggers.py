@@ -86,7 +86,7 @@ class TriggerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     tainted: SeenTaints = SeenTaints()
 
     def always_differs(self, new: "TriggerRecord", clusters: FleetDigests) -> bool:
-        """Whether something changed that always schedules again."""
+        """True if something changed that always schedules again."""
         mine = self.annotations, self.replicas, self.request, self.policy
         if mine != (new.annotations, new.replicas, new.request, new.policy):
             return True
@@ -149,7 +149,7 @@ def read(annotations: Mapping[str, str]) -> TriggerRecord | None:
 class TriggerVerdict:
     """Whether to schedule again."""
 
-    #: Whether something changed that schedules again.
+    #: True if something changed that schedules again.
     schedules: bool
     #: Reasons not to, for what changed; empty if nothing was deferred.
     deferred: str = ""

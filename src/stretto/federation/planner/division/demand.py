@@ -49,7 +49,7 @@ class DivisionRules:
     replicas: int
     #: Replicas that may be moved to come nearer to the exact division; None is no limit.
     moves: int | None = 0
-    #: Whether replicas beyond the capacity of their cluster are also kept there.
+    #: True if replicas beyond the capacity of their cluster are also kept there.
     keep_unschedulable: bool = False
 
 
@@ -68,7 +68,7 @@ class DivisionDemand:
     #: Replicas that may be moved to come nearer to the exact division; None is no limit. With 0
     #: only replicas that must start or stop do.
     moves: int | None = 0
-    #: Whether replicas beyond the capacity of their cluster are also kept there.
+    #: True if replicas beyond the capacity of their cluster are also kept there.
     keep_unschedulable: bool = False
 
     def __post_init__(self) -> None:

@@ -107,7 +107,7 @@ def _turns(line: ShareLine, heaviest: int) -> _Turns:
 
 
 def _proves(turns: _Turns, begin: int, last: int) -> bool:
-    """Whether each turn up to a total is taken while it is open, and none is left that is due."""
+    """True if each turn up to a total is taken while it is open, and none is left that is due."""
     taken = last - begin
     opens, due = turns.opens[:taken], turns.due[:taken]
     if len(due) < taken:

@@ -59,9 +59,9 @@ class AssignmentDemand:
     weights: Mapping[str, int] | None = None
     #: Identifier of the workload: decides the direction of ties.
     uid: str = ""
-    #: Whether to divide all replicas afresh.
+    #: True if to divide all replicas afresh.
     fresh: bool = False
-    #: Whether candidates of later tiers only take what earlier ones cannot.
+    #: True if candidates of later tiers only take what earlier ones cannot.
     overflow: bool = False
 
 

@@ -82,7 +82,7 @@ def _on_nodes(models: Sequence[NodeModel], request: Mapping[str, int]) -> int:
 
 
 def _is_counted(name: str) -> bool:
-    """Whether a node model counts the resource: CPU, memory, local storage and scalars."""
+    """True if a node model counts the resource: CPU, memory, local storage and scalars."""
     plain = ("cpu", "memory", "ephemeral-storage")
     return name in plain or "/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
 

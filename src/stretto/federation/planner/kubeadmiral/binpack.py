@@ -50,7 +50,7 @@ def plan(demand: ReplicaDemand) -> ReplicaPlan:
 
 
 def _is_settled(demand: ReplicaDemand) -> bool:
-    """Whether to plan: a cluster is gone, a hard limit is exceeded, or the estimates are fresh."""
+    """True if to plan: a cluster is gone, a hard limit is exceeded, or the estimates are fresh."""
     known = {each.name for each in demand.preferences}
     if not demand.current.keys() <= known:
         return True

@@ -16,7 +16,7 @@ class ReplicaPreference:
     minimum: int = 0
     #: Most replicas; None is no limit.
     maximum: int | None = None
-    #: Whether this is the preference for clusters that the policy does not name.
+    #: True if this is the preference for clusters that the policy does not name.
     general: bool = False
 
 
@@ -38,9 +38,9 @@ class ReplicaDemand:
     limited: Mapping[str, int] = field(default_factory=dict)
     #: Replicas that run now, by cluster; only binpack reads them.
     scheduled: Mapping[str, int] = field(default_factory=dict)
-    #: Whether present replicas stay where they are if the total allows it.
+    #: True if present replicas stay where they are if the total allows it.
     avoid_disruption: bool = True
-    #: Whether replicas that an estimate rejects are kept there, in addition to their replacement.
+    #: True if replicas that an estimate rejects are kept there, in addition to their replacement.
     keep_unschedulable: bool = False
 
 

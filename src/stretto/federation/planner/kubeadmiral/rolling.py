@@ -24,7 +24,7 @@ class RollingTarget:
     actual: int
     #: Pods that are available.
     available: int
-    #: Whether the member has the new template.
+    #: True if the member has the new template.
     updated: bool
     #: Pods of the new template.
     updated_replicas: int
@@ -40,7 +40,7 @@ class RollingTarget:
     max_unavailable: int
 
     def updates(self) -> bool:
-        """Whether the member is in an update."""
+        """True if the member is in an update."""
         return self.new_replicas < self.replicas or (self.updated and self.to_update() > 0)
 
     def to_update(self) -> int:
@@ -67,15 +67,15 @@ class RollingTarget:
         return max(missing, min(self.max_unavailable, max(0, self.replicas - self.new_available)))
 
     def surges(self) -> bool:
-        """Whether the member updates by surge alone."""
+        """True if the member updates by surge alone."""
         return self.max_surge != 0 and self.max_unavailable == 0
 
     def flips(self, to_surge: bool) -> bool:
-        """Whether the member must change from surge to unavailable pods."""
+        """True if the member must change from surge to unavailable pods."""
         return self.surges() and not to_surge and self.to_make_available() > 0
 
     def rests(self) -> bool:
-        """Whether the member keeps the old template and no update runs."""
+        """True if the member keeps the old template and no update runs."""
         return not self.updated and not self.updates()
 
 
@@ -89,7 +89,7 @@ class RollingPlan:
     max_surge: int | None = None
     #: Unavailable pods.
     max_unavailable: int | None = None
-    #: Whether only the replicas change, and the member keeps its old template.
+    #: True if only the replicas change, and the member keeps its old template.
     only_replicas: bool = False
 
 
@@ -105,7 +105,7 @@ class RollingLimits:
     max_unavailable: int
 
     def surges(self) -> bool:
-        """Whether updates use surge alone."""
+        """True if updates use surge alone."""
         return self.max_surge != 0 and self.max_unavailable == 0
 
     def remaining_surge(self, targets: Sequence[RollingTarget]) -> int:
@@ -125,12 +125,12 @@ class RollingRound:
 
     #: Plans by cluster; a cluster without one waits.
     plans: Mapping[str, RollingPlan]
-    #: Whether the plans broke the limits, so that all of them were dropped.
+    #: True if the plans broke the limits, so that all of them were dropped.
     rejected: bool = False
 
 
 def is_scaling(limits: RollingLimits, targets: Sequence[RollingTarget]) -> bool:
-    """Whether clusters only grow, or only shrink, and none updates."""
+    """True if clusters only grow, or only shrink, and none updates."""
     grows = any(each.desired > each.replicas for each in targets)
     shrinks = any(each.desired < each.replicas for each in targets)
     done = all(not each.to_update() and not each.flips(limits.surges()) for each in targets)
@@ -172,7 +172,7 @@ class _Round:
         self.plans: dict[str, RollingPlan] = {}
 
     def waits(self, target: RollingTarget) -> bool:
-        """Whether the target cannot begin its update."""
+        """True if the target cannot begin its update."""
         occupied = target.occupied_surge() > 0 or target.occupied_unavailable() > 0
         return self._is_spent() and target.rests() and not occupied
 
@@ -244,7 +244,7 @@ class _Round:
 def _is_valid(
     limits: RollingLimits, targets: Sequence[RollingTarget], plans: Mapping[str, RollingPlan]
 ) -> bool:
-    """Whether the wanted and the planned totals are near the replicas of the workload."""
+    """True if the wanted and the planned totals are near the replicas of the workload."""
     wanted = sum(each.desired for each in targets)
     present = sum(each.replicas for each in targets)
     planned = 0

@@ -42,9 +42,9 @@ class DynamicWeights:
     rest: int = 0
     #: Clusters with the largest weight: one of them gets the difference.
     rest_to: tuple[str, ...] = ()
-    #: Whether no free capacity exists, so that all clusters have the same weight.
+    #: True if no free capacity exists, so that all clusters have the same weight.
     equal: bool = False
-    #: Whether every weight was rounded to zero, and the quotients are undefined.
+    #: True if every weight was rounded to zero, and the quotients are undefined.
     degenerate: bool = False
 
     def weights(self) -> dict[str, int]:

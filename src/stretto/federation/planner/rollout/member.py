@@ -23,7 +23,7 @@ class MemberSpec:
     max_surge: int = 0
     #: Pods that may be unavailable during an update.
     max_unavailable: int = 0
-    #: Whether an update stands still; only the replicas count then.
+    #: True if an update stands still; only the replicas count then.
     paused: bool = False
 
 
@@ -61,10 +61,10 @@ class RolloutMember:
     acting: MemberSpec
     #: Pods by revision.
     pods: Mapping[str, PodCount] = field(default_factory=dict)
-    #: Whether the cluster answers. Pods of one that does not are not available. They may exist
-    #: as long as the division wants any there; a cluster that the workload has left counts as lost.
+    #: True if the cluster answers. Pods of one that does not are not available. They may exist as
+    #: long as the division wants any there; a cluster that the workload has left counts as lost.
     reachable: bool = True
-    #: Whether health checks of the new revision pass here.
+    #: True if health checks of the new revision pass here.
     healthy: bool = True
 
     @cached_property
@@ -82,16 +82,16 @@ class RolloutMember:
         return self.pods.get(revision, PodCount(0, 0))
 
     def settled(self) -> bool:
-        """Whether the member's controller has observed what is written."""
+        """True if the member's controller has observed what is written."""
         return self.spec == self.acting
 
     def rolls(self, spec: MemberSpec) -> bool:
-        """Whether pods of another revision than that of ``spec`` exist, or may by now."""
+        """True if pods of another revision than that of ``spec`` exist, or may by now."""
         turns = self.acting.revision != spec.revision and self.acting.replicas > 0
         return turns or self.total > self.of(spec.revision).total
 
     def done(self, revision: str) -> bool:
-        """Whether the member runs the wanted replicas of ``revision``, all available."""
+        """True if the member runs the wanted replicas of ``revision``, all available."""
         wanted = PodCount(self.desired, self.desired)
         full = self.of(revision) == wanted and self.total == self.desired
         return full and self.settled() and self.spec.replicas == self.desired

@@ -67,7 +67,7 @@ def finished_stages(demand: RolloutDemand) -> int:
 
 
 def _fails(demand: RolloutDemand) -> bool:
-    """Whether a cluster with the new revision is unhealthy, or nothing progresses."""
+    """True if a cluster with the new revision is unhealthy, or nothing progresses."""
     updated = (each for each in demand.members if each.spec.revision == demand.revision)
     if any(not each.healthy for each in updated if each.reachable):
         return True
@@ -95,7 +95,7 @@ def _open_stages(demand: RolloutDemand, stages: Sequence[RolloutStage]) -> tuple
 
 
 def _updated(member: RolloutMember, revision: str) -> bool:
-    """Whether all pods have the revision and are available.
+    """True if all pods have the revision and are available.
 
     A lost cluster holds up no stage, and neither does one that the workload leaves: its pods keep
     their revision until clusters of later stages have replaced them.
@@ -128,7 +128,7 @@ class _Step:
         return RolloutPlan(verdict, changed, self._surge, self._down)
 
     def changes(self) -> bool:
-        """Whether a specification differs from the written one."""
+        """True if a specification differs from the written one."""
         return any(spec != self._members[name].spec for name, spec in self._specs.items())
 
     def continue_updates(self, members: Iterable[RolloutMember]) -> None:

@@ -16,7 +16,7 @@ class RolloutStage:
     clusters: tuple[str, ...]
     #: Seconds for which the stage must be done and healthy before the next one begins.
     soak_s: float = 0.0
-    #: Whether the next stage needs an approval.
+    #: True if the next stage needs an approval.
     approval: bool = False
 
 
@@ -32,7 +32,7 @@ class RolloutPolicy:
     stages: tuple[RolloutStage, ...] = ()
     #: Seconds without progress after which the rollout fails; None waits forever.
     limit_s: float | None = None
-    #: Whether a failed rollout returns to the previous revision.
+    #: True if a failed rollout returns to the previous revision.
     rollback: bool = False
 
     def __post_init__(self) -> None:
@@ -69,9 +69,9 @@ class RolloutProgress:
     since_progress_s: float = 0.0
     #: Stages whose successor is approved.
     approved: frozenset[int] = frozenset()
-    #: Whether an operator has paused the rollout.
+    #: True if an operator has paused the rollout.
     paused: bool = False
-    #: Whether an earlier plan failed; a failed rollout does not resume by itself.
+    #: True if an earlier plan failed; a failed rollout does not resume by itself.
     failed: bool = False
 
 

@@ -215,7 +215,7 @@ def since_first(times: Sequence[float]) -> list[float]:
 
 
 def needs_pool(nodes: Iterable[FleetNode]) -> bool:
-    """Whether some node has more GPUs than a node with single devices can have."""
+    """True if some node has more GPUs than a node with single devices can have."""
     return any(node.gpus > MAX_GPUS for node in nodes)
 
 

@@ -148,7 +148,7 @@ def _classes(table: CsvTable) -> Sequence[str]:
 
 
 def _is_model(name: str) -> bool:
-    """Whether a GPU model is a valid label value."""
+    """True if a GPU model is a valid label value."""
     return _WORD.fullmatch(name) is not None
 
 

@@ -147,9 +147,9 @@ class _Run(NamedTuple):
     started_s: float | None = None
     #: Its machine; empty for none.
     machine: str = ""
-    #: Whether it was submitted or started.
+    #: True if it was submitted or started.
     exists: bool = False
-    #: Whether it was submitted again while it ran: events of one instant have no order.
+    #: True if it was submitted again while it ran: events of one instant have no order.
     again: bool = False
 
     def after(self, event: _Event) -> "_Run":

@@ -72,6 +72,6 @@ def _further(pool: OfferPool, visitor: Visitor, offer: AgentOffer) -> Iterator[t
 
 
 def _may_hold(pool: OfferPool, role: RoleNode, resources: Resources) -> bool:
-    """Whether a role can hold a capacity without a charge: no limit counts, nothing is cut off."""
+    """True if a role can hold a capacity without a charge: no limit counts, nothing is cut off."""
     is_unlimited = not Consumption(pool.settings.nested_quota).left(role)
     return is_unlimited and resources.allocatable_to(role.name) is resources

@@ -26,7 +26,7 @@ class SurplusPortion:
         self._headroom = headroom
         self._consumption = consumption
         self._rng = pool.item_choice
-        #: Whether no quota counts.
+        #: True if no quota counts.
         self.takes_all = not pool.roles.has_quota
         self._open = None if self.takes_all else Shortlist(pool.role_sorter, self._usable())
         self._leasts = self._all_leasts() if headroom.required else []
@@ -71,7 +71,7 @@ class SurplusPortion:
         return list(found.values())
 
     def _has_surplus(self) -> bool:
-        """Whether the headroom leaves enough for the least demanding framework."""
+        """True if the headroom leaves enough for the least demanding framework."""
         required = self._headroom.required
         if not required:
             return True
@@ -79,7 +79,7 @@ class SurplusPortion:
         return any(is_useful(least, surplus) for least in self._leasts)
 
     def _is_usable(self, role: RoleNode) -> bool:
-        """Whether the limit leaves enough for the least demanding framework of a role."""
+        """True if the limit leaves enough for the least demanding framework of a role."""
         left = self._consumption.left(role)
         return not left or any(_can_reach(each, left) for each in _leasts(role))
 
@@ -95,7 +95,7 @@ def _leasts(role: RoleNode) -> Iterator[tuple[Quantities, ...]]:
 
 
 def _can_reach(least: tuple[Quantities, ...], left: Quantities) -> bool:
-    """Whether an offer within these limits can be useful."""
+    """True if an offer within these limits can be useful."""
     return not least or any(
         all(left.get(name, amount) >= amount for name, amount in each.items()) for each in least
     )

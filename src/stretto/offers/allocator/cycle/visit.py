@@ -25,7 +25,7 @@ class Portion(Protocol):
 
     @property
     def takes_all(self) -> bool:
-        """Whether no quota counts: every readable resource may be offered, nothing is charged."""
+        """True if no quota counts: every readable resource may be offered, nothing is charged."""
         ...
 
     def of(self, role: RoleNode, readable: Resources) -> Resources:
@@ -60,7 +60,7 @@ class Visitor:
         return self._now
 
     def offered_shared(self, agent: AgentState) -> bool:
-        """Whether a shared item of an agent is offered in this cycle; it is not offered again."""
+        """True if a shared item of an agent is offered in this cycle; it is not offered again."""
         return agent.info.id in self._offered_shared
 
     def visit(self, agent: AgentState, role: RoleNode, portion: Portion) -> None:
@@ -123,7 +123,7 @@ class Visitor:
     def would_receive(
         self, subscription: Subscription, agent: AgentState, offer: Resources
     ) -> bool:
-        """Whether a framework could receive exactly this offer, now that another one has it."""
+        """True if a framework could receive exactly this offer, now that another one has it."""
         return (
             self._may_see(subscription, agent)
             and subscription.framework.readable(offer) is offer
@@ -135,7 +135,7 @@ class Visitor:
     # ------------------------------------------------------------ conditions
 
     def _may_see(self, subscription: Subscription, agent: AgentState) -> bool:
-        """Whether constraints and capabilities allow offers of an agent to a framework."""
+        """True if constraints and capabilities allow offers of an agent to a framework."""
         if subscription.accepts is not None and not subscription.accepts(agent.info):
             return False
         framework, info = subscription.framework, agent.info
@@ -172,7 +172,7 @@ class Visitor:
         return not requests or meets(requests, agent.info.id, offered)
 
     def all_refuse(self, agent: AgentState) -> bool:
-        """Whether every subscription refuses all that is free on an agent."""
+        """True if every subscription refuses all that is free on an agent."""
         refusals: list[RefusedOffers] = agent.filters.covering(agent.available)
         owners, revives = self._pool.subscribed, self._pool.revives
         for refusal in refusals:
@@ -183,7 +183,7 @@ class Visitor:
 
 
 def meets(requests: Iterable[ResourceRequest], agent: str, offered: Resources) -> bool:
-    """Whether an offer meets one of the requests of a framework."""
+    """True if an offer meets one of the requests of a framework."""
     amounts = dict(offered.quantities)
     return any(
         each.agent in (None, agent) and covers(amounts, each.quantities) for each in requests
@@ -191,5 +191,5 @@ def meets(requests: Iterable[ResourceRequest], agent: str, offered: Resources) -
 
 
 def is_useful(least: tuple[Quantities, ...], amounts: Quantities) -> bool:
-    """Whether amounts meet one of the alternatives; no alternatives accept anything."""
+    """True if amounts meet one of the alternatives; no alternatives accept anything."""
     return not least or any(covers(amounts, each) for each in least)

@@ -63,9 +63,9 @@ class AgentState:
         self.unknown: set[HolderKey] = set()
         #: Free resources, and all shared items.
         self.available: Resources = info.resources
-        #: Whether it may be offered.
+        #: True if it may be offered.
         self.is_active = True
-        #: Whether its host name is in the whitelist.
+        #: True if its host name is in the whitelist.
         self.is_listed = True
         #: Decline filters.
         self.filters = AgentFilters()
@@ -73,7 +73,7 @@ class AgentState:
         self.unavailability: Unavailability | None = None
         #: Last answers to inverse offers, by framework.
         self.inverse_statuses: dict[str, InverseOfferStatus] = {}
-        #: Whether more is held than it has.
+        #: True if more is held than it has.
         self.is_overcommitted = False
         self.set_info(info)
 
@@ -81,9 +81,9 @@ class AgentState:
         """Replace its registration."""
         #: Its registration.
         self.info = info
-        #: Whether it has GPUs.
+        #: True if it has GPUs.
         self.has_gpus = any(name == "gpus" and n for name, n in info.resources.quantities)
-        #: Whether some frameworks or roles cannot use it, apart from constraints.
+        #: True if some frameworks or roles cannot use it, apart from constraints.
         self.is_special = (
             self.has_gpus
             or info.domain is not None
@@ -92,7 +92,7 @@ class AgentState:
 
     @property
     def is_offerable(self) -> bool:
-        """Whether it may be offered and has something free."""
+        """True if it may be offered and has something free."""
         return self.is_active and self.is_listed and bool(self.available.entries)
 
     def plan(self, unavailability: Unavailability | None) -> None:

@@ -67,7 +67,7 @@ class ContestIndex:
         return [] if left else found
 
     def is_uncharged(self, agent: str, key: HolderKey, resources: Resources) -> bool:
-        """Whether a holder is offered capacity that another one is charged for."""
+        """True if a holder is offered capacity that another one is charged for."""
         found = self.find(agent, key, resources)
         return found is not None and found.holders[0] != key
 

@@ -37,7 +37,7 @@ class FilterOwner:
         self._by_end: dict[float, int] = {}
         self._ends: list[float] = []
         self._active = 0
-        #: Whether a revive has removed them.
+        #: True if a revive has removed them.
         self.is_void = False
 
     def add(self, end: float) -> None:
@@ -90,7 +90,7 @@ class RefusedOffers:
         self.checked = revives
 
     def refuses_all(self, owners: int, now: float, revives: int) -> bool:
-        """Whether as many owners as there are subscriptions refuse at ``now``."""
+        """True if as many owners as there are subscriptions refuse at ``now``."""
         if len(self.ends) < owners:
             return False
         if self.checked != revives or self.earliest <= now:

@@ -81,14 +81,14 @@ class RoleNode:
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether no framework in the subtree holds anything."""
+        """True if no framework in the subtree holds anything."""
         return not any(each.agents for each in self.frameworks.values()) and all(
             child.holds_nothing for child in self.children.values()
         )
 
     @property
     def is_needed(self) -> bool:
-        """Whether the role has children, frameworks, quota or amounts."""
+        """True if the role has children, frameworks, quota or amounts."""
         return bool(
             self.children
             or self.frameworks
@@ -125,9 +125,9 @@ class Subscription:
         self.accepts: AgentTest | None = None
         #: Number of agents on which it holds something.
         self.agents = 0
-        #: Whether the framework is subscribed; a former subscription may still hold something.
+        #: True if the framework is subscribed; a former subscription may still hold something.
         self.is_subscribed = True
-        #: Whether its offers are suppressed.
+        #: True if its offers are suppressed.
         self.is_suppressed = False
         #: Its filters since the last revive.
         self.filters = FilterOwner()
@@ -136,7 +136,7 @@ class Subscription:
 
     @property
     def is_active(self) -> bool:
-        """Whether it receives offers."""
+        """True if it receives offers."""
         return self.framework.is_active and self.is_subscribed and not self.is_suppressed
 
     def configure(
@@ -194,7 +194,7 @@ class FrameworkState:
 
     def __init__(self, info: FrameworkInfo) -> None:
         """Start active, without subscriptions."""
-        #: Whether it is connected.
+        #: True if it is connected.
         self.is_active = True
         #: Its roles.
         self.subscriptions: dict[str, Subscription] = {}
@@ -211,16 +211,16 @@ class FrameworkState:
         has = info.capabilities
         #: Its registration.
         self.info = info
-        #: Whether it receives agents with GPUs.
+        #: True if it receives agents with GPUs.
         self.has_gpus = FrameworkCapability.GPU_RESOURCES in has
-        #: Whether it receives agents of other regions.
+        #: True if it receives agents of other regions.
         self.has_regions = FrameworkCapability.REGION_AWARE in has
-        #: Whether it needs agents that support several roles.
+        #: True if it needs agents that support several roles.
         self.has_multi_role = FrameworkCapability.MULTI_ROLE in has
         self._hides_refined = FrameworkCapability.RESERVATION_REFINEMENT not in has
         self._hides_revocable = FrameworkCapability.REVOCABLE_RESOURCES not in has
         self._hides_shared = FrameworkCapability.SHARED_RESOURCES not in has
-        #: Whether it can receive every kind of resource.
+        #: True if it can receive every kind of resource.
         self.hides_nothing = not (
             self._hides_refined or self._hides_revocable or self._hides_shared
         )

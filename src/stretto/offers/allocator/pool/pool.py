@@ -251,7 +251,7 @@ class OfferPool:
 
     @property
     def maintained(self) -> bool:
-        """Whether maintenance of an agent is planned."""
+        """True if maintenance of an agent is planned."""
         return any(agent.unavailability is not None for agent in self.agents)
 
     def reopen(self) -> None:

@@ -18,7 +18,7 @@ class RoleTree:
         self.root = RoleNode("", None)
         #: Guarantees, limits and consumption as arrays.
         self.table = QuotaTable()
-        #: Whether a role has a quota.
+        #: True if a role has a quota.
         self.has_quota = False
         self._nodes: dict[str, RoleNode] = {}
 

@@ -74,7 +74,7 @@ class SorterNode:
         self.weight: float = 1.0
         #: Dominant share divided by the weight.
         self.share: float = 0.0
-        #: Whether it comes after its siblings, because it declined.
+        #: True if it comes after its siblings, because it declined.
         self.is_late = False
         #: Its key in the order of its parent.
         self.key: SortKey = (False, 0.0, 0, self.path, self)
@@ -83,12 +83,12 @@ class SorterNode:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it represents a client."""
+        """True if it represents a client."""
         return self.kind is not ClientKind.INTERNAL
 
     @property
     def is_sorted(self) -> bool:
-        """Whether it has a place in the order of its parent."""
+        """True if it has a place in the order of its parent."""
         return self.kind is not ClientKind.INACTIVE
 
     def charge(self, agent: str, resources: Resources, sign: int) -> None:

@@ -158,7 +158,7 @@ class ClientSorter:
 
     @property
     def is_random(self) -> bool:
-        """Whether each reading draws a new order."""
+        """True if each reading draws a new order."""
         return self._kind is SorterKind.RANDOM
 
     def resort(self) -> None:

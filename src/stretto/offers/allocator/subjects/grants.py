@@ -42,7 +42,7 @@ class AgentOffer(NamedTuple):
     agent: str
     #: The capacity, charged until it is recovered.
     resources: Resources
-    #: Whether the same capacity is also offered to others; the first ACCEPT wins.
+    #: True if the same capacity is also offered to others; the first ACCEPT wins.
     contested: bool = False
 
 
@@ -71,7 +71,7 @@ class CycleResult(NamedTuple):
 class InverseOfferStatus(NamedTuple):
     """The last answer of a framework to an inverse offer."""
 
-    #: Whether it accepted.
+    #: True if it accepted.
     accepted: bool
     #: When it answered, in seconds.
     at: float

@@ -15,7 +15,7 @@ class RoleQuota(msgspec.Struct, frozen=True):
 
     @property
     def is_default(self) -> bool:
-        """Whether the role has neither guarantee nor limit."""
+        """True if the role has neither guarantee nor limit."""
         return not self.guarantees and not self.limits
 
 

@@ -28,7 +28,7 @@ class AllocatorSettings(msgspec.Struct, frozen=True):
     framework_sorter: SorterKind = SorterKind.DRF
     #: Smallest useful offers, in thousandths: one alternative suffices. Empty: anything is useful.
     min_allocatable: tuple[Quantities, ...] = ({"cpus": 10}, {"mem": 32_000})
-    #: Whether agents with GPUs are offered only to frameworks that use GPUs.
+    #: True if agents with GPUs are offered only to frameworks that use GPUs.
     filter_gpu_agents: bool = True
     #: The master's region; agents of other regions need REGION_AWARE.
     region: str | None = None
@@ -39,18 +39,18 @@ class AllocatorSettings(msgspec.Struct, frozen=True):
     recovery_factor: float = 0.8
     #: Seconds after which a recovery ends without them.
     recovery_timeout: float = 600.0
-    #: Whether quota of roles below the top level is kept; Mesos answers "not supported yet".
+    #: True if quota of roles below the top level is kept; Mesos answers "not supported yet".
     nested_quota: bool = True
-    #: Whether frameworks of one role have weights.
+    #: True if frameworks of one role have weights.
     framework_weights: bool = True
     #: Seconds after which the master rescinds an unanswered offer, as if it were declined with the
     #: default filter; ``None`` for never.
     offer_timeout: float | None = 60.0
-    #: Whether a decline or the end of a task starts a cycle for its agent.
+    #: True if a decline or the end of a task starts a cycle for its agent.
     allocate_on_recover: bool = True
-    #: Whether REQUEST limits and orders offers by the demand of the framework.
+    #: True if REQUEST limits and orders offers by the demand of the framework.
     honor_requests: bool = True
-    #: Whether a framework that declined comes after its siblings until its filter ends.
+    #: True if a framework that declined comes after its siblings until its filter ends.
     decliners_yield: bool = True
     #: Frameworks that may hold an offer of the same capacity at once; 1 is pessimistic.
     holders: int = 3

@@ -89,9 +89,9 @@ class ResourceIdentity(msgspec.Struct, frozen=True):
     source: DiskSource | None = None
     #: Volume on the disk.
     volume: DiskVolume | None = None
-    #: Whether the agent may take it back at any time (oversubscription).
+    #: True if the agent may take it back at any time (oversubscription).
     revocable: bool = False
-    #: Whether several tasks may use it at once.
+    #: True if several tasks may use it at once.
     shared: bool = False
     #: Id of its resource provider.
     provider: str | None = None
@@ -122,15 +122,15 @@ class ResourceKind:
         self.name: Final = identity.name
         #: The role of the innermost reservation; empty for unreserved resources.
         self.reserved_to: Final = identity.reservations[-1].role if identity.reservations else ""
-        #: Whether a framework needs RESERVATION_REFINEMENT to read it.
+        #: True if a framework needs RESERVATION_REFINEMENT to read it.
         self.refined: Final = len(identity.reservations) > 1
-        #: Whether the agent may take it back.
+        #: True if the agent may take it back.
         self.revocable: Final = identity.revocable
-        #: Whether several tasks may use it at once.
+        #: True if several tasks may use it at once.
         self.shared: Final = identity.shared
         #: Size of an item that is never divided; 0 for a divisible resource.
         self.whole: Final = identity.whole
-        #: Whether it is neither reserved nor revocable: quota counts it when it is allocated.
+        #: True if it is neither reserved nor revocable: quota counts it when it is allocated.
         self.is_free: Final = not identity.reservations and not identity.revocable
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -40,7 +40,7 @@ def difference(left: Ranges, right: Ranges) -> Ranges:
 
 
 def contains(whole: Ranges, part: Ranges) -> bool:
-    """Whether every integer of ``part`` is in ``whole``."""
+    """True if every integer of ``part`` is in ``whole``."""
     return whole == part or all(
         any(low <= first and last <= high for low, high in whole) for first, last in part
     )

@@ -82,20 +82,20 @@ class Resources:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is reserved, revocable or shared: every framework may receive it."""
+        """True if nothing is reserved, revocable or shared: every framework may receive it."""
         if self._plain is None:
             self._plain = all(kind.is_free and not kind.shared for kind in self.entries)
         return self._plain
 
     @property
     def has_shared(self) -> bool:
-        """Whether an item is shared."""
+        """True if an item is shared."""
         if self._has_shared is None:
             self._has_shared = not self.is_plain and any(kind.shared for kind in self.entries)
         return self._has_shared
 
     def meets(self, alternatives: tuple[Quantities, ...]) -> bool:
-        """Whether the amounts cover one of the alternatives; none accept anything."""
+        """True if the amounts cover one of the alternatives; none accept anything."""
         by, answer = self._judged
         if by is not alternatives:
             amounts = dict(self.quantities)
@@ -104,7 +104,7 @@ class Resources:
         return answer
 
     def contains(self, part: "Resources") -> bool:
-        """Whether every amount of ``part`` is in this sum."""
+        """True if every amount of ``part`` is in this sum."""
         if self is part:
             return True
         mine = self.entries
@@ -216,12 +216,12 @@ def scalars(**amounts: int) -> Resources:
 
 
 def is_scalar(entry: Entry) -> bool:
-    """Whether the value of an entry is an amount or a number of indivisible items."""
+    """True if the value of an entry is an amount or a number of indivisible items."""
     return isinstance(entry[1], int)
 
 
 def reaches(reserved_to: str, role: str) -> bool:
-    """Whether a reservation may be offered to a role: its own, or one of an ancestor."""
+    """True if a reservation may be offered to a role: its own, or one of an ancestor."""
     return not reserved_to or reserved_to == role or role.startswith(reserved_to + "/")
 
 

@@ -50,7 +50,7 @@ def quantities(amounts: Mapping[str, float], field: str = "quantities") -> dict[
 
 
 def covers(whole: Quantities, part: Quantities) -> bool:
-    """Whether ``whole`` has at least every amount of ``part``."""
+    """True if ``whole`` has at least every amount of ``part``."""
     return all(whole.get(name, 0) >= amount for name, amount in part.items())
 
 

@@ -144,7 +144,7 @@ def read_call(request: MasterRequest, name: str) -> Message:
 
 
 def wants_protobuf(request: MasterRequest) -> bool:
-    """Whether the answer is protobuf: only if JSON is not acceptable.
+    """True if the answer is protobuf: only if JSON is not acceptable.
 
     Raises:
         RequestError: neither is acceptable.

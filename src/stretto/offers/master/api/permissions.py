@@ -12,7 +12,7 @@ Objects = Callable[[MasterState, Message], Iterable[str]]
 
 
 def permitted(master: MasterState, kind: str, body: Message, principal: str | None) -> bool:
-    """Whether a principal may make a call."""
+    """True if a principal may make a call."""
     found = CALLS.get(kind)
     if found is None:
         return True

@@ -120,7 +120,7 @@ def providers_error(resources: Sequence[Message]) -> str | None:
 
 
 def overlap(lists: Sequence[ResourceList]) -> bool:
-    """Whether ranges or sets of several lists overlap."""
+    """True if ranges or sets of several lists overlap."""
     apart: dict[str, int] = {}
     together = ResourceList()
     for each in lists:

@@ -55,7 +55,7 @@ class AclEntity(msgspec.Struct, frozen=True):
     values: frozenset[str] = frozenset()
 
     def matches(self, value: str) -> bool:
-        """Whether the entry is about this value."""
+        """True if the entry is about this value."""
         return self.type is not EntityType.SOME or value in self.values
 
 
@@ -77,7 +77,7 @@ class Acls(msgspec.Struct, frozen=True):
     entries: Mapping[str, tuple[AclEntry, ...]] = {}
 
     def allows(self, action: str, principal: str | None, objects: Iterable[str]) -> bool:
-        """Whether a principal may do something to all objects; None is a client without one."""
+        """True if a principal may do something to all objects; None is a client without one."""
         return all(self._allows(action, principal or "", each) for each in objects)
 
     def _allows(self, action: str, principal: str, value: str) -> bool:

@@ -37,9 +37,9 @@ class ItemKind(msgspec.Struct, frozen=True):
     reservations: tuple[str, ...] = ()
     #: The DiskInfo as JSON with sorted keys; empty if there is none.
     disk: str = ""
-    #: Whether it can be revoked.
+    #: True if it can be revoked.
     revocable: bool = False
-    #: Whether it is a shared volume.
+    #: True if it is a shared volume.
     shared: bool = False
     #: The resource provider; empty for the agent's own resources.
     provider: str = ""
@@ -58,7 +58,7 @@ class ItemKind(msgspec.Struct, frozen=True):
 
     @property
     def dynamic(self) -> bool:
-        """Whether the innermost reservation is dynamic."""
+        """True if the innermost reservation is dynamic."""
         if not self.reservations:
             return False
         kind: str = msgspec.json.decode(self.reservations[-1]).get("type", "")
@@ -72,12 +72,12 @@ class ItemKind(msgspec.Struct, frozen=True):
 
     @property
     def persistent(self) -> bool:
-        """Whether it is a persistent volume."""
+        """True if it is a persistent volume."""
         return "persistence" in self.disk_info
 
     @property
     def whole(self) -> bool:
-        """Whether equal items stay apart: persistent volumes, MOUNT and BLOCK disks."""
+        """True if equal items stay apart: persistent volumes, MOUNT and BLOCK disks."""
         if not self.disk:
             return False
         info = self.disk_info
@@ -99,7 +99,7 @@ class Item(msgspec.Struct, frozen=True):
 
     @property
     def empty(self) -> bool:
-        """Whether the amount is zero."""
+        """True if the amount is zero."""
         return not self.value
 
 
@@ -132,12 +132,12 @@ class ResourceList(msgspec.Struct, frozen=True):
         return ResourceList(tuple(items))
 
     def contains(self, other: "ResourceList") -> bool:
-        """Whether every item of ``other`` can be taken out of this list, one after the other."""
+        """True if every item of ``other`` can be taken out of this list, one after the other."""
         items = list(self.items)
         return all(item.empty or _take(items, item) for item in other.items)
 
     def same(self, other: "ResourceList") -> bool:
-        """Whether both contain each other, in any order."""
+        """True if both contain each other, in any order."""
         return self.contains(other) and other.contains(self)
 
     def where(self, keep: Callable[[ItemKind], bool]) -> "ResourceList":

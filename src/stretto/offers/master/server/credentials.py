@@ -39,7 +39,7 @@ class Authenticator:
 
     @property
     def required(self) -> bool:
-        """Whether requests need credentials."""
+        """True if requests need credentials."""
         return bool(self._credentials)
 
     def principal(self, authorization: str | None) -> str | None:

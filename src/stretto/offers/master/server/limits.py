@@ -28,7 +28,7 @@ class RateLimiter:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def admits(self, principal: str) -> bool:
-        """Whether a request of a principal may be handled now."""
+        """True if a request of a principal may be handled now."""
         rate, burst = self._limits.rate, float(self._limits.burst)
         if rate <= 0:
             return True

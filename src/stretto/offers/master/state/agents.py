@@ -54,13 +54,13 @@ class Agent:
         self.capabilities: list[str] = [
             each["type"] for each in details.get("agent_capabilities", ()) if "type" in each
         ]
-        #: Whether another source has it: it is stored only while it has tasks or reservations.
+        #: True if another source has it: it is stored only while it has tasks or reservations.
         self.is_derived: Final[bool] = details.get("derived", False)
         #: Everything it has, in Mesos' order.
         self.total = formats.read(info.get("resources", ()))
-        #: Whether its connection is up.
+        #: True if its connection is up.
         self.connected = True
-        #: Whether an operator has deactivated it.
+        #: True if an operator has deactivated it.
         self.deactivated = False
         #: The drain, if there is one.
         self.drain: Drain | None = None
@@ -111,7 +111,7 @@ class Agent:
 
     @property
     def is_active(self) -> bool:
-        """Whether it is offered."""
+        """True if it is offered."""
         return self.connected and not self.deactivated
 
     @property
@@ -127,7 +127,7 @@ class Agent:
         return sum(map(len, self.tasks.values()))
 
     def has(self, capability: str) -> bool:
-        """Whether it has a capability."""
+        """True if it has a capability."""
         return capability in self.capabilities
 
     def task(self, framework_id: str, task_id: str) -> Task | None:

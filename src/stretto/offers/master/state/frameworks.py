@@ -45,9 +45,9 @@ class Framework:
         self.constraints: Message = {}
         #: The open stream; None while it is disconnected.
         self.stream: ClientStream | None = None
-        #: Whether it receives offers.
+        #: True if it receives offers.
         self.active = False
-        #: Whether it comes from storage or agents only and has not subscribed yet.
+        #: True if it comes from storage or agents only and has not subscribed yet.
         self.recovered = False
         #: Time of the registration.
         self.registered_at: Final = at
@@ -77,7 +77,7 @@ class Framework:
 
     @property
     def connected(self) -> bool:
-        """Whether a stream is open."""
+        """True if a stream is open."""
         return self.stream is not None
 
     @property
@@ -87,7 +87,7 @@ class Framework:
 
     @property
     def partition_aware(self) -> bool:
-        """Whether it supports the states of partitions."""
+        """True if it supports the states of partitions."""
         return "PARTITION_AWARE" in self.capabilities
 
     @property
@@ -190,7 +190,7 @@ class FrameworkTable:
         return self._registered.get(framework_id)
 
     def is_completed(self, framework_id: str) -> bool:
-        """Whether a framework with this id was removed."""
+        """True if a framework with this id was removed."""
         return framework_id in self._completed
 
     @property

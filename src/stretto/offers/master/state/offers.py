@@ -23,7 +23,7 @@ class Offer:
     resources: ResourceList
     #: When it was sent.
     at: float = 0.0
-    #: Whether others are offered the same capacity; the first ACCEPT wins.
+    #: True if others are offered the same capacity; the first ACCEPT wins.
     contested: bool = False
 
     @property

@@ -27,7 +27,7 @@ class ClientStream(msgspec.Struct, frozen=True):
     id: str
     #: Its contents.
     kind: EventKind
-    #: Whether records are protobuf; otherwise JSON.
+    #: True if records are protobuf; otherwise JSON.
     protobuf: bool = False
 
 

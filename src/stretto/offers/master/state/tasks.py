@@ -76,7 +76,7 @@ class Task:
 
     @property
     def is_active(self) -> bool:
-        """Whether it uses its resources: it is neither terminal nor unreachable."""
+        """True if it uses its resources: it is neither terminal nor unreachable."""
         return self.state not in TERMINAL and self.state != UNREACHABLE
 
     @property

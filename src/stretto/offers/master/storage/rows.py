@@ -50,7 +50,7 @@ def _framework_row(framework: Framework) -> Message:
 
 
 def _is_stored(agent: Agent) -> bool:
-    """Whether a restarted master must know an agent before it registers."""
+    """True if a restarted master must know an agent before it registers."""
     return not agent.is_derived or bool(agent.tasks or agent.checkpointed or agent.deactivated)
 
 

@@ -44,7 +44,7 @@ class TraceRunner:
 
     @property
     def is_done(self) -> bool:
-        """Whether every job that ends has ended."""
+        """True if every job that ends has ended."""
         return not self._coming and len(self._gone) + self._endless >= self._count
 
     def next_due(self) -> float:

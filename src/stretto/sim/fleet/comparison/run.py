@@ -113,7 +113,7 @@ def _outcome(subject: FleetSubject, policy: FleetPolicy, what_if: WhatIf) -> Pol
 
 
 def _is_over(subject: FleetSubject, runner: TraceRunner, now: float, changes_at: float) -> bool:
-    """Whether nothing of a trace remains to happen."""
+    """True if nothing of a trace remains to happen."""
     if subject.trace is None:
         return False
     rests = now >= subject.trace.last_arrival_s + _REST and changes_at == inf

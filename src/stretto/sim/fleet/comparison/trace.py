@@ -32,7 +32,7 @@ class TraceJob(msgspec.Struct, frozen=True):
     duration_s: float = inf
     #: Seconds from the start to its end, whether it runs or not; infinity for none.
     departure_s: float = inf
-    #: Whether its pods start together.
+    #: True if its pods start together.
     is_gang: bool = False
 
     def pod_group(self) -> dict[str, Any] | None:

@@ -97,7 +97,7 @@ class UnreliableStore(StoreWrapper):
 
     @property
     def is_readable(self) -> bool:
-        """Whether it answers requests that read."""
+        """True if it answers requests that read."""
         return self._availability in _READABLE
 
     def set_availability(self, availability: ServerAvailability) -> None:

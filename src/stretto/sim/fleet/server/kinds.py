@@ -98,7 +98,7 @@ _ALWAYS: Final = frozenset(BUILTIN)
 
 
 def serves(store: Store, more: tuple[Kind, ...], kind: Kind) -> bool:
-    """Whether a server with further kinds and the CRDs of a store serves a kind now."""
+    """True if a server with further kinds and the CRDs of a store serves a kind now."""
     return kind in _ALWAYS or kind in more or kind in served_kinds(store)
 
 

@@ -72,7 +72,7 @@ class ParityTrial:
         self._until(lambda: self._sees_nodes(len(nodes)), "kube-scheduler observing the nodes")
 
     def _sees_nodes(self, nodes: int) -> bool:
-        """Whether kube-scheduler counts all nodes when it rejects a pod that fits on none."""
+        """True if kube-scheduler counts all nodes when it rejects a pod that fits on none."""
         record = self._store.create(POD, [huge_pod_body()])[0].record
         _must(record is not None, "creating a pod that fits nowhere")
         assert record is not None

@@ -51,7 +51,7 @@ def _occupy(servers: RealServers, cluster: RecordedCluster, owner: str) -> Itera
 
 
 def knows_capacities(fleet: ClusterFleet, clusters: Sequence[RecordedCluster]) -> bool:
-    """Whether the clusters of a fleet report the recorded free capacity."""
+    """True if the clusters of a fleet report the recorded free capacity."""
     for each in clusters:
         cluster = fleet.cluster(each.name)
         resources = (cluster.status.get("resources") or {}) if cluster is not None else {}

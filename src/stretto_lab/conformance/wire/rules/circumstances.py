@@ -55,7 +55,7 @@ def _deferred_in_turn(found: Difference) -> bool:
 
 
 def _reasons_agree(found: Difference) -> bool:
-    """Whether reasons that have other causes than changes of clusters are equal."""
+    """True if reasons that have other causes than changes of clusters are equal."""
     shown = (set((each.get(_REASONS) or "").split("; ")) for each in (found.want, found.got))
     want, got = (each - {""} for each in shown)
     return want ^ got <= _CLUSTER_REASONS

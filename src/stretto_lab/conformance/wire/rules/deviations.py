@@ -32,7 +32,7 @@ def _status_of_every_kind(item: Difference) -> bool:
 
 
 def _adds_up(item: Difference) -> bool:
-    """Whether a status has the replicas of all members."""
+    """True if a status has the replicas of all members."""
     members = item.outcome.got["members"].values()
     total = sum(int((each.get(item.name) or {}).get("replicas", 0)) for each in members)
     return int(item.got.get("replicas", 0)) == total

@@ -71,7 +71,7 @@ class Difference:
         return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
     def agrees_without(self, *keys: str) -> bool:
-        """Whether both values exist and differ in these members only."""
+        """True if both values exist and differ in these members only."""
         both = isinstance(self.want, dict) and isinstance(self.got, dict)
         return both and self.changed() <= set(keys)
 
@@ -119,5 +119,5 @@ class Deviation:
     name: str
     #: Why Stretto differs.
     reason: str
-    #: Whether it explains a difference.
+    #: True if it explains a difference.
     explains: Callable[[Difference], bool]

@@ -133,6 +133,6 @@ def _waiting(federated: Mapping[str, Any]) -> frozenset[str]:
 
 
 def waits_for_scheduler(shown: Mapping[str, Any]) -> bool:
-    """Whether an object that has never been placed waits for the scheduler."""
+    """True if an object that has never been placed waits for the scheduler."""
     groups = shown.get("pending") or [[]]
     return groups[0] == [names.SCHEDULER] and "placements" not in shown

@@ -7,7 +7,7 @@ from stretto.offers.messages.schema import Message
 
 
 def is_refused(master: MasterState, pid: str, info: Message) -> bool:
-    """Whether an agent may not register now."""
+    """True if an agent may not register now."""
     error = list_error(info.get("resources", ()))
     if error:
         shut_down(master, pid, error)
