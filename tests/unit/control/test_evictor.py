@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from stretto.api.wire.kinds import POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.control.eviction import requests
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.stores.lane import LaneLimits
-from stretto.stores.store import Eviction, Reply, StatusReason, WriteOutcome
+from stretto.stores.store import Deletion, Eviction, Reply, StatusReason, WriteOutcome
 from stretto.testing import Harness, make_node, make_pod
 
 LOST = Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT)
@@ -86,6 +86,17 @@ def test_a_preemption_that_is_refused_is_no_change_for_the_claims_of_others(
     desk.settle()
     assert desk.plane.evictor.counts[ConflictCause.BUDGET_EXHAUSTED.value] > 0
     assert (ledger.version.tolist(), ledger.head > head) == (version, True)
+
+
+def test_a_nominated_claim_is_void_when_its_node_was_replaced() -> None:
+    desk = Desk(*[LOST] * 5)
+    desk.plane.run_until_idle(3)
+    assert desk.state("high") is PodState.NOMINATED
+    desk.store.delete(NODE, [Deletion("", "n")])
+    desk.create_nodes(make_node("other", cpu="1"), make_node("n", cpu="4"))
+    desk.plane.step()
+    assert desk.plane.evictor.counts[ConflictCause.NODE_DELETED.value] == 1
+    assert desk.breaches() == []
 
 
 def test_no_more_evictions_are_sent_at_once_than_the_lane_permits(

@@ -94,6 +94,23 @@ def test_pods_of_a_lost_node_are_strays_until_it_comes_back() -> None:
     assert feed.used("n") == 1000
 
 
+def test_a_terminating_pod_stays_an_eviction_of_its_node_when_the_node_returns() -> None:
+    feed = ClusterFeed(make_node("n"))
+    feed.pod(make_pod("p", node="n", cpu="1"), deleting="2026-01-01T00:00:00Z")
+    feed.lose("n")
+    feed.node(make_node("last"))
+    feed.node(make_node("n"))
+    assert feed.cluster.evictions.on_slot(feed.slot("n")) == [feed.row("p")]
+
+
+def test_a_terminating_pod_of_an_unknown_node_is_an_eviction_once_the_node_is_known() -> None:
+    feed = ClusterFeed()
+    feed.pod(make_pod("p", node="n", cpu="1"), deleting="2026-01-01T00:00:00Z")
+    feed.node(make_node("n"))
+    assert feed.cluster.evictions.on_slot(feed.slot("n")) == [feed.row("p")]
+    assert check_all(feed.cluster) == []
+
+
 def test_a_pod_on_an_unknown_node_is_charged_when_it_comes() -> None:
     feed = ClusterFeed()
     feed.pod(make_pod("p", node="n", cpu="1", gpus=1, ports=[80]))

@@ -23,7 +23,6 @@ from stretto.state.queries.fit_after import (
     settle_numa_nodes,
 )
 from stretto.state.rows.lifecycle import ON_NODES, PodEvent, PodState, step_pods
-from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption, Verdict
 from stretto.state.work.evictions import (
     EvictionCause,
@@ -331,7 +330,7 @@ class Evictor:
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 return ConflictCause.GANG_SHORT
-            if pods.slot[row] == NO_SLOT:
+            if int(pods.slot[row]) not in nomination.slots:  # a node that returns has a new slot
                 return ConflictCause.NODE_DELETED
         for row, serial in list(nomination.victims.items()):
             if pods.serial[row] != serial:

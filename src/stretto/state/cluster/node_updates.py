@@ -97,6 +97,7 @@ class NodeUpdates:
         self._apply_report(node.metadata.name, slot)
         for row in self._charges.take_strays(node.metadata.name):
             self._charges.charge(row, slot, int(self._pods.devices[row]))
+            self._of_pods.evictions.follow(row)
         self.mark_static_changed(slot, Cure.NODE_ADDED)
 
     def set_ratios(self, name: str, ratios: Mapping[str, NodeRatio]) -> bool:

@@ -139,6 +139,7 @@ class KnownPods:
                 cluster.charges.charge_unplaced([row], node)
             else:
                 charge_seen_pod(cluster, row, slot, mask, annotation)
+                cluster.evictions.follow(row)
         state = PodState(int(pods.state[row]))
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)

@@ -38,6 +38,7 @@ def check_all(cluster: Cluster) -> list[InvariantBreach]:
         *ports_equal_rows(cluster),
         *numa_nodes_equal_rows(cluster),
         *rows_are_in_order(cluster),
+        *evictions_follow_pods(cluster),
     ]
 
 
@@ -182,6 +183,17 @@ def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
             )
         if pods.row(pods.uid[row]) != row:
             found.append(InvariantBreach(3, f"pod {pods.key(row)}: its uid leads to another row"))
+    return found
+
+
+def evictions_follow_pods(cluster: Cluster) -> list[InvariantBreach]:
+    """An eviction in progress is registered on the slot of its pod."""
+    pods, found = cluster.pods, []
+    for row, eviction in cluster.evictions.in_progress.items():
+        slot = int(pods.slot[row])
+        if pods.serial[row] == eviction.serial and slot not in (NO_SLOT, eviction.slot):
+            text = f"pod {pods.key(row)} is on slot {slot}, its eviction on slot {eviction.slot}"
+            found.append(InvariantBreach(3, text))
     return found
 
 

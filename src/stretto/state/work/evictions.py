@@ -172,6 +172,10 @@ class PendingEviction(msgspec.Struct):
         """Record that the store has accepted the eviction, or shows the pod terminating."""
         self.acknowledged = True
 
+    def follow(self, slot: int) -> None:
+        """Record the slot that the pod has now."""
+        self.slot = slot
+
 
 class Nomination(msgspec.Struct, eq=False):
     """Claims of one unit that wait for their victims."""
@@ -265,8 +269,18 @@ class Evictions:
             return
         self.in_progress[row] = why
         self._pods.eviction_state[row] = EvictionState.EVICTING
-        if why.slot != NO_SLOT:
-            self._on_slot.setdefault(why.slot, set()).add(row)
+        self._index(row, why)
+
+    def follow(self, row: int) -> None:
+        """Record the slot that a pod has now, if it is being evicted.
+
+        A node that leaves and returns gets another slot, and its pods follow it.
+        """
+        why = self.in_progress.get(row)
+        if why is not None:
+            self._drop_from_index(row, why)
+            why.follow(int(self._pods.slot[row]))
+            self._index(row, why)
 
     def cancel(self, row: int) -> None:
         """Cancel the eviction of a pod."""
@@ -377,10 +391,16 @@ class Evictions:
 
     def _forget(self, row: int) -> None:
         ended = self.in_progress.pop(row, None)
-        if ended is None:
-            return
-        rows = self._on_slot.get(ended.slot)
+        if ended is not None:
+            self._drop_from_index(row, ended)
+
+    def _index(self, row: int, why: PendingEviction) -> None:
+        if why.slot != NO_SLOT:
+            self._on_slot.setdefault(why.slot, set()).add(row)
+
+    def _drop_from_index(self, row: int, why: PendingEviction) -> None:
+        rows = self._on_slot.get(why.slot)
         if rows is not None:
             rows.discard(row)
             if not rows:
-                del self._on_slot[ended.slot]
+                del self._on_slot[why.slot]
