@@ -10,7 +10,7 @@ Amount = TypeVar("Amount", int, float)
 def add_amounts(
     sums: dict[Key, Amount], amounts: Iterable[tuple[Key, Amount]], times: int = 1
 ) -> None:
-    """Add amounts to sums, each as often as given; a negative number subtracts them."""
+    """Add amounts to sums, each multiplied by ``times``; a negative factor subtracts them."""
     for key, amount in amounts:
         sums[key] = sums.get(key, 0) + times * amount
 

@@ -1,8 +1,8 @@
 """Time as a dependency: the only module that reads the machine's clock.
 
-There are two kinds of time, and code never mixes them. `now` is the wall clock; it may jump and
-serves display and human-readable fields. `monotonic` never goes back and serves every duration,
-lease and deadline. Code that takes a `Clock` runs unchanged in a simulator.
+There are two kinds of time, and code never mixes them. `now` is the wall clock; it may jump, and
+only displayed values and human-readable fields use it. `monotonic` never goes back; every duration,
+lease and deadline uses it. Code that takes a `Clock` runs unchanged in a simulator.
 """
 
 import time
@@ -52,10 +52,10 @@ class WallClock:
 
 
 class ManualClock:
-    """A clock that moves only by explicit calls: for virtual time and tests.
+    """A clock that advances only by explicit calls, for virtual time and tests.
 
-    The wall clock starts at the monotonic time and advances with it; `jump_wall` moves it alone, as
-    an administrator or NTP would.
+    The wall clock starts at the monotonic time and advances with it. `jump_wall` moves only the
+    wall clock, as an administrator or NTP would.
     """
 
     def __init__(self, start: float = 0.0) -> None:
@@ -93,7 +93,7 @@ class ManualClock:
         self._monotonic = t
 
     def jump_wall(self, seconds: float) -> None:
-        """Move the wall clock alone, forwards or backwards; durations must not change."""
+        """Move only the wall clock, forwards or backwards; durations do not change."""
         self._wall_offset += seconds
 
 
@@ -126,12 +126,12 @@ class PacedClock:
 
 
 def seconds_since(start: float) -> SecondsOf:
-    """Maps clock times to the seconds since one of them."""
+    """Return a function that maps clock times to seconds since ``start``."""
     return lambda time: time - start
 
 
 def timestamp(seconds: float) -> str:
-    """Format seconds since the epoch like Kubernetes: RFC 3339 in UTC, microseconds if any.
+    """Format seconds since the epoch like Kubernetes: RFC 3339 in UTC, with microseconds if any.
 
     >>> timestamp(0)
     '1970-01-01T00:00:00Z'
@@ -142,7 +142,9 @@ def timestamp(seconds: float) -> str:
 
 
 def parse_timestamp(text: str, where: str = "timestamp") -> float:
-    """Parse an RFC 3339 time into seconds since the epoch; any offset, any number of decimals.
+    """Parse an RFC 3339 time into seconds since the epoch.
+
+    Any offset and any number of decimals are valid.
 
     Raises:
         InputError: the text is not such a time, or has no offset.

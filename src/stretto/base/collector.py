@@ -21,7 +21,7 @@ LIMIT: Final = 20 * SPARED
 
 
 def set_thresholds() -> None:
-    """Set the thresholds of this process; only programs call this, libraries do not."""
+    """Set the thresholds of this process; only programs call this function, not libraries."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 
@@ -35,8 +35,8 @@ class Pace:
     """Context manager: defer collections that would pause a loop with millisecond deadlines.
 
     A collection of 50,000 young objects takes 30 ms. Instead, young objects are frozen, which takes
-    no time, and an idle loop runs a full collection once enough objects are new. Reference counting
-    still frees acyclic objects, nearly all of them, at once.
+    no time. An idle loop runs a full collection once enough objects are new. Reference counting
+    still frees acyclic objects at once, and nearly all objects are acyclic.
     """
 
     def __init__(self, spared: int = SPARED) -> None:
@@ -66,7 +66,7 @@ class Pace:
         settle()
 
     def _put_by(self, phase: str, about: dict[str, int]) -> None:
-        """Freeze the young generation when a collection starts, so that the collection skips it."""
+        """Freeze the young generation when a collection starts; the collection then skips it."""
         if phase == "start" and about["generation"] == 0:
             self._new += gc.get_count()[0]
             gc.freeze()

@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def copied_with(original: T, **attributes: Any) -> T:
-    """A shallow copy of an object with other values of some attributes."""
+    """Return a shallow copy of an object in which the given attributes have other values."""
     found = copy(original)
     vars(found).update(attributes)
     return found

@@ -4,7 +4,7 @@ import os
 
 
 def usable_cores() -> int:
-    """Cores of the affinity of this process; all cores where the platform has no affinity."""
+    """Return the number of cores in this process' affinity; all cores if there is no affinity."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

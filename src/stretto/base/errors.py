@@ -1,8 +1,8 @@
 """The error hierarchy of Stretto, and the exit code of each class.
 
-An error carries fields and builds its message from them, so that a program reads the fields and a
-person reads the sentence: what, where, what was expected, what to do. A scheduling verdict on a pod
-is never an error; errors are for bad input, I/O and bugs.
+An error has fields and builds its message from them. Programs read the fields; users read the
+message: what failed, where, what was expected, what to do. A scheduling verdict on a pod is never
+an error; errors are for bad input, I/O and bugs.
 
     StrettoError                      1  any other failure
     ├── InputError                    2  a file, a field or an option is invalid
@@ -55,9 +55,9 @@ QUOTED_CHARS = 60
 
 
 class StrettoError(Exception):
-    """The base class: every error that Stretto raises on purpose.
+    """Base class of every error that Stretto raises on purpose.
 
-    The fields of an error are also its `args`, so that it can be pickled between processes.
+    The fields of an error are also its `args`, so that an error can be pickled between processes.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.ERROR
@@ -72,11 +72,11 @@ class InputError(StrettoError):
         super().__init__(where, value, expected, hint)
         #: File, line and column; or the path of the field; or the option.
         self.where = where
-        #: The value found; None if there was none.
+        #: The invalid value; None if there was none.
         self.value = value
         #: The valid form.
         self.expected = expected
-        #: How to fix it.
+        #: Remedy.
         self.hint = hint
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class InputError(StrettoError):
         return with_hint(f"{self.where}: {found}, expected {self.expected}", self.hint)
 
     def inside(self, place: str) -> "InputError":
-        """The same error with the place that contains the value before its location."""
+        """Return the same error with an outer place prepended to its location."""
         return InputError(f"{place}: {self.where}", self.value, self.expected, self.hint)
 
 
@@ -100,7 +100,7 @@ class UnknownNameError(StrettoError):
         self.kind = kind
         #: The unknown name.
         self.name = name
-        #: Where it was found; empty if the command line names it.
+        #: Location of the name; empty if the command line contains it.
         self.where = where
 
     @property
@@ -117,17 +117,17 @@ class UnknownNameError(StrettoError):
 
 
 class MissingExtraError(StrettoError):
-    """An optional dependency is missing: the extra that installs it is named."""
+    """An optional dependency is missing; the message contains the extra that installs it."""
 
     exit_code = ExitCode.USAGE
 
     def __init__(self, what: str, extra: str, hint: str = "") -> None:
         super().__init__(what, extra, hint)
-        #: What needs it: a command, an option, a tier.
+        #: The feature that needs the extra: a command, an option, a tier.
         self.what = what
         #: Name of the extra in pyproject.toml.
         self.extra = extra
-        #: What to do instead.
+        #: Alternative to the installation.
         self.hint = hint
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class MissingExtraError(StrettoError):
 
 
 class _ReasonError(StrettoError):
-    """Common fields of the errors below: what, why, and how to fix it."""
+    """Common fields of the errors below: the object or action, the reason, and a remedy."""
 
     _verb: ClassVar[str] = ""
 
@@ -144,9 +144,9 @@ class _ReasonError(StrettoError):
         super().__init__(what, reason, hint)
         #: The object or action that failed.
         self.what = what
-        #: Why it failed; empty if the class is explanation enough.
+        #: Reason of the failure; empty if the class explains it.
         self.reason = reason
-        #: How to fix it.
+        #: Remedy.
         self.hint = hint
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class TimeoutExpiredError(_ReasonError):
 
 
 class NotAllowedError(_ReasonError):
-    """Permission, admission or a profile's rule refused the request; a retry does not help."""
+    """Permission, admission or a rule of a profile refused the request; a retry does not help."""
 
     exit_code = ExitCode.NOT_ALLOWED
     _verb = "is not allowed"
@@ -183,14 +183,14 @@ class NotFoundError(_ReasonError):
 
 
 class ConflictError(_ReasonError):
-    """Another client changed the object first: read it again, then decide again."""
+    """Another client changed the object first: read the object again, then decide again."""
 
     exit_code = ExitCode.CONFLICT
     _verb = "was changed by another client"
 
 
 class UnreachableError(_ReasonError):
-    """The server does not answer; trying again later may help."""
+    """The server does not answer; a later retry may succeed."""
 
     exit_code = ExitCode.UNREACHABLE
     _verb = "cannot be reached"
@@ -227,7 +227,7 @@ class TooOldError(StrettoError):
 
 
 class WentBackError(StrettoError):
-    """A store keeps returning older versions than it returned before.
+    """A store keeps returning older versions than before.
 
     Followers must restart from a fresh list.
     """
@@ -272,7 +272,7 @@ def with_hint(text: str, hint: str) -> str:
 
 
 def suggestion(names: Sequence[str], otherwise: str = "") -> str:
-    """Names of objects as a question, or another hint if there is no name.
+    """Format names as a question; return another hint if there is no name.
 
     >>> suggestion(["web-1", "web-2"])
     'did you mean web-1 or web-2?'
@@ -281,7 +281,7 @@ def suggestion(names: Sequence[str], otherwise: str = "") -> str:
 
 
 def did_you_mean(value: object, known: Iterable[str], otherwise: str = "") -> str:
-    """The nearest known key or value of a file as a question, or another hint if none is near.
+    """Format the nearest known name as a question; return another hint if none is near.
 
     >>> did_you_mean("cout", ["count", "cpu"])
     "did you mean 'count'?"

@@ -1,7 +1,7 @@
 """A literal table that installed packages extend through an entry-point group.
 
-Built-in entries are found in the literal table, without a scan of installed packages. Any other
-name is looked up in the group; the package is imported only when its entry is used.
+A built-in entry needs no scan of installed packages. Any other name is looked up in the entry-point
+group, and its package is imported only when the entry is used.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class OpenRegistry(Registry[T]):
-    """Built-in entries, and those of installed packages."""
+    """A table of built-in entries and of the entries of installed packages."""
 
     def __init__(self, kind: str, table: Mapping[str, T], group: str, of: type[T]) -> None:
         """Create the table.
@@ -49,7 +49,7 @@ class OpenRegistry(Registry[T]):
         where = f"{self.kind} {name}"
         try:
             found = installed[name].load()
-        except Exception as error:  # any error of the package concerns that package only
+        except Exception as error:  # an error of the package concerns only its own entry
             raise InputError(where, installed[name].value, f"a loadable entry ({error})") from error
         if not isinstance(found, self._of):
             expected = f"a {self._of.__module__}.{self._of.__qualname__}"

@@ -2,7 +2,8 @@
 
 A component calls its ``Failpoint`` at each place where a crash leaves an operation half done. In
 production the call does nothing. A simulation passes a function that counts the calls and raises
-``Crash`` as its seed dictates: the component is then dropped and a new one must recover.
+``Crash`` at calls that its seed selects. The simulation then drops the component, and a new one
+must recover.
 """
 
 from collections.abc import Callable
@@ -12,8 +13,8 @@ Failpoint = Callable[[str], None]
 
 
 class Crash(BaseException):
-    """A simulated crash; not an ``Exception``, so that no handler catches it by accident."""
+    """A simulated crash; it is not an ``Exception``, so that no handler catches it by accident."""
 
 
 def no_failpoint(name: str) -> None:
-    """Do nothing: the failpoint of production."""
+    """The failpoint of production: do nothing."""

@@ -1,8 +1,8 @@
 """State machines as one literal table, with validation, stepping and diagrams.
 
-A lifecycle that is spread over `if` statements cannot be read, drawn or stepped in bulk. Here it is
-a dictionary (state, event) → state. The single step, the dense matrix that steps a column of a
-million states at once, and the diagram in the documentation are all derived from it.
+A lifecycle that is spread over `if` statements cannot be read, drawn or stepped in bulk. Here a
+lifecycle is a dictionary (state, event) → state. The single step, the dense matrix that steps a
+column of a million states at once, and the diagram in the documentation are all derived from it.
 """
 
 from collections.abc import Mapping, Set
@@ -21,11 +21,11 @@ NOT_ALLOWED = -1
 
 @dataclass(frozen=True)
 class TransitionTable(Generic[S, E]):
-    """One state machine: immutable, validated on construction.
+    """One state machine: immutable, and validated when it is constructed.
 
     Raises:
-        ValueError: a state is unreachable, or is not final and has no transition out, or is
-            final and has one, or an event appears in no transition.
+        ValueError: a state is unreachable, or is not final and has no transition out, or is final
+            and has one, or an event appears in no transition.
     """
 
     #: Name of the machine in messages and diagrams.
@@ -45,9 +45,9 @@ class TransitionTable(Generic[S, E]):
         leaving = {state for state, _ in self.transitions}
         faults: dict[str, Set[Enum]] = {
             "cannot be reached": set(self.states) - self._reachable(),
-            "has no way out and is not final": set(self.states) - leaving - self.final,
-            "is final and has a way out": leaving & self.final,
-            "moves nothing": set(self.events) - {event for _, event in self.transitions},
+            "has no transition out and is not final": set(self.states) - leaving - self.final,
+            "is final and has a transition out": leaving & self.final,
+            "appears in no transition": set(self.events) - {event for _, event in self.transitions},
         }
         for fault, members in faults.items():
             if members:
@@ -70,9 +70,9 @@ class TransitionTable(Generic[S, E]):
         return tuple(event for event in self.events if (state, event) in self.transitions)
 
     def matrix(self) -> list[list[int]]:
-        """The next state's ordinal by [state's ordinal][event's ordinal], -1 = not allowed.
+        """Return ordinals of next states by [ordinal of state][ordinal of event]; -1: not allowed.
 
-        Ordinals count members from 0 in the order of the enum, independent of their values.
+        Ordinals count the members from 0 in the order of the enum, independent of their values.
         """
         ordinal = {state: index for index, state in enumerate(self.states)}
         return [
@@ -81,7 +81,7 @@ class TransitionTable(Generic[S, E]):
         ]
 
     def mermaid(self) -> str:
-        """The machine as a Mermaid state diagram; deterministic."""
+        """Return the machine as a Mermaid state diagram; the text is deterministic."""
         labels: dict[tuple[S, S], list[str]] = {}
         for state in self.states:
             for event in self.allowed(state):

@@ -1,6 +1,6 @@
-"""Names that are similar to a wrong one: the only search behind "did you mean" (``base.errors``).
+"""Search for names that are similar to a wrong one; every "did you mean" (``base.errors``) uses it.
 
-Capital letters do not count. The search is fast enough for the names of a large cluster.
+The search ignores case. It is fast enough for the names of a large cluster.
 """
 
 import difflib
@@ -9,11 +9,11 @@ from heapq import nlargest
 from typing import Final
 
 SHORTLIST: Final = 300
-"""Names compared in full: those that share the longest prefix with the given name."""
+"""Number of names compared in full: those with the longest common prefix with the given name."""
 CUTOFF: Final = 0.6
 """Minimum similarity of a suggestion, 0 to 1."""
 SHORT_CUTOFF: Final = 0.5
-"""The same for names of two characters: ``n9`` and ``n1`` have half in common."""
+"""Minimum similarity for names of two characters: ``n9`` and ``n1`` have half in common."""
 MAX_GAP: Final = 0.2
 """Suggestions this much less similar than the best one are dropped."""
 
@@ -21,13 +21,13 @@ MAX_GAP: Final = 0.2
 def nearest(
     name: str, names: Iterable[str], count: int = 3, *, cutoff: float | None = None
 ) -> list[str]:
-    """Up to ``count`` names that are similar to ``name``, the most similar first.
+    """Return up to ``count`` names that are similar to ``name``, the most similar first.
 
     Args:
         name: the wrong name.
-        names: the known ones.
+        names: the known names.
         count: maximum number of results.
-        cutoff: minimum similarity; by default it depends on the length of the name.
+        cutoff: minimum similarity; the default depends on the length of the name.
 
     >>> nearest("openb-pod-12", ["openb-pod-0012", "web-1", "openb-pod-1"])
     ['openb-pod-1', 'openb-pod-0012']

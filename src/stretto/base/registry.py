@@ -1,7 +1,7 @@
 """Lookup of names in one literal table: no registration at import, no duplicates.
 
-Everything that a user may name (a plugin, a policy, a tie rule, a store) is a dictionary that can
-be read in one place. The error for an unknown name suggests the nearest known one.
+Everything that a user can name (a plugin, a policy, a tie rule, a store) is an entry of a
+dictionary in one place. The error for an unknown name suggests the nearest known name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,10 +50,10 @@ class Registry(Generic[T]):
         return tuple(self._table.items())
 
     def merged(self, more: Mapping[str, T]) -> "Registry[T]":
-        """This table plus another one: how third-party plugins are added.
+        """Return this table plus another one, for example that of third-party plugins.
 
         Raises:
-            ValueError: a name is in both tables; nothing is replaced silently.
+            ValueError: a name is in both tables; no entry is replaced silently.
         """
         doubles = sorted(set(self._table) & set(more))
         if doubles:

@@ -1,8 +1,8 @@
 """Randomness as a dependency: seeded, split by name, independent of PYTHONHASHSEED.
 
-One seed determines a whole run. Each component takes a child stream by name, so that a component
-that draws more often does not change the others' streams. Child seeds come from a stable hash of
-the parent's seed and the names, never from Python's `hash()`.
+One seed determines a whole run. Each component has a child stream with a name. Therefore a
+component that draws more often does not change the streams of other components. Child seeds come
+from a stable hash of the parent's seed and the names, never from Python's `hash()`.
 """
 
 import hashlib
@@ -30,13 +30,13 @@ class Rng:
         return f"Rng({self.seed})"
 
     def child(self, *names: str | int) -> "Rng":
-        """An independent stream, identified by its names; draws nothing from this stream."""
+        """Return an independent stream, identified by its names; this stream draws nothing."""
         path = "\x1f".join(f"{type(name).__name__}:{name}" for name in names)
         digest = hashlib.blake2b(f"{self.seed}\x1e{path}".encode(), digest_size=8)
         return Rng(int.from_bytes(digest.digest(), "big"))
 
     def numpy(self) -> "np.random.Generator":
-        """A separate NumPy generator (PCG64), seeded from this stream's seed."""
+        """Return a separate NumPy generator (PCG64), seeded from the seed of this stream."""
         import numpy as np
 
         return np.random.Generator(np.random.PCG64(self.seed % (1 << 64)))

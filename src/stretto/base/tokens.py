@@ -1,4 +1,4 @@
-"""Secrets that must not be guessed: the only values that no seed repeats."""
+"""Secrets that must not be guessable: the only values that no seed repeats."""
 
 import secrets
 from typing import Final
@@ -13,5 +13,5 @@ def new_token() -> str:
 
 
 def unique_seed() -> int:
-    """A seed for identities that no other process has."""
+    """Return a seed for identities that no other process has."""
     return secrets.randbits(_SEED_BITS)

@@ -8,8 +8,8 @@ _T = TypeVar("_T", bound=tuple[object, ...])
 
 
 def named_tuples(kind: type[_T], *columns: Iterable[object]) -> Iterator[_T]:
-    """Named tuples of one type from one column per field; as many as the shortest column.
+    """Yield named tuples of one type from one column per field, up to the shortest column.
 
-    Every field needs its column: defaults are not filled in.
+    Every field needs a column: defaults are not filled in.
     """
     return cast("Iterator[_T]", map(partial(tuple.__new__, kind), zip(*columns, strict=False)))

@@ -38,7 +38,7 @@ class AccessGuard(Protocol):
     """Decides about access."""
 
     def admits(self, token: str, path: str) -> AccessDecision:
-        """Whether the bearer of a token may read a path; an empty token is unknown."""
+        """Return whether the bearer of a token may read a path; an empty token is unknown."""
         ...
 
 
@@ -62,7 +62,7 @@ class ReviewGuard:
         self._kept: dict[tuple[bytes, str], _CachedDecision] = {}
 
     def admits(self, token: str, path: str) -> AccessDecision:
-        """Whether the bearer of a token may read a path, by the server's RBAC."""
+        """Return whether the bearer of a token may read a path, by the server's RBAC."""
         if not token or len(token) > MOST_TOKEN:
             return AccessDecision.UNKNOWN
         key = hashlib.sha256(token.encode()).digest(), path

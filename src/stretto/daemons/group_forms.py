@@ -21,7 +21,7 @@ def with_served_groups(config: PlaneConfig, store: Store) -> PlaneConfig:
 
 
 def _is_served(kind: Kind, store: Store) -> bool:
-    """Whether the CRD of a kind exists; not without the permission to read CRDs."""
+    """Return whether the CRD of a kind exists; not without the permission to read CRDs."""
     try:
         return store.get(CUSTOM_RESOURCE_DEFINITION, "", kind.resource) is not None
     except NotAllowedError:

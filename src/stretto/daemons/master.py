@@ -144,7 +144,7 @@ class MasterTerm:
 
     @property
     def is_synced(self) -> bool:
-        """Whether every kind has been listed."""
+        """Return whether every kind has been listed."""
         return self.pool.plane.pump.synced
 
     def step(self) -> bool:

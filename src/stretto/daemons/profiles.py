@@ -54,7 +54,10 @@ class ProfileFile:
         self._requested = True
 
     def look(self) -> bool:
-        """Whether a new valid profile was loaded since the last call; cheap between checks."""
+        """Return whether a new valid profile was loaded since the last call.
+
+        The content is read at most every ``LOOK_EVERY`` seconds, unless a reload is requested.
+        """
         now = self._clock.monotonic()
         requested, self._requested = self._requested, False
         if not requested and now < self._look_at:

@@ -1,4 +1,4 @@
-"""Whether a daemon is alive, and whether it stands by: what its probes answer."""
+"""True if a daemon is alive, and whether it stands by: what its probes answer."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

@@ -287,7 +287,7 @@ class SchedulerDaemon:
             self._store.wait(0.1)
 
     def _adopt_changes(self) -> bool:
-        """Whether the profile or the kernel tier of new planes has changed."""
+        """Return whether the profile or the kernel tier of new planes has changed."""
         has_kernels = self._has_new_kernels()
         if has_kernels:
             self._replace_plane(msgspec.structs.replace(self._config.plane, tier="numba"))
@@ -303,7 +303,7 @@ class SchedulerDaemon:
         self._config = msgspec.structs.replace(self._config, plane=plane)
 
     def _has_new_kernels(self) -> bool:
-        """Whether kernels were compiled since the plane was built; checked periodically."""
+        """Return whether kernels were compiled since the plane was built; checked periodically."""
         now = self._clock.monotonic()
         if self._config.plane.tier == "numba" or now < self._look_for_kernels_at:
             return False

@@ -1,1 +1,1 @@
-"""Controllers that reconcile objects: cached objects, work queues and the loop that runs them."""
+"""Framework of controllers that reconcile objects: caches, work queues and the loop."""

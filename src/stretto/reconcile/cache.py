@@ -1,8 +1,8 @@
-"""The objects of one store as controllers read them: decoded when read, indexed, kept up to date.
+"""Caches of the objects of one store for controllers: decoded on read, indexed, up to date.
 
-An ``ObjectCache`` follows one kind by a reflector. The decoded objects are shared by all readers,
-which must not change them. Decoded forms take several times the memory of the stored bytes, so only
-those that were decoded last are kept.
+An ``ObjectCache`` follows one kind by a reflector. All readers share the decoded objects and must
+not change them. A decoded object needs several times the memory of the stored bytes, so only the
+last decoded ones are kept.
 """
 
 from collections import deque
@@ -29,27 +29,27 @@ Name = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name of an object."""
 
 IndexKey = Callable[["StoredObject"], Iterable[str]]
-"""The keys of an index under which an object is found."""
+"""Maps an object to the keys of an index under which the index contains it."""
 
 REFUSED_FOR: Final = 30.0
-"""Seconds before a kind that the store does not allow to read is read again."""
+"""Seconds before a kind is read again after the store refused to let us read it."""
 KEPT_FORMS: Final = 1 << 14
-"""Decoded objects that all caches of a loop keep: about 100 MB of federated Deployments."""
+"""Maximum number of decoded objects of a loop: about 100 MB of federated Deployments."""
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _S = TypeVar("_S")
 _NOTHING: Final[dict[Name, "StoredObject"]] = {}
 
 
 class DecodedForms:
-    """Bounds the decoded forms of objects: the object that was decoded first is forgotten first."""
+    """Limit on the number of decoded objects: the oldest is dropped first."""
 
     def __init__(self, most: int = KEPT_FORMS) -> None:
-        """Keep at most ``most`` decoded forms."""
+        """Keep at most ``most`` decoded objects."""
         self._most = most
         self._objects: deque[StoredObject] = deque()
 
     def keep(self, item: "StoredObject") -> None:
-        """Keep the form of an object that was decoded now."""
+        """Keep the decoded form of an object that was just decoded."""
         self._objects.append(item)
         if len(self._objects) > self._most:
             self._objects.popleft().forget_form()
@@ -61,12 +61,13 @@ class StoredObject:
     __slots__ = ("_form", "_forms", "record", "source")
 
     def __init__(self, record: Record, source: str = "", forms: DecodedForms | None = None) -> None:
-        """The object of a record in the store of a name.
+        """Create the object of a record in the store with this name.
 
         Args:
             record: the stored form.
             source: name of its store.
-            forms: bounds how long the decoded form is kept; ``None`` for as long as the object.
+            forms: limits the number of decoded objects; ``None``: the decoded form lives as long as
+                the object.
         """
         #: The stored form.
         self.record = record
@@ -82,7 +83,7 @@ class StoredObject:
 
     @property
     def fields(self) -> Fields:
-        """The object as a client sees it; shared, so readers must not change it."""
+        """The object as a client reads it; readers share it and must not change it."""
         form = self._form
         if form is None:
             form = self._form = rendered_fields(self.record)
@@ -91,7 +92,7 @@ class StoredObject:
         return form
 
     def forget_form(self) -> None:
-        """Free the decoded form; the next reader decodes it again."""
+        """Free the decoded form; the next read decodes the record again."""
         self._form = None
 
     @property
@@ -107,7 +108,7 @@ class StoredObject:
         """The object as a struct.
 
         Raises:
-            InputError: a field is malformed; the message has its path.
+            InputError: a field is malformed; the message contains its path.
         """
         return decode_as(struct, render(self.record), self.record.name)
 
@@ -143,32 +144,32 @@ class StoredObject:
 
     @property
     def is_terminating(self) -> bool:
-        """Whether the object waits for its finalizers before it is deleted."""
+        """Return whether the object is being deleted and waits for its finalizers."""
         return bool(self.record.deleting)
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One object that appeared, changed or disappeared."""
+    """One object that was added, changed or deleted."""
 
     #: Name of the store: the host or a member cluster.
     source: str
     #: Kind of the object.
     kind: Kind
-    #: The object before; ``None`` if it is new.
+    #: The previous object; ``None`` if the object is new.
     old: StoredObject | None
-    #: The object now; ``None`` if it is gone.
+    #: The current object; ``None`` if the object is deleted.
     new: StoredObject | None
 
     @property
     def object(self) -> StoredObject:
-        """The object now, or its last state."""
+        """The current object, or the last state of a deleted one."""
         found = self.new or self.old
         assert found is not None
         return found
 
 
 class ObjectCache:
-    """All objects of one kind in one store. It is the target of a reflector."""
+    """All objects of one kind in one store; it is the target of a reflector."""
 
     def __init__(
         self,
@@ -177,17 +178,17 @@ class ObjectCache:
         publish: Callable[[Change], None],
         forms: DecodedForms | None = None,
     ) -> None:
-        """An empty cache.
+        """Create an empty cache.
 
         Args:
             kind: the kind.
             source: name of the store.
             publish: receives each change.
-            forms: bounds the decoded forms of its objects; ``None`` keeps all.
+            forms: limits the number of decoded objects; ``None`` keeps all.
         """
         #: The kind.
         self.kind = kind
-        #: Number of changes so far, by which a reader knows whether what it derived still holds.
+        #: Number of changes so far. A reader compares it to detect that derived values are stale.
         self.revision = 0
         self._source = source
         self._publish = publish
@@ -199,11 +200,11 @@ class ObjectCache:
     # ---------------------------------------------------------------- reads
 
     def get(self, namespace: str, name: str) -> StoredObject | None:
-        """The object of that name, or ``None``."""
+        """Return the object with this name, or ``None``."""
         return self._spaces.get(namespace, _NOTHING).get((namespace, name))
 
     def active(self, key: Hashable) -> StoredObject | None:
-        """The object of a key ``(namespace, name)``; ``None`` if it is missing or terminates."""
+        """Return the object of a key ``(namespace, name)``; ``None`` if missing or terminating."""
         assert isinstance(key, tuple)
         item = self.get(*key)
         return None if item is None or item.is_terminating else item
@@ -222,7 +223,7 @@ class ObjectCache:
         return self._spaces.get(namespace, _NOTHING).values()
 
     def add_index(self, name: str, keys: IndexKey) -> None:
-        """Maintain an index from now on; a second call with the same name changes nothing."""
+        """Maintain an index from now on; a second call with the same name has no effect."""
         if name in self._indexes:
             return
         index = self._indexes[name] = _Index(keys)
@@ -230,13 +231,13 @@ class ObjectCache:
             index.put(None, each)
 
     def indexed(self, name: str, key: str) -> Iterable[StoredObject]:
-        """The objects under a key of an index, in the order in which they were added to it."""
+        """Return the objects under a key of an index, in the order in which they were added."""
         return self._indexes[name].found(key)
 
     # ---------------------------------------------------------------- target of the reflector
 
     def known(self) -> Mapping[str, Record]:
-        """Uid to last record."""
+        """Map each uid to its last record."""
         return self._records
 
     def apply(self, events: Sequence[WatchEvent], now: float) -> None:
@@ -252,17 +253,17 @@ class ObjectCache:
                 continue
             is_same = old is not None and old.record.uid == record.uid
             if is_same and old is not None and old.record.version >= record.version:
-                continue  # a write of ours was noted before the watch reported it
+                continue  # our own write was noted before the watch reported it
             self._records[record.uid] = record
             if old is not None and old.record.uid != record.uid:
                 self._records.pop(old.record.uid, None)
             self._replace(name, old, StoredObject(record, self._source, self._forms))
 
     def listed(self, listing: Listing) -> None:
-        """Nothing to do: the differences were applied."""
+        """Do nothing: the differences are already applied."""
 
     def clear(self) -> None:
-        """Forget every object, as if each was deleted."""
+        """Drop every object, as if each was deleted."""
         for each in list(self):
             self._replace(each.name, each, None)
         self._records.clear()
@@ -282,14 +283,14 @@ class ObjectCache:
 
 
 class _Index:
-    """Objects by keys that a function computes from them."""
+    """An index: objects by the keys that a function computes from them."""
 
     def __init__(self, keys: IndexKey) -> None:
         self._keys = keys
         self._found: dict[str, dict[Name, StoredObject]] = {}
 
     def put(self, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Replace an object; ``None`` stands for an absent one."""
+        """Replace an object in the index; ``None`` stands for an absent one."""
         after = tuple(self._keys(new)) if new is not None else ()
         for key in self._keys(old) if old is not None else ():
             entries = self._found.get(key)
@@ -306,7 +307,7 @@ class _Index:
 
 
 class StoreCache:
-    """Caches of several kinds of one store, made when they are first needed."""
+    """Caches of several kinds of one store; a cache is created on first use."""
 
     def __init__(
         self,
@@ -315,17 +316,17 @@ class StoreCache:
         publish: Callable[[Change], None],
         forms: DecodedForms | None = None,
     ) -> None:
-        """No kinds yet.
+        """Create caches without any kind.
 
         Args:
             name: name of the store in changes.
-            store: where the objects live.
+            store: the store that contains the objects.
             publish: receives each change.
-            forms: bounds the decoded forms of all objects; ``None`` keeps all.
+            forms: limits the number of decoded objects; ``None`` keeps all.
         """
         #: Name of the store in changes.
         self.name = name
-        #: Where the objects live; the caches show what is written here at once.
+        #: The store of the objects; the caches show writes through it at once.
         self.store = OwnWrites(store, self.note) if store.capabilities.answers_later else store
         self._publish = publish
         self._forms = forms
@@ -339,7 +340,7 @@ class StoreCache:
         self._end = store.subscribe(self._mark)
 
     def follow(self, kind: Kind) -> ObjectCache:
-        """The cache of a kind; it is empty until the next ``poll``."""
+        """Return the cache of a kind; it is empty until the next ``poll``."""
         cache = self._caches.get(kind)
         if cache is None:
             return self._followed(kind, self.store)
@@ -349,9 +350,9 @@ class StoreCache:
         return cache
 
     def follow_in(self, kind: Kind, namespace: str) -> ObjectCache:
-        """The cache of a kind of which only one namespace need be read.
+        """Return the cache of a kind for the objects of one namespace.
 
-        It holds more if the whole kind is followed too.
+        The cache contains all namespaces if another caller follows the whole kind.
         """
         cache = self._caches.get(kind)
         if cache is None:
@@ -360,12 +361,12 @@ class StoreCache:
         return cache
 
     def follow_synced(self, kind: Kind) -> ObjectCache:
-        """The cache of a kind, complete as of now.
+        """Return the cache of a kind, complete as of now.
 
         Raises:
-            NotListedError: its list has begun and has not arrived yet.
-            NotAllowedError: the permission to read it is missing; it is raised again without a read
-                until ``poll`` reads the kind after ``REFUSED_FOR``.
+            NotListedError: the list was requested and has not arrived yet.
+            NotAllowedError: the permission to read the kind is missing. The error is raised again
+                without a read until ``poll`` reads the kind after ``REFUSED_FOR``.
             UnreachableError: the store does not answer.
         """
         cache = self.follow(kind)
@@ -390,28 +391,28 @@ class StoreCache:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds that are followed."""
+        """The followed kinds."""
         return tuple(self._caches)
 
     @property
     def refused(self) -> dict[Kind, str]:
-        """The kinds that the store does not allow to read, with its answer."""
+        """The kinds that the store refuses to let us read, with its answer."""
         return {kind: str(error) for kind, (_, error) in self._refused.items()}
 
     @property
     def has_work(self) -> bool:
-        """Whether a poll may read anything."""
+        """Return whether a poll may find changes."""
         return bool(self._waiting)
 
     def note(self, record: Record) -> None:
-        """Show an object as it is after a write, before the watch reports it."""
+        """Show an object as it is after our own write, before the watch reports it."""
         reflector = self._reflectors.get(record.kind)
         if reflector is None or not reflector.synced or record.version <= reflector.version:
-            return  # not read yet, or the watch has already reported it
+            return  # the kind is not read yet, or the watch has already reported the write
         self._caches[record.kind].apply([WatchEvent(EventType.MODIFIED, record)], 0.0)
 
     def poll(self, now: float) -> int:
-        """Read all changes of all kinds; returns their number.
+        """Read all changes of all kinds; return their number.
 
         Raises:
             UnreachableError: the store does not answer.
@@ -421,11 +422,11 @@ class StoreCache:
         return sum(self._poll(kind, now) for kind in waiting)
 
     def _poll(self, kind: Kind, now: float) -> int:
-        """Read all changes of one kind; it waits no longer unless it has more to read."""
+        """Read all changes of one kind; keep it in the waiting set only if more changes wait."""
         reflector, read = self._reflectors.get(kind), 0
         if kind in self._refused and self._refused[kind][0] > now:
             return 0
-        self._waiting.discard(kind)  # before the poll: a change that arrives now adds it again
+        self._waiting.discard(kind)  # first: a change during the poll adds it again
         try:
             while reflector is not None and reflector.is_due(now):
                 found = reflector.poll(now)
@@ -434,8 +435,8 @@ class StoreCache:
                     break
             self._refused.pop(kind, None)
         except NotListedError:
-            pass  # it is read when its list has arrived
-        except NotAllowedError as error:  # the other kinds go on
+            pass  # the kind is read once its list has arrived
+        except NotAllowedError as error:  # the other kinds continue
             self._refused[kind] = now + REFUSED_FOR, error
         finally:
             if reflector is not None and (reflector.is_due(now) or reflector.list_at < inf):
@@ -443,7 +444,7 @@ class StoreCache:
         return read
 
     def close(self) -> None:
-        """Stop following; the objects count as deleted."""
+        """Stop following all kinds; their objects count as deleted."""
         self._end()
         for kind in self.kinds:
             self.unfollow(kind)

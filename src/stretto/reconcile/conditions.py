@@ -1,4 +1,4 @@
-"""Conditions of objects: one of each type; its time of transition stays while its status stays."""
+"""Conditions of objects: one per type; lastTransitionTime changes only with the status."""
 
 from collections.abc import Iterable
 
@@ -6,16 +6,16 @@ from stretto.reconcile.cache import Fields
 
 
 def condition_of(conditions: Iterable[Fields], kind: str) -> Fields | None:
-    """The condition of a type; ``None`` if there is none."""
+    """Return the condition of a type; ``None`` if there is none."""
     return next((each for each in conditions if each.get("type") == kind), None)
 
 
 def transition_time(old: Fields | None, status: str, now: str) -> str:
-    """``lastTransitionTime`` of a condition with a status.
+    """Return ``lastTransitionTime`` of a condition with a new status.
 
     Args:
-        old: the condition so far; ``None`` if there is none.
-        status: its status from now on.
+        old: the previous condition; ``None`` if there is none.
+        status: the new status.
         now: RFC 3339 time.
     """
     if old is None or old.get("status") != status:
@@ -24,11 +24,11 @@ def transition_time(old: Fields | None, status: str, now: str) -> str:
 
 
 def with_condition(conditions: Iterable[Fields] | None, new: Fields, now: str) -> list[Fields]:
-    """Conditions with one set: in the place of the one with its type, or as the last one.
+    """Return the conditions with one of them set; a new type is appended.
 
     Args:
-        conditions: the conditions so far; ``None`` for none.
-        new: the condition; its time of transition is set here.
+        conditions: the previous conditions; ``None`` for none.
+        new: the condition; its ``lastTransitionTime`` is set here.
         now: RFC 3339 time.
     """
     after = list(conditions or ())

@@ -12,33 +12,33 @@ from stretto.reconcile.cache import StoredObject
 from stretto.stores.store import Patch, Record, Store
 
 MOST: Final = 1024
-"""Characters of a message, as the API limits them."""
+"""Maximum number of characters in a message, as in the API."""
 _PREFIX: Final = 230
-"""Characters of an object's name in the name of its event."""
+"""Maximum number of characters of the object's name in the name of its event."""
 
 
 class EventLevel(StrEnum):
-    """Whether an event asks for attention."""
+    """Type of an event."""
 
-    #: It does not.
+    #: Normal operation.
     NORMAL = "Normal"
-    #: It does.
+    #: A problem that may need action.
     WARNING = "Warning"
 
 
 class EventText(msgspec.Struct, frozen=True):
-    """What an event says."""
+    """Level, reason and message of an event."""
 
-    #: Whether it asks for attention.
+    #: Type of the event.
     level: EventLevel
-    #: A word that programs read.
+    #: Reason in CamelCase, for programs.
     reason: str
-    #: A sentence.
+    #: Message for users, a sentence.
     message: str
 
 
 class EventOrigin(msgspec.Struct, frozen=True):
-    """Where an event comes from and which part of its object it is about."""
+    """Origin of an event, and the part of its object that the event is about."""
 
     #: Node of the reporter; empty without one.
     host: str = ""
@@ -47,17 +47,17 @@ class EventOrigin(msgspec.Struct, frozen=True):
 
 
 NO_ORIGIN: Final = EventOrigin()
-"""A reporter without a node, about a whole object."""
+"""Origin of an event without a node, about the whole object."""
 
 
 class EventRecorder:
-    """Writes events of one component; a repetition is counted in the event that exists."""
+    """Writer of a component's events; a repetition increments the count of the existing event."""
 
     def __init__(self, store: Store, clock: Clock, component: str) -> None:
-        """For a component.
+        """Write events of one component.
 
         Args:
-            store: where the events are written.
+            store: the store that receives the events.
             clock: wall time.
             component: name of the reporter.
         """
@@ -68,7 +68,7 @@ class EventRecorder:
     def record(
         self, item: StoredObject, *texts: EventText, origin: EventOrigin = NO_ORIGIN
     ) -> None:
-        """Write events about an object. Those that the store refuses are lost."""
+        """Write events about an object; events that the store refuses are lost."""
         record, at = item.record, timestamp(int(self._clock.now()))
         namespace = record.namespace or DEFAULT_NAMESPACE
         fresh, counted = [], []
@@ -88,7 +88,7 @@ class EventRecorder:
 
 
 def _from(fields: dict[str, Any], origin: EventOrigin) -> dict[str, Any]:
-    """An event with its origin."""
+    """Return an event with its origin."""
     if origin.host:
         fields["source"] = {**fields["source"], "host": origin.host}
         fields["reportingInstance"] = origin.host
@@ -98,7 +98,7 @@ def _from(fields: dict[str, Any], origin: EventOrigin) -> dict[str, Any]:
 
 
 def event_name(record: Record, words: str) -> str:
-    """The name of the event about an object and some words; a repetition has the same name."""
+    """Return the name of an event about an object; equal words give the same name."""
     digest = hashlib.blake2b(f"{record.uid}{words}".encode(), digest_size=8).hexdigest()
     return f"{record.name[:_PREFIX]}.{digest}"
 
@@ -106,12 +106,12 @@ def event_name(record: Record, words: str) -> str:
 def event_fields(
     record: Record, name: str, text: EventText, component: str, at: str
 ) -> dict[str, Any]:
-    """A new event.
+    """Return the fields of a new event.
 
     Args:
-        record: the object that it is about.
-        name: its name.
-        text: what it says.
+        record: the object of the event.
+        name: name of the event.
+        text: level, reason and message.
         component: name of the reporter.
         at: RFC 3339 time.
     """

@@ -1,7 +1,8 @@
-"""The loop that runs controllers: reads changes, makes keys due, reconciles what is due.
+"""The loop that runs controllers: it reads changes, makes keys due and reconciles due keys.
 
-It runs on any clock: a daemon steps it in real time, a simulation whenever virtual time moves. One
-key of one controller that fails is retried alone with exponential back-off.
+The loop runs on any clock: a daemon steps it in real time, a simulation whenever virtual time
+advances. If the reconciliation of a key fails, only this key of this controller is retried, with
+exponential back-off.
 """
 
 import logging
@@ -22,16 +23,16 @@ from stretto.stores.store import Store
 _LOG: Final = logging.getLogger(__name__)
 
 QUIET_ROUNDS: Final = 10_000
-"""Reconciliations in one step at the same time before the loop reports that it does not settle."""
+"""Reconciliations in one step at one time after which the loop reports a failure to settle."""
 
 LISTED_WITHIN: Final = 0.25
-"""Seconds before a key that needs a list is tried again."""
+"""Seconds before a key that needs an incomplete list is retried."""
 SILENCE: Final = 10.0
-"""Seconds before a store that did not answer is read again: one must not delay the others."""
+"""Seconds before a store that did not answer is read again; meanwhile the other stores are read."""
 
 
 class RetryDelays(msgspec.Struct, frozen=True):
-    """Delay before a failed key is retried: doubles from ``first`` up to ``longest``."""
+    """Delay before a failed key is retried: it doubles from ``first`` up to ``longest``."""
 
     #: Seconds after the first failure.
     first: float = 5.0
@@ -39,12 +40,12 @@ class RetryDelays(msgspec.Struct, frozen=True):
     longest: float = 60.0
 
     def delay(self, failures: int) -> float:
-        """Seconds after a number of failures in a row."""
+        """Return the delay in seconds after a number of failures in a row."""
         return float(min(self.first * 2 ** min(failures - 1, 32), self.longest))
 
 
 class ReconcileLoop:
-    """Runs controllers over the caches of one or more stores."""
+    """Runner of controllers over the caches of one or more stores."""
 
     def __init__(
         self,
@@ -53,12 +54,12 @@ class ReconcileLoop:
         wake: Callable[[], None] = lambda: None,
         silence: float = SILENCE,
     ) -> None:
-        """A loop without stores and controllers.
+        """Create a loop without stores and controllers.
 
         Args:
             clock: monotonic time for delays.
             backoff: delays of failed keys.
-            wake: called on any thread when a step has something to do.
+            wake: called on any thread when the next step has work.
             silence: seconds before a store that did not answer is read again.
         """
         self._clock = clock
@@ -76,15 +77,15 @@ class ReconcileLoop:
         self._silent: dict[str, float] = {}
         #: Last error of each key that waits for a retry: (name of the controller, key) -> message.
         self.errors: dict[tuple[str, Hashable], str] = {}
-        #: Reconciliations by name of the controller and result, ``ok`` or ``error``.
+        #: Number of reconciliations by controller name and result, ``ok`` or ``error``.
         self.counts: Counter[tuple[str, str]] = Counter()
-        #: Seconds of reconciliations by name of the controller.
+        #: Total seconds of reconciliations by controller name.
         self.seconds: Counter[str] = Counter()
 
     # ---------------------------------------------------------------- parts
 
     def add_store(self, name: str, store: Store) -> StoreCache:
-        """Read a store; controllers see its changes under its name."""
+        """Read a store; controllers see its changes under this name."""
         cache = self._caches[name] = StoreCache(name, store, self._changes.append, self._forms)
         self._ends[name] = store.subscribe(lambda _: self._wake())
         return cache
@@ -98,7 +99,7 @@ class ReconcileLoop:
             cache.close()
 
     def add_controllers(self, controllers: Sequence[Reconciler]) -> None:
-        """Run controllers; each change is offered to them in this order."""
+        """Run controllers; each change is passed to them in this order."""
         for controller in controllers:
             self._controllers.append(controller)
             self._queues.append(DelayQueue())
@@ -111,17 +112,17 @@ class ReconcileLoop:
                 queue.add(key, at)
 
     def post(self, name: str, key: Hashable) -> None:
-        """As ``make_due`` without a delay, from any thread."""
+        """Make a key due without a delay; safe from any thread."""
         self._posted.append((name, key))
         self._wake()
 
     # ---------------------------------------------------------------- running
 
     def step(self, most: int | None = None) -> int:
-        """Reconcile all that is due now, including what that makes due; returns the number.
+        """Reconcile all due keys, including those that become due meanwhile; return the number.
 
         Args:
-            most: reconciliations after which the step ends; ``None`` for no limit.
+            most: number of reconciliations after which the step ends; ``None`` for no limit.
 
         Raises:
             StrettoError: the controllers do not settle.
@@ -143,12 +144,12 @@ class ReconcileLoop:
                 raise StrettoError(f"controllers do not settle; still due: {names}")
 
     def next_due(self) -> float | None:
-        """Monotonic time of the next key; ``None`` if nothing waits."""
+        """Return the monotonic time of the next key; ``None`` if no key waits."""
         times = [due for queue in self._queues if (due := queue.next_due()) is not None]
         return min([*times, *self._silent.values()], default=None)
 
     def busy(self, now: float) -> list[str]:
-        """Names of the controllers with keys that are due."""
+        """Return the names of the controllers with due keys."""
         return [
             controller.name
             for controller, queue in zip(self._controllers, self._queues, strict=True)
@@ -156,14 +157,14 @@ class ReconcileLoop:
         ]
 
     def lengths(self, now: float) -> dict[str, tuple[int, int]]:
-        """Keys that are due and keys that become due later, by name of the controller."""
+        """Return the numbers of due keys and of later keys, by controller name."""
         return {
             controller.name: (due := queue.due_by(now), len(queue) - due)
             for controller, queue in zip(self._controllers, self._queues, strict=True)
         }
 
     def failed(self) -> Counter[str]:
-        """Number of keys whose last reconciliation failed, by name of the controller."""
+        """Return the number of keys whose last reconciliation failed, by controller name."""
         return Counter(name for name, _ in self.errors)
 
     def _read(self, now: float) -> None:
@@ -182,7 +183,7 @@ class ReconcileLoop:
     def _offer(
         self, change: Change, controller: Reconciler, queue: DelayQueue[Hashable], now: float
     ) -> None:
-        """Make due what a change affects; a malformed object must not stop the others."""
+        """Make affected keys due; a malformed object must not stop other objects."""
         try:
             for key in controller.affected(change):
                 if isinstance(key, Later):
@@ -190,16 +191,16 @@ class ReconcileLoop:
                 else:
                     queue.add(key, now)
         except StrettoError:
-            raise  # the change would be lost: the caller begins with fresh lists
+            raise  # the change would be lost: the caller starts with fresh lists
         except Exception:  # noqa: BLE001
             place = f"{change.kind.kind} {'/'.join(change.object.name)} of {change.source}"
             _LOG.exception("%s: %s is ignored", controller.name, place)
 
     def _poll(self, name: str, cache: StoreCache, now: float) -> None:
-        """Read one store; one that does not answer, or not sensibly, is left alone for a while.
+        """Read one store; after an error or no answer, the store is skipped for a while.
 
         Raises:
-            WentBackError: it was restored from an older state.
+            WentBackError: the store was restored from an older state.
         """
         if self._silent.get(name, now) > now:
             return
@@ -207,13 +208,13 @@ class ReconcileLoop:
             cache.poll(now)
             self._silent.pop(name, None)
         except WentBackError:
-            raise  # the caches are of no use any more
+            raise  # the caches are stale
         except StrettoError as error:
             self._silent[name] = now + self._silence
             _LOG.warning("store %s: %s; read again in %g s", name, error, self._silence)
 
     def _next_index(self, now: float) -> int | None:
-        """Index of the first controller with a key that is due."""
+        """Return the index of the first controller with a due key."""
         for index, queue in enumerate(self._queues):
             due = queue.next_due()
             if due is not None and due <= now:
@@ -226,7 +227,7 @@ class ReconcileLoop:
         name, began = controller.name, self._clock.monotonic()
         try:
             again = controller.reconcile(key, now)
-        except Exception as error:  # noqa: BLE001 - a malformed object must not stop the others
+        except Exception as error:  # noqa: BLE001 - a malformed object must not stop other objects
             failures = self._failures[place] = self._failures.get(place, 0) + 1
             after = error.after if isinstance(error, RetryError) else None
             after = LISTED_WITHIN if isinstance(error, NotListedError) else after

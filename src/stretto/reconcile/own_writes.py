@@ -1,8 +1,8 @@
-"""Writes whose results a cache shows at once.
+"""Store wrapper that shows the results of writes in a cache at once.
 
 A server reports a write to its watches a moment after its answer. A controller that decides in
-between would decide on the object as it was, and would write it again. Therefore the answer of a
-write counts as if the watch had reported it.
+between would use the old object and write it again. Therefore the answer of a write is applied as
+if the watch had reported it.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ from stretto.stores.wrapper import StoreWrapper
 
 
 class OwnWrites(StoreWrapper):
-    """Passes the records of successful writes on.
+    """Store wrapper that passes the records of successful writes to a cache.
 
-    Writes that are only begun are not passed on: the caller notes their answers itself.
+    Answers of asynchronous writes (``begin_…``) are not passed on: the caller notes them itself.
     """
 
     def __init__(self, inner: Store, note: Callable[[Record], None]) -> None:
-        """Wrap a store; ``note`` receives each record as it is after a write."""
+        """Wrap a store; ``note`` receives each record after a write."""
         super().__init__(inner)
         self._note = note
 

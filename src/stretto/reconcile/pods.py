@@ -1,4 +1,4 @@
-"""What the status of a pod says about its scheduling."""
+"""Scheduling information in the status of a pod."""
 
 from typing import Final
 
@@ -9,7 +9,10 @@ _UNSCHEDULABLE: Final = ("PodScheduled", "False", "Unschedulable")
 
 
 def unschedulable_for(pod: StoredObject, now: float) -> float | None:
-    """Seconds since no node takes a pod, at seconds since the epoch; ``None`` for other pods."""
+    """Return the seconds since the pod became unschedulable; ``None`` for other pods.
+
+    ``now`` is in seconds since the epoch.
+    """
     for each in pod.status.get("conditions") or ():
         if (each.get("type"), each.get("status"), each.get("reason")) == _UNSCHEDULABLE:
             return now - parse_timestamp(each.get("lastTransitionTime") or pod.record.created)

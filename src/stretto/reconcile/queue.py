@@ -1,4 +1,4 @@
-"""A queue of keys with delays: each key is in it at most once, at its earliest time."""
+"""A queue of keys with delays: it contains each key at most once, at its earliest time."""
 
 import heapq
 from collections.abc import Hashable
@@ -9,7 +9,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class DelayQueue(Generic[Key]):
-    """Keys that become due; equal times keep the order of arrival."""
+    """Queue of keys that become due; keys with equal times keep the order of arrival."""
 
     def __init__(self) -> None:
         self._due: dict[Key, tuple[float, int]] = {}
@@ -21,11 +21,11 @@ class DelayQueue(Generic[Key]):
         return len(self._due)
 
     def due_by(self, now: float) -> int:
-        """Number of keys that are due."""
+        """Return the number of due keys."""
         return sum(at <= now for at, _ in self._due.values())
 
     def add(self, key: Key, at: float) -> None:
-        """Add a key; one that is due earlier already stays as it is."""
+        """Add a key; a key that is already due earlier keeps its time."""
         waiting = self._due.get(key)
         if waiting is not None and waiting[0] <= at:
             return
@@ -34,16 +34,16 @@ class DelayQueue(Generic[Key]):
         heapq.heappush(self._heap, (*entry, key))
 
     def discard(self, key: Key) -> None:
-        """Remove a key if it is in the queue."""
+        """Remove a key if the queue contains it."""
         self._due.pop(key, None)
 
     def next_due(self) -> float | None:
-        """Time of the first key; ``None`` if the queue is empty."""
+        """Return the time of the first key; ``None`` if the queue is empty."""
         self._drop_stale()
         return self._heap[0][0] if self._heap else None
 
     def pop(self, now: float) -> Key | None:
-        """Remove and return the first key that is due; ``None`` if none is."""
+        """Remove and return the first due key; ``None`` if no key is due."""
         self._drop_stale()
         if not self._heap or self._heap[0][0] > now:
             return None
@@ -52,6 +52,6 @@ class DelayQueue(Generic[Key]):
         return key
 
     def _drop_stale(self) -> None:
-        """Remove entries from the heap whose key is gone or is due earlier."""
+        """Remove stale heap entries: the key is gone or has an earlier time."""
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][:2]:
             heapq.heappop(self._heap)

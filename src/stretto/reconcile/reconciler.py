@@ -1,4 +1,4 @@
-"""The contract of a controller, and what a reconciliation answers."""
+"""The contract of a controller, and the results of a reconciliation."""
 
 from collections.abc import Hashable, Iterable
 from typing import Protocol
@@ -10,19 +10,20 @@ from stretto.stores.store import Reply
 
 
 class RetryError(Exception):
-    """A reconciliation that cannot finish now; the key is retried with back-off."""
+    """A reconciliation cannot finish now; the key is retried with back-off."""
 
     def __init__(self, message: str, after: float | None = None, cause: str = "") -> None:
         """Retry after a delay in seconds; ``None`` for the back-off of the loop."""
         super().__init__(message)
-        #: What the store answered, without what was tried; the message where it is not known.
+        #: The answer of the store without the attempted action; the message if the answer is
+        #: unknown.
         self.cause = cause or message
         #: Seconds before the next attempt; ``None`` for the back-off of the loop.
         self.after = after
 
 
 class Later(msgspec.Struct, frozen=True):
-    """A key that becomes due after a delay."""
+    """Key that becomes due after a delay."""
 
     #: The key.
     key: Hashable
@@ -31,10 +32,10 @@ class Later(msgspec.Struct, frozen=True):
 
 
 class Reconciler(Protocol):
-    """Brings objects to their desired state, one key at a time.
+    """Controller that brings objects to their desired state, one key at a time.
 
-    It is level-triggered: a reconciliation reads the current state and assumes nothing about the
-    changes that led to it, so several changes may lead to one reconciliation.
+    A reconciler is level-triggered: a reconciliation reads the current state and assumes nothing
+    about the changes before it. Therefore several changes may lead to one reconciliation.
     """
 
     @property
@@ -43,27 +44,27 @@ class Reconciler(Protocol):
         ...
 
     def affected(self, change: Change) -> Iterable[Hashable]:
-        """The keys that a change makes due; a ``Later`` makes its key due after a delay."""
+        """Return the keys that a change makes due; a ``Later`` makes its key due after a delay."""
         ...
 
     def reconcile(self, key: Hashable, now: float) -> float | None:
         """Bring one key to its desired state.
 
         Args:
-            key: what to reconcile.
+            key: the key to reconcile.
             now: monotonic time in seconds.
 
         Returns:
             Seconds until the key is due again without a change; ``None`` for never.
 
         Raises:
-            RetryError: it cannot finish now.
+            RetryError: the reconciliation cannot finish now.
         """
         ...
 
 
 def accepted(reply: Reply, what: str) -> Reply:
-    """A reply that is ok; otherwise the write is retried.
+    """Return a reply that is ok; otherwise cause a retry of the write.
 
     Raises:
         RetryError: the write was not accepted.

@@ -1,4 +1,4 @@
-"""What an autoscaler reads and writes: the scale of a workload, its pods and what they use.
+"""Inputs and outputs of an autoscaler: scales of workloads, their pods and the pods' metrics.
 
 The pods run in the cluster of the autoscaler, or in the members of a federation.
 """
@@ -15,32 +15,32 @@ from stretto.reconcile.cache import StoreCache, StoredObject
 
 
 class NoScaleError(StrettoError):
-    """A workload whose scale cannot be read or written."""
+    """The scale of a workload cannot be read or written."""
 
 
 @dataclass(frozen=True)
 class WorkloadScale:
     """The scale of a workload."""
 
-    #: Replicas that it should have.
+    #: Desired number of replicas.
     replicas: int
-    #: Label selector of its pods, as text; empty without one.
+    #: Label selector of its pods, as text; empty if there is none.
     selector: str
 
 
 class Scales(Protocol):
-    """Reads and writes scales."""
+    """Reader and writer of the scales of workloads."""
 
     def read(self, namespace: str, target: ScaleTargetRef) -> WorkloadScale:
-        """The scale of a workload.
+        """Return the scale of a workload.
 
         Raises:
-            NoScaleError: it does not exist, or its kind has no scale.
+            NoScaleError: the workload does not exist, or its kind has no scale.
         """
         ...
 
     def write(self, namespace: str, target: ScaleTargetRef, replicas: int) -> None:
-        """Scale a workload.
+        """Set the replicas of a workload.
 
         Raises:
             NoScaleError: the change is refused.
@@ -51,28 +51,28 @@ class Scales(Protocol):
 class NamedPod(NamedTuple):
     """A pod under a name that is unique among the pods of its namespace."""
 
-    #: The name; metrics of the pod have the same.
+    #: The name; the metrics of the pod have the same name.
     name: str
     #: The pod.
     pod: StoredObject
 
 
 class PodSource(Protocol):
-    """Finds pods."""
+    """Source of the pods of a namespace."""
 
     def pods(self, namespace: str) -> Sequence[NamedPod]:
-        """The pods of a namespace."""
+        """Return the pods of a namespace."""
         ...
 
 
 class PodMetricsSource(Protocol):
-    """Measures pods."""
+    """Source of the metrics of pods."""
 
     def pods(self, namespace: str) -> Sequence[PodMetrics]:
-        """The metrics of the running pods of a namespace.
+        """Return the metrics of the running pods of a namespace.
 
         Raises:
-            RetryError: they are not known yet.
+            RetryError: the metrics are not available yet.
         """
         ...
 
@@ -85,13 +85,13 @@ class CachedPods:
         self._pods = cluster.follow(POD)
 
     def pods(self, namespace: str) -> Sequence[NamedPod]:
-        """The pods of a namespace, under their own names."""
+        """Return the pods of a namespace, under their own names."""
         return [NamedPod(each.record.name, each) for each in self._pods.in_namespace(namespace)]
 
 
 @dataclass(frozen=True)
 class AutoscalerPorts:
-    """What an autoscaler reads and writes besides objects."""
+    """Sources and sinks of an autoscaler besides its own objects."""
 
     #: Pods of workloads.
     pods: PodSource
@@ -99,5 +99,5 @@ class AutoscalerPorts:
     metrics: PodMetricsSource
     #: Scales of workloads.
     scales: Scales
-    #: Whether an autoscaler is evaluated; others are left alone.
+    #: Returns whether an autoscaler object is evaluated; other objects are ignored.
     covers: Callable[[StoredObject], bool] = lambda _: True

@@ -1,4 +1,4 @@
-"""Writes of controllers: one object each, with the version that was read."""
+"""Writes of controllers: one object each, with the resource version that was read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def create(store: Store, kind: Kind, fields: Fields) -> Record | None:
 
 
 def update(store: Store, old: StoredObject, fields: Fields) -> Record | None:
-    """Replace an object; the status stays.
+    """Replace an object; its status does not change.
 
     Raises:
         RetryError: the object has changed since it was read, or the store refused the update.
@@ -34,7 +34,7 @@ def update(store: Store, old: StoredObject, fields: Fields) -> Record | None:
 
 
 def patch(store: Store, old: StoredObject, change: Mapping[str, Any]) -> None:
-    """Merge a patch into an object; the status stays.
+    """Merge a patch into an object; its status does not change.
 
     Raises:
         RetryError: the store refused the patch.
@@ -69,7 +69,7 @@ def delete(store: Store, old: StoredObject) -> None:
 
 
 def with_finalizer(fields: Fields, finalizer: str, present: bool) -> Fields | None:
-    """An object with or without a finalizer; ``None`` if it is so already."""
+    """Return an object with or without a finalizer; ``None`` if nothing changes."""
     metadata = fields["metadata"]
     finalizers = list(metadata.get("finalizers") or ())
     if (finalizer in finalizers) == present:

@@ -1,4 +1,5 @@
 """HTTP servers: sockets, the one configuration of uvicorn, certificates and keys as files.
 
-Here: what every program that serves HTTP shares. Not here: applications and who may use them.
+This folder contains what every program that serves HTTP shares. It contains no applications and no
+access control.
 """

@@ -1,7 +1,7 @@
-"""A server that accepts the connections that wait, many in each turn of the event loop.
+"""A server that accepts many waiting connections in each turn of the event loop.
 
-The loop of uvloop accepts one connection per turn. While every turn has other work to do, the last
-of a thousand new connections then waits for a thousand turns.
+The loop of uvloop accepts one connection per turn. If every turn has other work, the last of a
+thousand new connections waits for a thousand turns.
 """
 
 import asyncio
@@ -14,19 +14,19 @@ from typing import Final
 import uvicorn
 
 ACCEPTED: Final = 64
-"""Most connections that one turn accepts; those that are open are served before more."""
+"""Maximum number of connections that one turn accepts; then the open ones are served first."""
 _PAUSE_S: Final = 1.0
-"""Seconds without new connections after the process has run out of descriptors or memory."""
+"""Seconds without new connections after the process runs out of descriptors or memory."""
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 Accepted = Callable[[socket.socket], None]
-"""Takes a connection that does not block."""
+"""Receives a non-blocking connection."""
 
 
 class Acceptor:
-    """Accepts connections of one listening socket on the running event loop."""
+    """Accepts the connections of one listening socket on the running event loop."""
 
     def __init__(self, listener: socket.socket, accepted: Accepted) -> None:
-        """Begin; ``accepted`` takes each connection."""
+        """Start to accept; ``accepted`` receives each connection."""
         self._listener = listener
         self._accepted = accepted
         self._loop = asyncio.get_running_loop()
@@ -35,7 +35,7 @@ class Acceptor:
         self._begin()
 
     def close(self) -> None:
-        """Accept no more; the socket stays open."""
+        """Stop accepting; the socket stays open."""
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._listener)
@@ -60,7 +60,7 @@ class Acceptor:
 
 
 class SocketServer(uvicorn.Server):
-    """A server of uvicorn on listening sockets."""
+    """Server of uvicorn on listening sockets."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         """Serve as configured."""
@@ -74,7 +74,7 @@ class SocketServer(uvicorn.Server):
         self._acceptors = [Acceptor(each, self._open) for each in sockets or ()]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more, and end what is served."""
+        """Stop accepting, and end the open connections."""
         for each in self._acceptors:
             each.close()
         await super().shutdown(sockets)
@@ -85,7 +85,7 @@ class SocketServer(uvicorn.Server):
         task.add_done_callback(self._opening.discard)
 
     async def _serve_connection(self, connection: socket.socket) -> None:
-        """Serve a connection; one that fails its TLS handshake is closed."""
+        """Serve a connection; close it if its TLS handshake fails."""
         loop = asyncio.get_running_loop()
         with suppress(OSError):
             await loop.connect_accepted_socket(self._protocol, connection, ssl=self.config.ssl)

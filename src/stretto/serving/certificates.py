@@ -16,20 +16,20 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from stretto.base.clock import WallClock
 
 DAYS: Final = 30
-"""Days for which a certificate is valid unless stated; no run of a test lasts longer."""
+"""Default validity of a certificate in days; no test runs longer."""
 _RSA_BITS: Final = 2048
 _SKEW: Final = timedelta(minutes=5)
 
 
 class Use(Enum):
-    """What the key of a certificate is for."""
+    """Extended key usage of a certificate."""
 
     SERVER = ExtendedKeyUsageOID.SERVER_AUTH
     CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
 
 
 class PairFiles(Protocol):
-    """The paths of a certificate and its key."""
+    """Paths of a certificate and its key."""
 
     @property
     def cert(self) -> Path:
@@ -43,7 +43,7 @@ class PairFiles(Protocol):
 
 
 class CertificateSubject(msgspec.Struct, frozen=True, kw_only=True):
-    """What a certificate states."""
+    """Contents of a certificate."""
 
     #: Common name (CN).
     name: str
@@ -51,20 +51,21 @@ class CertificateSubject(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...] = ()
     #: Subject alternative names: host names and IP addresses.
     hosts: tuple[str, ...] = ()
-    #: Extended key usage; ``None`` states none.
+    #: Extended key usage; ``None``: the certificate contains none.
     use: Use | None = None
-    #: Whether it may sign other certificates.
+    #: True if the certificate may sign other certificates.
     is_authority: bool = False
-    #: Whether it has the key usage extension, which strict verification requires of authorities.
+    #: True if the certificate contains the key usage extension, which strict verification requires
+    #: of authorities.
     states_key_usage: bool = True
-    #: Days until it expires; negative: it expired that many days ago.
+    #: Days until the certificate expires; negative: days since it expired.
     days: int = DAYS
 
 
 def write_pair(
     files: PairFiles, subject: CertificateSubject, signer: PairFiles | None = None
 ) -> None:
-    """Write a P-256 key and its certificate as PEM; self-signed without a signer."""
+    """Write a P-256 key and its certificate as PEM, self-signed if there is no signer."""
     key = ec.generate_private_key(ec.SECP256R1())
     own_name = _name(subject)
     issuer, signing_key = own_name, key
@@ -97,7 +98,7 @@ def write_key(path: Path) -> None:
 
 
 def write_rsa_key(path: Path) -> None:
-    """Write an RSA key as PEM, such as an API server signs tokens of service accounts with."""
+    """Write an RSA key as PEM, for example the key that signs tokens of service accounts."""
     _write_key(path, rsa.generate_private_key(65537, _RSA_BITS))
 
 
@@ -119,7 +120,7 @@ def _name(subject: CertificateSubject) -> x509.Name:
 def _extensions(
     subject: CertificateSubject, own: ec.EllipticCurvePublicKey, signer: ec.EllipticCurvePublicKey
 ) -> Sequence[tuple[x509.ExtensionType, bool]]:
-    """Extensions of a certificate, each with whether it is critical."""
+    """Return the extensions of a certificate, each with its critical flag."""
     found: list[tuple[x509.ExtensionType, bool]] = [
         (x509.BasicConstraints(ca=subject.is_authority, path_length=None), True),
         (x509.SubjectKeyIdentifier.from_public_key(own), False),
@@ -149,7 +150,7 @@ def _key_usage(*, signs: bool) -> x509.KeyUsage:
 
 
 def _general(host: str) -> x509.GeneralName:
-    """A host as a subject alternative name."""
+    """Return a host as a subject alternative name."""
     try:
         return x509.IPAddress(ip_address(host))
     except ValueError:

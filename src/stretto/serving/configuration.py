@@ -13,23 +13,23 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 PEER: Final = "stretto.peer"
-"""Key of the client's certificate in the ``extensions`` of a scope, as ``ssl`` decodes it."""
+"""Key in the ``extensions`` of a scope for the client's certificate, as ``ssl`` decodes it."""
 RELEASE: Final = "stretto.release"
-"""Key of an entry in the ``extensions`` of a scope; absent from encrypted connections.
+"""Key of an entry in the ``extensions`` of a scope; encrypted connections do not have it.
 
-Its function ``call`` waits until everything that was sent has left, and returns the connection,
-which the server no longer serves; ``None`` if the client has left.
+The entry's function ``call`` waits until all data is sent. It returns the connection, which the
+server no longer serves, or ``None`` if the client has disconnected.
 """
 _HEAD_S: Final = 30.0
-"""Seconds in which a client must complete the headers of a request."""
+"""Seconds within which a client must complete the headers of a request."""
 _KEEP_ALIVE_S: Final = 75
-"""Seconds that an idle connection stays open; longer than the pools of usual clients keep one."""
+"""Seconds that an idle connection stays open; longer than usual connection pools keep one."""
 _GRACE_S: Final = 1
-"""Seconds that open streams get to end."""
+"""Grace period in seconds for open streams at the end."""
 _UNSENT_S: Final = 0.01
-"""Seconds between two looks at bytes that have not left."""
+"""Seconds between two checks for unsent bytes."""
 _HEAD: Final = 1 << 20
-"""Bytes of the line and the headers of a request, as in Go."""
+"""Maximum bytes of the request line and headers, as in Go."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class TlsFiles:
     cert: Path
     #: Key of the certificate; ``None`` if the file of the chain has it.
     key: Path | None
-    #: Certificate that signs those of clients; ``None`` asks clients for none.
+    #: Certificate authority of the clients; ``None``: no client certificates are requested.
     clients: Path | None = None
 
 
 def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
-    """How an application is served: quiet, over HTTP/1.1, with limits for slow clients.
+    """Return the configuration of an application: quiet, HTTP/1.1, limits for slow clients.
 
     Args:
         app: the application.
@@ -71,19 +71,19 @@ def server_config(app: ASGIApp, tls: TlsFiles | None = None) -> uvicorn.Config:
 
 
 class _Connection(HttpToolsProtocol):
-    """A connection that states the client's certificate and limits the heads of requests."""
+    """Connection that exposes the client's certificate and limits the size of request heads."""
 
     _is_encrypted = False
     _peer: dict[object, object] | None = None
     _timer: asyncio.TimerHandle | None = None
-    """Ends the connection; set while the headers of a request are awaited or incomplete."""
+    """Timer that closes the connection; set until the headers of a request are complete."""
     _is_head = True
-    """Whether headers are awaited or incomplete."""
+    """True until the headers of the request are complete."""
     _head: int = 0
-    """Bytes since the request began."""
+    """Bytes received since the request began."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected."""
+        """Handle a new connection."""
         super().connection_made(transport)
         secured = transport.get_extra_info("ssl_object")
         self._is_encrypted = secured is not None
@@ -91,18 +91,18 @@ class _Connection(HttpToolsProtocol):
         self._start_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have arrived."""
+        """Handle received bytes."""
         self._head += len(data)
         super().data_received(data)
         if not self._is_head:
             return
-        if self._timer is None:  # the headers of most requests are complete when they arrive
+        if self._timer is None:  # the headers of most requests arrive complete
             self._start_timer()
         if self._head > _HEAD:
             self.send_400_response("The headers of the request are too large.")
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Handle the start of a request."""
         super().on_message_begin()
         self._stop_timer()
         self._is_head, self._head = True, 0
@@ -112,18 +112,18 @@ class _Connection(HttpToolsProtocol):
             self.scope["extensions"] = {RELEASE: {"call": self._release}}
 
     def on_headers_complete(self) -> None:
-        """The headers of a request are complete."""
+        """Handle the end of the headers."""
         self._is_head = False
         self._stop_timer()
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has left."""
+        """Handle the end of the connection."""
         self._stop_timer()
         super().connection_lost(exc)
 
     async def _release(self) -> socket.socket | None:
-        """The connection, which this server serves no longer; ``None`` if the client has left."""
+        """Return the connection, no longer served here; ``None`` if the client has disconnected."""
         wait = 0.0
         while True:
             await asyncio.sleep(wait)

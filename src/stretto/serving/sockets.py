@@ -13,21 +13,21 @@ from stretto.serving.accepting import SocketServer
 from stretto.serving.configuration import server_config
 
 LOOPBACK: Final = "127.0.0.1"
-"""The address served: other machines reach it through an authenticated proxy or a tunnel."""
+"""The served address: other machines reach it through an authenticated proxy or a tunnel."""
 Check = Callable[[], None]
 """Raises if a signal has arrived."""
 _BACKLOG: Final = 1024
-ANY_PORT: Final = "--port 0 takes any free one"
-"""Hint of a command whose port may be chosen for it."""
+ANY_PORT: Final = "--port 0 selects any free port"
+"""Hint of a command whose port the kernel may choose."""
 
 
 def listening(address: str, port: int, hint: str = ANY_PORT) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
+    """Return a listening socket; port 0 selects a free port.
 
     Args:
         address: the address.
         port: the port.
-        hint: what to do if the port cannot be used.
+        hint: remedy if the port cannot be used.
 
     Raises:
         InputError: the port is in use or not permitted.
@@ -57,10 +57,10 @@ def serve(app: ASGIApp, listener: socket.socket, check: Check) -> None:
 
 
 class SignalledServer(SocketServer):
-    """A server that a signal ends, also one that has arrived before it handles signals."""
+    """Server that a signal ends, even if the signal arrived before the server handles signals."""
 
     def __init__(self, config: uvicorn.Config, check: Check) -> None:
-        """Serve as configured; ``check`` raises if a signal has arrived before."""
+        """Serve as configured; ``check`` raises if a signal has already arrived."""
         super().__init__(config)
         self._check = check
 

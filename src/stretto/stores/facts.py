@@ -18,7 +18,7 @@ class OwnerFacts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     kind: str = ""
     #: Name of the owner.
     name: str = ""
-    #: Whether this owner manages the object.
+    #: True if this owner manages the object.
     controller: bool | None = None
 
 
@@ -80,7 +80,7 @@ class PodRecordFacts(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def ready(self) -> bool | None:
-        """Whether the pod is ready; ``None`` if not reported."""
+        """Return whether the pod is ready; ``None`` if not reported."""
         for condition in self.status.conditions or ():
             if condition.type == "Ready":
                 return condition.status == "True"
@@ -117,7 +117,10 @@ def decode_pod_facts(body: bytes) -> PodRecordFacts:
 
 
 def has_finalizers(body: bytes) -> bool:
-    """Whether finalizers or a grace period delay a deletion. Most bodies contain neither word."""
+    """Return whether finalizers or a grace period delay a deletion.
+
+    The check is fast, because most bodies contain neither word.
+    """
     if b'"finalizers"' not in body and _GRACE not in body:
         return False
     metadata = decode_facts(body).metadata

@@ -57,12 +57,12 @@ _NO_OBJECT: Final = _GenerationObject()
 
 
 def is_counted(kind: Kind) -> bool:
-    """Whether objects of a kind have a generation."""
+    """Return whether objects of a kind have a generation."""
     return kind not in _UNCOUNTED
 
 
 def may_have_generation(body: bytes) -> bool:
-    """Whether the body of an object may name a generation, at a glance."""
+    """Return whether the body of an object may name a generation, at a glance."""
     return _WORD in body
 
 
@@ -79,7 +79,7 @@ def first_generation(kind: Kind, body: bytes) -> bytes:
 
 
 def _is_first(body: bytes) -> bool:
-    """Whether the only member of that name in a body is 1, wherever it is."""
+    """Return whether the only member of that name in a body is 1, wherever it is."""
     found = body.count(_WORD)
     return found == 1 and (_FIRST + b"," in body or _FIRST + b"}" in body)
 
@@ -100,7 +100,7 @@ def next_generation(kind: Kind, old: bytes, new: bytes) -> bytes:
 
 
 def _differ(old: msgspec.Raw, new: msgspec.Raw) -> bool:
-    """Whether two specs differ in content; the order of fields and white space do not count."""
+    """Return whether two specs differ in content; field order and white space are ignored."""
     before, after = bytes(old), bytes(new)
     if before == after:
         return False

@@ -99,7 +99,7 @@ class Lane(Generic[K, E]):
         return len(self.queue)
 
     def __contains__(self, key: K) -> bool:
-        """Whether an entry with this key is in the queue."""
+        """Return whether an entry with this key is in the queue."""
         return key in self.queue
 
     def queued(self, key: K) -> E | None:

@@ -105,7 +105,7 @@ class LeaderElector:
         return LeaseState.LEADER if now < self._valid_until else LeaseState.STANDBY
 
     def leads(self) -> bool:
-        """Whether a write may be sent now."""
+        """Return whether a write may be sent now."""
         return self._clock.monotonic() < self._valid_until
 
     def next_due(self) -> float:

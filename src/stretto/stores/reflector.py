@@ -94,7 +94,7 @@ class Reflector:
         self.version = 0
         #: Clock time of the next list.
         self.list_at = 0.0
-        #: Whether the watch may have events; a store that notifies sets it through ``mark``.
+        #: True if the watch may have events; a store that notifies sets it through ``mark``.
         self.is_dirty = True
         #: Events applied so far.
         self.applied = 0
@@ -109,7 +109,7 @@ class Reflector:
 
     @property
     def synced(self) -> bool:
-        """Whether the kind has been listed and is being watched."""
+        """Return whether the kind has been listed and is being watched."""
         return self.watch is not None
 
     def mark(self) -> None:
@@ -117,7 +117,7 @@ class Reflector:
         self.is_dirty = True
 
     def is_due(self, now: float) -> bool:
-        """Whether ``poll`` has anything to do."""
+        """Return whether ``poll`` has anything to do."""
         return self.is_dirty or self.watch is None or now >= self.list_at
 
     def poll(self, now: float, limit: int = 4096) -> int:

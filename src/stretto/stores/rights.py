@@ -30,7 +30,7 @@ class ObjectRight(NamedTuple):
 class AccessVerdict(NamedTuple):
     """The answer to one access review."""
 
-    #: Whether the right is granted.
+    #: True if the right is granted.
     is_allowed: bool
     #: Why, in the words of the server; often empty.
     reason: str = ""

@@ -133,12 +133,12 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     #: Required current version; ``None`` for any.
     version: int | None = None
-    #: Whether the body replaces the status, the node and the generation too, as an API server
+    #: True if the body replaces the status, the node and the generation too, as an API server
     #: writes its objects. Only embedded stores support it.
     whole: bool = False
     #: RFC 3339 deletionTimestamp to set; only with ``whole``.
     deleting: str = ""
-    #: Whether the object is deleted, with the body as its last state; only with ``whole``.
+    #: True if the object is deleted, with the body as its last state; only with ``whole``.
     ends: bool = False
 
 
@@ -163,7 +163,7 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def applies(self) -> bool:
-        """Whether it is a server-side apply."""
+        """Return whether it is a server-side apply."""
         return self.type is PatchType.APPLY
 
 
@@ -209,10 +209,10 @@ class Eviction(msgspec.Struct, frozen=True, gc=False):
     uid: str
     #: Reason, for the event and the history.
     reason: str = ""
-    #: Whether the node is not known to run the pod. An API server evicts such a pod without a
+    #: True if the node is not known to run the pod. An API server evicts such a pod without a
     #: condition, so that the client writes it.
     starting: bool = False
-    #: Whether to evict it although a budget forbids it: kube-scheduler's last resort.
+    #: True if to evict it although a budget forbids it: kube-scheduler's last resort.
     beyond_budget: bool = False
 
 
@@ -267,7 +267,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False):
     limit: int = 0
     #: Token of the page to continue with. Lists only.
     page: str = ""
-    #: Whether the watch yields BOOKMARK events. Watches only.
+    #: True if the watch yields BOOKMARK events. Watches only.
     bookmarks: bool = False
 
 
@@ -402,7 +402,7 @@ class Store(Protocol):
 
 
 def is_temporary(reply: Reply) -> bool:
-    """Whether a failed write may succeed later unchanged: unknown, unavailable or throttled.
+    """Return whether a failed write may succeed later unchanged: unknown, unavailable or throttled.
 
     A refusal by a disruption budget carries no delay and is not temporary.
     """

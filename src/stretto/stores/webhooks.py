@@ -51,7 +51,7 @@ class WebhookAnswer(msgspec.Struct, frozen=True):
     problem: str = ""
     #: HTTP status of a failure; 0 otherwise.
     status: int = 0
-    #: Whether the body is plain text, which messages may show.
+    #: True if the body is plain text, which messages may show.
     is_text: bool = True
     #: What kept the call from its answer.
     fault: WebhookFault = WebhookFault.OTHER

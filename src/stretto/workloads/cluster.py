@@ -197,7 +197,7 @@ def owned_metadata(owner: StoredObject, **fields: Any) -> Fields:
 
 
 def is_active(pod: StoredObject) -> bool:
-    """Whether a pod counts as a replica: it has not ended and is not being deleted."""
+    """Return whether a pod counts as a replica: it has not ended and is not being deleted."""
     return pod.status.get("phase") not in ENDED and not pod.is_terminating
 
 
@@ -210,6 +210,6 @@ def ready_since(pod: StoredObject) -> str | None:
 
 
 def available(cluster: LocalCluster, pod: StoredObject, min_ready: float) -> bool:
-    """Whether a pod has been ready for a number of seconds."""
+    """Return whether a pod has been ready for a number of seconds."""
     since = ready_since(pod)
     return since is not None and cluster.age(since) >= min_ready

@@ -254,12 +254,12 @@ def _sizes(item: StoredObject) -> dict[str, str]:
 
 
 def _recreates(item: StoredObject) -> bool:
-    """Whether a Deployment deletes all pods before it creates new ones."""
+    """Return whether a Deployment deletes all pods before it creates new ones."""
     return bool((item.spec.get("strategy") or {}).get("type") == "Recreate")
 
 
 def _is_resized(item: StoredObject, sets: list[StoredObject]) -> bool:
-    """Whether a Deployment has got another size since its sets were scaled."""
+    """Return whether a Deployment has got another size since its sets were scaled."""
     wanted = int(item.spec.get("replicas", 1))
     stated = [_number(each, _WANTED) for each in sets if _size(each)]
     return any(each not in (None, wanted) for each in stated)

@@ -290,15 +290,15 @@ class _Blocked:
         self._nodes = {each.numa for each in mine} if exclusive is Exclusive.NUMA else set()
 
     def core(self, cpu: Cpu) -> bool:
-        """Whether the core is taken."""
+        """Return whether the core is taken."""
         return cpu.core_key in self._cores
 
     def numa(self, cpu: Cpu) -> bool:
-        """Whether the NUMA node is taken."""
+        """Return whether the NUMA node is taken."""
         return cpu.numa in self._nodes
 
     def for_group(self, cpu: Cpu, key: "Key") -> bool:
-        """Whether a CPU must not be chosen as part of a group; sockets ignore NUMA nodes."""
+        """Return whether a CPU must not be chosen as part of a group; sockets ignore NUMA nodes."""
         return self.core(cpu) or (key is _numa and self.numa(cpu))
 
 

@@ -58,11 +58,11 @@ class EvictablePod:
     band: Band
     #: Priority of the spec; ``None`` for none.
     priority: int | None = None
-    #: Whether its QoS label is best effort.
+    #: True if its QoS label is best effort.
     best_effort: bool = False
-    #: Whether it runs or will run.
+    #: True if it runs or will run.
     active: bool = True
-    #: Whether it may be evicted for other pods.
+    #: True if it may be evicted for other pods.
     enabled: bool = False
     #: Rank among pods to evict, lowest first.
     rank: int = 0
@@ -90,7 +90,7 @@ class EvictablePod:
         return (self.requests or {}).get(resource, 0)
 
     def heeds(self, trigger: Trigger) -> bool:
-        """Whether a trigger applies."""
+        """Return whether a trigger applies."""
         return self.triggers is None or trigger.value in self.triggers
 
 

@@ -27,7 +27,7 @@ OOM_SCORE: Final = 1000
 
 
 class EnforceMode(Enum):
-    """Whether an agent sets limits."""
+    """True if an agent sets limits."""
 
     #: Nothing; limits of a former agent are released.
     OFF = "off"

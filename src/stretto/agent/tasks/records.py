@@ -31,7 +31,7 @@ class TaskRecord(msgspec.Struct):
     task: Message
     #: Ids of all tasks of its group; empty for a single task.
     group: tuple[str, ...] = ()
-    #: Whether its executor was sent the task.
+    #: True if its executor was sent the task.
     delivered: bool = False
     #: Reason for which the task is stopped, empty by request; None if it is not.
     stopping: str | None = None
@@ -73,12 +73,12 @@ class TaskRecord(msgspec.Struct):
 
     @property
     def is_done(self) -> bool:
-        """Whether the task has ended and every update is acknowledged."""
+        """Return whether the task has ended and every update is acknowledged."""
         return self.state in TERMINAL and not self.updates
 
     @property
     def is_active(self) -> bool:
-        """Whether the task has not ended."""
+        """Return whether the task has not ended."""
         return self.state not in TERMINAL
 
     @property
@@ -106,12 +106,12 @@ class TaskRecord(msgspec.Struct):
 
     @property
     def is_custom(self) -> bool:
-        """Whether an executor of the framework runs the task, and not the agent itself."""
+        """Return whether an executor of the framework runs the task, and not the agent itself."""
         executor = self.task.get("executor")
         return executor is not None and executor.get("type") != "DEFAULT"
 
     def has(self, capability: str) -> bool:
-        """Whether the framework has a capability."""
+        """Return whether the framework has a capability."""
         given = self.framework.get("capabilities", ())
         return any(each.get("type") == capability for each in given)
 

@@ -51,7 +51,7 @@ class TaskAgentSettings(msgspec.Struct, frozen=True):
     cgroups: Cgroups | None = None
     #: Seconds that executors have.
     executors: ExecutorTimes = ExecutorTimes()
-    #: Whether an executor must send the token that it got.
+    #: True if an executor must send the token that it got.
     authenticate_executors: bool = False
     #: Limits of the requests of executors.
     limits: RequestLimits = RequestLimits()

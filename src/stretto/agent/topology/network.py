@@ -16,7 +16,7 @@ class NetworkDevice(msgspec.Struct, frozen=True):
     speed_mbps: int
     #: NUMA node of its slot; -1 if it is unknown.
     numa: int
-    #: Whether it has a link.
+    #: True if it has a link.
     is_up: bool
     #: Virtual functions that it offers (SR-IOV).
     virtual_functions: int = 0

@@ -61,12 +61,12 @@ def admit(request: AdmissionRequest, view: ObjectView) -> Admitted:
 
 
 def has_step(kind: Kind) -> bool:
-    """Whether admission changes objects of a kind."""
+    """Return whether admission changes objects of a kind."""
     return kind in DEFAULTS or kind in _STEPS
 
 
 def is_stored(meta: JsonObject) -> bool:
-    """Whether metadata are those of an object that a cluster holds already, as in a dump."""
+    """Return whether metadata are those of an object that a cluster holds already, as in a dump."""
     return bool(meta.get("resourceVersion") or (meta.get("uid") and meta.get("creationTimestamp")))
 
 

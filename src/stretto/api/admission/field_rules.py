@@ -64,5 +64,5 @@ def check_field_rules(request: AdmissionRequest, body: JsonObject) -> None:
 
 
 def _is_left_out(error: FieldError) -> bool:
-    """Whether the error is about a missing image."""
+    """Return whether the error is about a missing image."""
     return error.reason == "FieldValueRequired" and error.field.endswith("].image")

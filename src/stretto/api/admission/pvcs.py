@@ -92,6 +92,6 @@ def _claim(metadata: JsonObject, spec: JsonObject) -> JsonObject:
 
 
 def _is_default(item: JsonObject) -> bool:
-    """Whether a StorageClass is marked as the default."""
+    """Return whether a StorageClass is marked as the default."""
     notes = item["metadata"].get("annotations") or {}
     return "true" in (notes.get(_DEFAULT), notes.get(_OLD_DEFAULT))

@@ -207,7 +207,7 @@ def _missing(hard: Mapping[str, int], spec: JsonObject) -> str:
 
 
 def _matches(quota: JsonObject, kind: Kind, item: JsonObject) -> bool:
-    """Whether all scopes of a quota match an object; only pods match scopes."""
+    """Return whether all scopes of a quota match an object; only pods match scopes."""
     scopes = list(_scopes(quota.get("spec") or {}))
     if kind != POD:
         return not scopes
@@ -223,7 +223,7 @@ def _scopes(spec: JsonObject) -> Iterator[tuple[str, str, list[Any]]]:
 
 
 def _in_scope(name: str, operator: str, values: list[Any], pod: JsonObject) -> bool:
-    """Whether a pod is in a scope."""
+    """Return whether a pod is in a scope."""
     spec = pod["spec"]
     if name in ("Terminating", "NotTerminating"):
         return (spec.get("activeDeadlineSeconds") is not None) == (name == "Terminating")
@@ -243,7 +243,7 @@ def _in_scope(name: str, operator: str, values: list[Any], pod: JsonObject) -> b
 
 
 def _best_effort(spec: JsonObject) -> bool:
-    """Whether no container and no pod-level amount requests CPU or memory."""
+    """Return whether no container and no pod-level amount requests CPU or memory."""
     whole = amounts_of({**spec, "overhead": None})
     return not any(part.get(name) for part in whole for name in _REQUIRED)
 

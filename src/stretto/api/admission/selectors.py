@@ -34,7 +34,7 @@ def merge_label_keys(pod: JsonObject) -> None:
 
 
 def has_label_keys(spec: JsonObject) -> bool:
-    """Whether a term of a pod reads the labels of the pod itself."""
+    """Return whether a term of a pod reads the labels of the pod itself."""
     terms = (*pod_terms(spec), *(spec.get("topologySpreadConstraints") or ()))
     return any(each.get("matchLabelKeys") or each.get("mismatchLabelKeys") for each in terms)
 

@@ -63,7 +63,7 @@ def merged(first: list[JsonObject], second: list[JsonObject]) -> list[JsonObject
 
 
 def _covers(toleration: JsonObject, key: str) -> bool:
-    """Whether a toleration states the effect NoExecute, or all, of a taint's key, or of all."""
+    """Return whether a toleration has the effect NoExecute or none, and a taint's key or none."""
     return (toleration.get("key") or "") in ("", key) and (toleration.get("effect") or "") in (
         "",
         _NO_EXECUTE,
@@ -81,7 +81,7 @@ def _identity(toleration: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _superset(wide: JsonObject, narrow: JsonObject) -> bool:
-    """Whether one toleration tolerates all that the other one does."""
+    """Return whether one toleration tolerates all that the other one does."""
     if wide == narrow:
         return True
     wide_key, wide_operator, wide_value, wide_effect = _identity(wide)

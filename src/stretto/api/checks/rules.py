@@ -121,5 +121,5 @@ def requirements(requested: ResourceRequirements, where: str) -> None:
 
 
 def overcommittable(resource: str) -> bool:
-    """Whether the limit may exceed the request: for the resources of Kubernetes."""
+    """Return whether the limit may exceed the request: for the resources of Kubernetes."""
     return resource == CPU or resource in _DIVISIBLE

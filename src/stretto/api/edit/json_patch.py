@@ -164,7 +164,7 @@ def _test(document: Json, operation: Json) -> None:
 
 
 def _are_equal(one: Any, two: Any) -> bool:
-    """Whether JSON values are equal; no boolean equals a number, as it would in Python."""
+    """Return whether JSON values are equal; no boolean equals a number, as it would in Python."""
     if isinstance(one, dict) and isinstance(two, dict):
         return one.keys() == two.keys() and all(_are_equal(one[key], two[key]) for key in one)
     if isinstance(one, list) and isinstance(two, list):

@@ -104,7 +104,7 @@ def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> 
 
 
 def _is_list(api_version: str, kind: str, value: Mapping[str, Any]) -> bool:
-    """Whether an object is a list: ``List``, that of a known kind, or one with items."""
+    """Return whether an object is a list: ``List``, that of a known kind, or one with items."""
     if (api_version, kind) == ("v1", "List"):
         return True
     item_kind = kind.removesuffix("List")

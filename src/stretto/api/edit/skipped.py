@@ -82,7 +82,7 @@ def skip_reason(kind: Kind) -> str:
 
 
 def is_known_group(group: str) -> bool:
-    """Whether a group belongs to Kubernetes, Gödel or Stretto, so that all its kinds are known."""
+    """Return whether all kinds of a group are known: those of Kubernetes, Gödel and Stretto."""
     if group in _CORE_GROUPS or group in _REMOVED_GROUPS or not group:
         return True
     if group in _OPEN_GROUPS:

@@ -109,7 +109,7 @@ def _merge_key(name: str, items: list[Any]) -> str | None:
 
 
 def _replaces(item: Any) -> bool:
-    """Whether an item only marks the list as replaced."""
+    """Return whether an item only marks the list as replaced."""
     return isinstance(item, dict) and item.get(_PATCH) == "replace"
 
 

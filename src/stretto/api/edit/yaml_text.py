@@ -232,7 +232,7 @@ class _Documents:
             self._open[-1].deepen(frame.height)
 
     def _expects_key(self) -> bool:
-        """Whether the next value is a key of the innermost map."""
+        """Return whether the next value is a key of the innermost map."""
         frame = self._open[-1] if self._open else None
         return frame is not None and isinstance(frame.made, dict) and frame.key is None
 

@@ -63,7 +63,7 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Group, version, kind, plural and scope.
     kind: Kind
-    #: Whether the bare name belongs to another kind, so that ``word`` has the group.
+    #: True if the bare name belongs to another kind, so that ``word`` has the group.
     qualified: bool = False
     #: Name in the singular, lower case; empty for the kind in lower case.
     singular_name: str = ""
@@ -83,22 +83,22 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
     rank: int = DEFAULT_RANK
     #: What the readers of manifests do with objects.
     manifests: ManifestUse = ManifestUse.TAKEN
-    #: Whether the pump always watches the kind.
+    #: True if the pump always watches the kind.
     watched: bool = False
-    #: Whether the pump watches the kind where the rules of a profile read it.
+    #: True if the pump watches the kind where the rules of a profile read it.
     referenced: bool = False
-    #: Whether the scheduler writes an Event on an object that it cannot use.
+    #: True if the scheduler writes an Event on an object that it cannot use.
     warned: bool = False
-    #: Whether only the controller role sees objects.
+    #: True if only the controller role sees objects.
     controller_only: bool = False
-    #: Whether the scheduler computes the status, so that a replay does not copy it.
+    #: True if the scheduler computes the status, so that a replay does not copy it.
     status_computed: bool = False
-    #: Whether explain and what-if list the kind in a live cluster.
+    #: True if explain and what-if list the kind in a live cluster.
     examined: bool = False
-    #: Whether what-if alone lists the kind in a live cluster: a verb tries it, or the admission of
+    #: True if what-if alone lists the kind in a live cluster: a verb tries it, or the admission of
     #: other objects reads it.
     admits: bool = False
-    #: Whether a recording holds the kind.
+    #: True if a recording holds the kind.
     recorded: bool = False
     #: Paths of the fields that a recording keeps besides metadata; all others are redacted.
     kept: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_status(self) -> bool:
-        """Whether the status is a subresource, which writes of the object leave alone."""
+        """Return whether the status is a subresource, which writes of the object leave alone."""
         return "status" in self.subresources
 
     def all_grants(self) -> tuple[Grant, ...]:

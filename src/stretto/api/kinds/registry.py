@@ -97,7 +97,7 @@ class KindTable:
         return found or KindEntry(kind=kind, qualified=True, subresources=("status",))
 
     def __contains__(self, kind: Kind) -> bool:
-        """Whether a kind is registered."""
+        """Return whether a kind is registered."""
         return kind in self._entries
 
     def struct(self, kind: Kind) -> type[Wire] | None:

@@ -78,14 +78,14 @@ def _struct(
 
 
 def _is_empty(value: Any, known: FieldType) -> bool:
-    """Whether Go omits a decoded value."""
+    """Return whether Go omits a decoded value."""
     if known.type.form is Form.STRUCT:
         return known.omits_zero and is_zero(value)
     return not value and (value != {} or known.type.form is not Form.ANY)
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a value has no content: Go's ``omitzero``."""
+    """Return whether a value has no content: Go's ``omitzero``."""
     if isinstance(value, dict):
         return all(map(is_zero, value.values()))
     return value in (None, "", 0, False) or value == []

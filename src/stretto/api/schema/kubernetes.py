@@ -48,7 +48,7 @@ class ResourceFacts(msgspec.Struct, frozen=True):
     short: tuple[str, ...] = ()
     #: Categories.
     categories: tuple[str, ...] = ()
-    #: Whether its objects live in a namespace.
+    #: True if its objects live in a namespace.
     namespaced: bool = False
     #: Subresources by name.
     subresources: Mapping[str, SubresourceFacts] = {}

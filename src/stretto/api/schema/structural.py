@@ -19,11 +19,11 @@ _FORMS: Final = {
     "boolean": Form.BOOL,
 }
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
-"""Whether unknown fields of an object are kept."""
+"""True if unknown fields of an object are kept."""
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
-"""Whether a value is an object with its own kind."""
+"""True if a value is an object with its own kind."""
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
-"""Whether a value is a number or a text."""
+"""True if a value is a number or a text."""
 _MERGES: Final = {each.value: each for each in Merge}
 _TYPE_FIELDS: Final = ("apiVersion", "kind")
 

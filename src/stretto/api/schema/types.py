@@ -58,9 +58,9 @@ class StructType:
     fields: Mapping[str, "FieldType"]
     #: Type of members that are no fields; ``None`` where they are unknown.
     others: "ValueType | None" = None
-    #: Whether unknown members are kept.
+    #: True if unknown members are kept.
     is_open: bool = False
-    #: Whether server-side apply treats it as a whole wherever it is a field.
+    #: True if server-side apply treats it as a whole wherever it is a field.
     is_atomic: bool = False
 
     @cached_property
@@ -137,11 +137,11 @@ class FieldType:
     name: str
     #: Type of its value.
     type: ValueType
-    #: Whether absence differs from the empty value.
+    #: True if absence differs from the empty value.
     is_pointer: bool = False
-    #: Whether an empty value is not encoded.
+    #: True if an empty value is not encoded.
     omits_empty: bool = True
-    #: Whether a struct without any value is not encoded.
+    #: True if a struct without any value is not encoded.
     omits_zero: bool = False
     #: Value of an absent field; ``None``: none.
     default: Any = None
@@ -149,7 +149,7 @@ class FieldType:
     strategy: tuple[str, ...] = ()
     #: Key by which a strategic merge patch identifies items.
     merge_key: str = ""
-    #: Whether the OpenAPI document requires it.
+    #: True if the OpenAPI document requires it.
     is_required: bool = False
     #: Values of an enumeration in the OpenAPI document.
     enum: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class FieldType:
 
     @cached_property
     def is_emitted(self) -> bool:
-        """Whether it is encoded although no value is given."""
+        """Return whether it is encoded although no value is given."""
         if self.omits_zero:
             return False
         if self.is_pointer:

@@ -248,7 +248,7 @@ class NmNodeStatus(Wire, frozen=True):
     resource_capacity: ResourceList = NO_AMOUNTS
     #: Amounts that its pods can request.
     resource_allocatable: ResourceList = NO_AMOUNTS
-    #: Whether it is ready.
+    #: True if it is ready.
     node_status: str = ""
     #: Conditions.
     node_condition: tuple[Condition, ...] = ()

@@ -34,7 +34,7 @@ class NodeSpec(Wire, frozen=True):
 
     #: Taints.
     taints: tuple[Taint, ...] = ()
-    #: Whether the node is cordoned: it takes no new pods.
+    #: True if the node is cordoned: it takes no new pods.
     unschedulable: bool = False
     #: Name of the machine at the cloud provider.
     provider_id: str = msgspec.field(name="providerID", default="")
@@ -202,7 +202,7 @@ class PriorityClass(Wire, frozen=True):
     metadata: ObjectMeta
     #: The priority; a pod can preempt pods of lower priority.
     value: int
-    #: Whether the class applies to pods that name no class.
+    #: True if the class applies to pods that name no class.
     global_default: bool = False
     #: Description for people.
     description: str = ""

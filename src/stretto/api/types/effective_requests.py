@@ -39,7 +39,7 @@ class HostPort(msgspec.Struct, frozen=True, gc=False, order=True):
     port: int
 
     def conflicts(self, other: "HostPort") -> bool:
-        """Whether two pods with these ports cannot share a node."""
+        """Return whether two pods with these ports cannot share a node."""
         if (self.port, self.protocol) != (other.port, other.protocol):
             return False
         return self.ip == other.ip or ANY_ADDRESS in (self.ip, other.ip)
@@ -146,7 +146,7 @@ def requested_by(
 
 
 def is_pod_level(resource: str) -> bool:
-    """Whether pod-level requests may contain this resource."""
+    """Return whether pod-level requests may contain this resource."""
     return resource in _POD_LEVEL or resource.startswith("hugepages-")
 
 

@@ -261,7 +261,7 @@ class ReservedPodSpec(Wire, frozen=True):
     priority_class_name: str = ""
     #: Labels that the node must have.
     node_selector: dict[str, str] = NO_TEXTS
-    #: Whether the pod uses the network of the node.
+    #: True if the pod uses the network of the node.
     host_network: bool = False
     #: Affinities.
     affinity: Affinity | None = None

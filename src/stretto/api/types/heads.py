@@ -100,12 +100,12 @@ class PodSpecHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     scheduling_group: msgspec.Raw = NO_BYTES
     #: Claims of devices as raw JSON.
     resource_claims: msgspec.Raw = NO_BYTES
-    #: Whether containers use the network of the node: every container port is a host port.
+    #: True if containers use the network of the node: every container port is a host port.
     host_network: bool = False
 
     @property
     def is_gated(self) -> bool:
-        """Whether the pod has a scheduling gate."""
+        """Return whether the pod has a scheduling gate."""
         gates = self.scheduling_gates
         return gates is not NO_BYTES and bytes(gates) not in _NO_GATES
 

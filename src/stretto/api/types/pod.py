@@ -63,7 +63,7 @@ class Container(Wire, frozen=True):
 
     @property
     def sidecar(self) -> bool:
-        """Whether this init container is a sidecar."""
+        """Return whether this init container is a sidecar."""
         return self.restart_policy == "Always"
 
 
@@ -162,9 +162,9 @@ class TopologySpreadConstraint(Wire, frozen=True):
     label_selector: LabelSelector | None = None
     #: Least number of values; with fewer, the smallest count is 0.
     min_domains: int | None = None
-    #: Whether the node affinity limits the values: ``Honor`` (when absent) or ``Ignore``.
+    #: True if the node affinity limits the values: ``Honor`` (when absent) or ``Ignore``.
     node_affinity_policy: str | None = None
-    #: Whether taints limit the values: ``Honor`` or ``Ignore`` (when absent).
+    #: True if taints limit the values: ``Honor`` or ``Ignore`` (when absent).
     node_taints_policy: str | None = None
     #: Keys whose values the API server copies from this pod into the selector.
     match_label_keys: tuple[str, ...] = ()
@@ -226,7 +226,7 @@ class PodSpec(Wire, frozen=True):
     overhead: ResourceList = NO_AMOUNTS
     #: Pod-level requests, which replace those of the containers.
     resources: ResourceRequirements | None = None
-    #: Whether the pod uses the network of the node: every container port is a host port.
+    #: True if the pod uses the network of the node: every container port is a host port.
     host_network: bool = False
     #: False for a user namespace of its own.
     host_users: bool | None = None
@@ -254,7 +254,7 @@ class ContainerStatus(Wire, frozen=True):
     image: str = ""
     #: Its digest.
     image_id: str = msgspec.field(name="imageID", default="")
-    #: Whether it is ready.
+    #: True if it is ready.
     ready: bool = False
     #: Number of restarts.
     restart_count: int = 0

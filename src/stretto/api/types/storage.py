@@ -213,9 +213,9 @@ class CsiNode(Wire, frozen=True):
 class CsiDriverSpec(Wire, frozen=True):
     """Capabilities of a driver."""
 
-    #: Whether it publishes its capacity for scheduling.
+    #: True if it publishes its capacity for scheduling.
     storage_capacity: bool = False
-    #: Whether volumes must be attached before use; absent means yes.
+    #: True if volumes must be attached before use; absent means yes.
     attach_required: bool | None = None
 
 
@@ -270,7 +270,7 @@ class VolumeAttachmentSpec(Wire, frozen=True):
 class VolumeAttachmentStatus(Wire, frozen=True):
     """Observed state of an attachment."""
 
-    #: Whether the volume is attached.
+    #: True if the volume is attached.
     attached: bool = False
 
 

@@ -20,7 +20,7 @@ class ClaimSource(Wire, frozen=True):
 
     #: Name of the PVC.
     claim_name: str
-    #: Whether it is mounted read-only.
+    #: True if it is mounted read-only.
     read_only: bool = False
 
 
@@ -36,7 +36,7 @@ class GceDisk(Wire, frozen=True):
 
     #: The disk.
     pd_name: str
-    #: Whether it is mounted read-only; readers do not conflict.
+    #: True if it is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 
@@ -45,7 +45,7 @@ class AwsDisk(Wire, frozen=True):
 
     #: The disk.
     volume_id: str = msgspec.field(name="volumeID")
-    #: Whether it is mounted read-only; readers conflict too.
+    #: True if it is mounted read-only; readers conflict too.
     read_only: bool = False
 
 
@@ -58,7 +58,7 @@ class IscsiDisk(Wire, frozen=True):
     target_portal: str = ""
     #: Logical unit number at the target.
     lun: int = 0
-    #: Whether it is mounted read-only; readers do not conflict.
+    #: True if it is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 
@@ -71,7 +71,7 @@ class RbdDisk(Wire, frozen=True):
     image: str = ""
     #: Pool; absent means ``rbd``.
     pool: str = ""
-    #: Whether it is mounted read-only; readers do not conflict.
+    #: True if it is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 

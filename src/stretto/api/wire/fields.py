@@ -24,7 +24,7 @@ class FieldRule(msgspec.Struct, frozen=True, gc=False):
     path: str
     #: The value, as text.
     value: str
-    #: Whether the field must be equal to the value; otherwise it must differ.
+    #: True if the field must be equal to the value; otherwise it must differ.
     equal: bool = True
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class FieldSelector(msgspec.Struct, frozen=True, gc=False):
     rules: tuple[FieldRule, ...] = ()
 
     def matches(self, item: Mapping[str, object]) -> bool:
-        """Whether an object, as parsed JSON, matches all comparisons."""
+        """Return whether an object, as parsed JSON, matches all comparisons."""
         return all((field_text(item, rule.path) == rule.value) is rule.equal for rule in self.rules)
 
     def required(self, path: str) -> str | None:

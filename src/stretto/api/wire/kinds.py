@@ -23,7 +23,7 @@ class Kind(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     kind: str
     #: Name in the plural, lower case, as in a URL.
     plural: str
-    #: Whether objects live in a namespace.
+    #: True if objects live in a namespace.
     namespaced: bool = True
 
     @property

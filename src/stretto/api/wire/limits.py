@@ -62,7 +62,7 @@ def _marks(body: bytes) -> int:
 
 
 def _too_deep(body: bytes) -> bool:
-    """Whether brackets nest deeper than ``MAX_DEPTH``.
+    """Return whether brackets nest deeper than ``MAX_DEPTH``.
 
     The number of opening brackets bounds the depth. Where there are many, pairs are removed from
     the inside out; a round takes a microsecond for a pod. Brackets inside strings can break the
@@ -76,7 +76,7 @@ def _too_deep(body: bytes) -> bool:
 
 
 def _pairs_out(brackets: bytes) -> bool:
-    """Whether at most ``MAX_DEPTH`` rounds remove all pairs.
+    """Return whether at most ``MAX_DEPTH`` rounds remove all pairs.
 
     Unpaired brackets are no deeper than their number; the parser reports them. A round removes one
     bracket of a run of opening ones, so a run of more than twice as many always leaves too many.

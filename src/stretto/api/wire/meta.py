@@ -30,9 +30,9 @@ class OwnerReference(Wire, frozen=True):
     name: str = ""
     #: Identity of the owner; an object of the same name with another uid is another owner.
     uid: str = ""
-    #: Whether this owner manages the object; at most one owner does.
+    #: True if this owner manages the object; at most one owner does.
     controller: bool = False
-    #: Whether a foreground deletion of the owner waits for this object.
+    #: True if a foreground deletion of the owner waits for this object.
     block_owner_deletion: bool = False
 
 

@@ -48,7 +48,7 @@ class SelectorRule(msgspec.Struct, frozen=True, gc=False):
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether ``labels`` match the rule; a missing key matches the two negations only."""
+        """Return whether ``labels`` match; only NotIn and DoesNotExist match a missing key."""
         value = labels.get(self.key)
         if value is None:
             return self.operator in _ABSENCE_HOLDS
@@ -88,7 +88,7 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether ``labels`` match all rules."""
+        """Return whether ``labels`` match all rules."""
         if self.nothing:
             return False
         return all(rule.holds(labels) for rule in self.rules)
@@ -194,7 +194,7 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     fields: Selector
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node matches the term; a term without rules matches no node."""
+        """Return whether the node matches the term; a term without rules matches no node."""
         if not self.labels.rules and not self.fields.rules:
             return False
         return self.labels.matches(labels) and self.fields.matches({NODE_NAME: name})

@@ -46,7 +46,7 @@ class LeaderTools(NamedTuple):
     store: Store
     #: Wakes the daemon, from any thread.
     wake: Callable[[], None]
-    #: Whether this process still leads.
+    #: True if this process still leads.
     leads: Callable[[], bool]
 
 
@@ -59,7 +59,7 @@ class LeadingControllers(Protocol):
         ...
 
     def in_flight(self) -> bool:
-        """Whether a write has no answer yet."""
+        """Return whether a write has no answer yet."""
         ...
 
     def synced(self) -> Mapping[str, int]:

@@ -97,7 +97,7 @@ class ScalerControllers:
         self._kinds = kinds
 
     def in_flight(self) -> bool:
-        """Whether a write has no answer yet: each waits for its answer."""
+        """Return whether a write has no answer yet: each waits for its answer."""
         return False
 
     def synced(self) -> Mapping[str, int]:

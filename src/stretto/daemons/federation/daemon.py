@@ -91,7 +91,7 @@ class FederationControllers:
         return self._federation.loop
 
     def in_flight(self) -> bool:
-        """Whether a member has not answered a write yet."""
+        """Return whether a member has not answered a write yet."""
         return bool(self._federation.deliveries.unanswered)
 
     def synced(self) -> Mapping[str, int]:

@@ -35,7 +35,7 @@ class BackfillHeads:
         return found
 
     def _is_kept(self, dispatch: Dispatch) -> bool:
-        """Whether a unit is of a backfilling queue, has no planned nodes and may evict no pod."""
+        """Return whether a unit backfills without planned nodes and without the right to evict."""
         plane = self._plane
         if dispatch.slots or not plane.dispatcher.sender.backfill.is_used_by(dispatch.unit):
             return False

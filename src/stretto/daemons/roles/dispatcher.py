@@ -52,7 +52,7 @@ class DispatcherRoleConfig(msgspec.Struct, frozen=True):
 
     #: Seconds without a heartbeat after which a shard is dead.
     dead_after: float = DEAD_AFTER
-    #: Whether nodes are assigned to shards by annotation.
+    #: True if nodes are assigned to shards by annotation.
     shares_nodes: bool = True
 
 
@@ -315,7 +315,7 @@ class DispatcherRole:
         return len(bodies)
 
     def _is_given_up(self, name: str, now: float) -> bool:
-        """Whether pods of a dead shard are taken back.
+        """Return whether pods of a dead shard are taken back.
 
         A shard that was seen alive is dead. A shard never seen gets the full timeout for its first
         heartbeat.

@@ -44,7 +44,7 @@ class ShardMember(msgspec.Struct):
     record: Record | None
     #: Clock time of the last change.
     seen_at: float
-    #: Whether it is alive.
+    #: True if it is alive.
     alive: bool = True
 
 
@@ -65,7 +65,7 @@ class ShardFleet:
         return [member for member in self.members.values() if member.alive]
 
     def is_alive(self, name: str) -> bool:
-        """Whether the shard exists and is alive."""
+        """Return whether the shard exists and is alive."""
         member = self.members.get(name)
         return member is not None and member.alive
 

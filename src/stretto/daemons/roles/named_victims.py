@@ -73,7 +73,7 @@ class NamedVictimFinder:
         return 0
 
     def is_guarding(self) -> bool:
-        """Whether guarantees of queues may protect pods."""
+        """Return whether guarantees of queues may protect pods."""
         return False
 
     def protection_ends(self) -> float:

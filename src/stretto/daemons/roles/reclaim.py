@@ -140,7 +140,7 @@ class QueueReclaim:
         return self._look_at if waits else float("inf")
 
     def _is_handed_over(self, unit: Unit) -> bool:
-        """Whether pods of a unit were dispatched and have no node yet."""
+        """Return whether pods of a unit were dispatched and have no node yet."""
         uids = self._plane.cluster.pods.uid
         return any(uids[row] in self._view.known for row in unit.bound)
 

@@ -146,12 +146,12 @@ class ShardRole:
         return self.plane.units.of_row(row) if row is not None else None
 
     def is_late(self, uid: str) -> bool:
-        """Whether the unit of a pod has its nodes already, so that the pod arrived later."""
+        """Return whether the unit of a pod has its nodes already, so that the pod arrived later."""
         unit = self._unit(uid)
         return unit is not None and unit.kind is not UnitKind.POD and unit.scheduled
 
     def is_forming(self, uid: str) -> bool:
-        """Whether the unit of a pod lacks other pods, so that it was not tried yet."""
+        """Return whether the unit of a pod lacks other pods, so that it was not tried yet."""
         unit = self._unit(uid)
         return unit is not None and unit.state is UnitState.FORMING
 

@@ -18,7 +18,7 @@ class ShardConfig(msgspec.Struct, frozen=True):
     name: str
     #: Seconds between heartbeats.
     beat_every: float = BEAT_EVERY
-    #: Whether the nodes of its share are tried first.
+    #: True if the nodes of its share are tried first.
     partition: bool = True
 
 

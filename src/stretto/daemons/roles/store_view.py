@@ -63,7 +63,7 @@ _SHORTEST: Final = 1e-6
 class StoreView(StoreWrapper):
     """A store with pods as one role sees them; this base class shows them unchanged."""
 
-    #: Whether the role writes Reservations and Movements.
+    #: True if the role writes Reservations and Movements.
     controls = False
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
@@ -263,7 +263,7 @@ class StoreView(StoreWrapper):
             known.record = record
 
     def _is_early(self, patch: Patch) -> bool:
-        """Whether a patch reports a node for a pod without one."""
+        """Return whether a patch reports a node for a pod without one."""
         conditions = (patch.patch.get("status") or {}).get("conditions") or ()
         return patch.uid in self.known and any(
             each.get("type") == "PodScheduled" and each.get("status") == "True"

@@ -1,4 +1,5 @@
-"""Streams that many clients read: one process of its own sends each message to all of them.
+"""Streams for many clients: a separate process sends each message to all of them.
 
-Here: the process, its parent's side, and the response that uses both. Not here: what is sent.
+This folder contains the process, the side of its parent, and the response that uses both. It does
+not contain the messages.
 """

@@ -1,7 +1,7 @@
-"""The side of the server: starts the broadcasting process, and writes to its channels.
+"""The parent's side: start the broadcasting process and write to its channels.
 
-However many connections read a channel, the server makes each message once and copies it once into
-a socket.
+The server creates each message once and copies it once into a socket, independent of the number of
+connections.
 """
 
 import asyncio
@@ -17,51 +17,51 @@ from stretto.serving.broadcast.packets import ENDED, HEAD, Packet
 
 _PROCESS: Final = (sys.executable, "-P", "-m", "stretto.serving.broadcast.process")
 _ENDED_AT_ONCE: Final = 1024
-"""Ends of connections that are read in one turn."""
+"""Maximum number of closed connections that one turn reads."""
 
 
 class Message(NamedTuple):
-    """What all readers of a broadcast receive."""
+    """One message to all readers of a broadcast."""
 
     #: The bytes.
     data: bytes
-    #: Whether it is also for readers that come before the next message.
+    #: True if readers that join before the next message receive it too.
     is_state: bool = True
 
 
 class Broadcast(NamedTuple):
-    """Messages that many clients read."""
+    """A stream of messages for many clients."""
 
-    #: Equal for equal broadcasts.
+    #: Identity of the broadcast: equal for equal broadcasts.
     name: Hashable
-    #: Starts the messages from the present state.
+    #: Starts the stream of messages from the current state.
     messages: Callable[[], AsyncIterator[Message]]
     #: Media type of the stream.
     media_type: str
 
 
 class Broadcaster:
-    """Sends broadcasts to connections from a process of its own.
+    """Sender of broadcasts from a separate process.
 
-    The process starts with the first connection and ends with ``close`` or with this process. If it
-    is killed, its connections end; the next one that is handed over starts it again.
+    The process starts with the first connection and ends with ``close`` or with this process. If
+    the process is killed, its connections end; the next connection starts a new process.
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
+        """Create the broadcaster; the process does not start yet."""
         self._link: _ProcessLink | None = None
 
     @property
     def process(self) -> int | None:
-        """The number of the process; ``None`` if it does not run."""
+        """The process id; ``None`` if the process is not running."""
         return None if self._link is None else self._link.process
 
     def hand_over(self, connection: socket.socket, broadcast: Broadcast) -> None:
-        """Let the process send a broadcast to a connection whose response has begun.
+        """Pass a connection whose response has begun to the process, which sends a broadcast.
 
         Args:
             connection: the connection; its descriptor in this process is closed.
-            broadcast: what is sent, in chunks of HTTP.
+            broadcast: the messages, sent as HTTP chunks.
 
         Raises:
             OSError: the process cannot be started.
@@ -88,21 +88,21 @@ class Broadcaster:
 
 @dataclass(eq=False)
 class _Channel:
-    """A broadcast that the process sends."""
+    """Channel of the process: one broadcast and its connections."""
 
-    #: Its number in packets.
+    #: Number of the channel in packets.
     number: int
-    #: Makes and sends its messages.
+    #: Task that creates and sends the messages.
     task: "asyncio.Task[None]"
-    #: Connections that have joined and not ended.
+    #: Number of connections that have joined and not ended.
     readers: int = 0
 
     def joined(self) -> None:
-        """A connection has joined."""
+        """Count a connection that joins."""
         self.readers += 1
 
     def left(self) -> int:
-        """A connection has ended; returns how many remain."""
+        """Count a connection that ends; return the number of the remaining ones."""
         self.readers -= 1
         return self.readers
 
@@ -129,22 +129,22 @@ class _ProcessLink:
 
     @property
     def process(self) -> int | None:
-        """The number of the process; ``None`` if it has ended."""
+        """The process id; ``None`` if the process has ended."""
         return None if self._socket.fileno() < 0 else self._process.pid
 
     @property
     def is_usable(self) -> bool:
-        """Whether the process and the event loop are still there."""
+        """Return whether the process and the event loop still run."""
         return self._socket.fileno() >= 0 and self._loop is asyncio.get_running_loop()
 
     def join(self, connection: socket.socket, broadcast: Broadcast) -> None:
-        """Send a broadcast to one more connection."""
+        """Add a connection to the channel of a broadcast."""
         channel = self._channels.get(broadcast.name) or self._open(broadcast)
         channel.joined()
         self._write(HEAD.pack(Packet.JOIN, channel.number, 0), connection)
 
     def end(self) -> None:
-        """End the process; it may have ended by itself."""
+        """End the process; it may have ended already."""
         if self._socket.fileno() < 0:
             return
         if not self._loop.is_closed():
@@ -167,13 +167,13 @@ class _ProcessLink:
         return channel
 
     def _close(self, number: int) -> None:
-        """Forget a channel: the next connection opens another one."""
+        """Close a channel; the next connection opens a new one."""
         channel = self._channels.pop(self._names.pop(number, None), None)
         if channel is not None:
             channel.task.cancel()
 
     async def _send(self, number: int, broadcast: Broadcast) -> None:
-        """Send the messages until the channel is closed, each when the last one has left."""
+        """Send the messages until the channel is closed, each after the previous one is sent."""
         try:
             async for message in broadcast.messages():
                 kind = Packet.NEWEST if message.is_state else Packet.PASSING
@@ -190,7 +190,7 @@ class _ProcessLink:
             self._flush()
 
     def _flush(self) -> None:
-        """Send what the socket takes now."""
+        """Send as many bytes as the socket accepts now."""
         while self._unsent and self._socket.fileno() >= 0:
             packet, connections = self._unsent[0]
             try:
@@ -199,7 +199,7 @@ class _ProcessLink:
                 self._taken.clear()
                 self._loop.add_writer(self._socket, self._flush)
                 return
-            except ConnectionError:  # the process has ended: so will this link
+            except ConnectionError:  # the process has ended; this link ends too
                 sent = len(packet)
             for connection in connections:
                 connection.close()
@@ -212,7 +212,7 @@ class _ProcessLink:
             self._loop.remove_writer(self._socket)
 
     def _heed(self) -> None:
-        """Count the connections that have ended; notice the end of the process."""
+        """Count the connections that have ended; detect the end of the process."""
         try:
             data = self._socket.recv(_ENDED_AT_ONCE * ENDED.size)
         except BlockingIOError:

@@ -1,7 +1,7 @@
 """The process that sends broadcasts: ``python -m stretto.serving.broadcast.process DESCRIPTOR``.
 
-A connection that reads slowly gets the newest message when it is ready for one: it loses messages
-and holds at most two. The process ends when its parent closes the socket, or ends itself.
+A slow connection receives the newest message when it can accept one: older messages are dropped,
+and at most two are stored. The process ends when its parent closes the socket or terminates.
 """
 
 import selectors
@@ -15,13 +15,13 @@ from typing import Final
 from stretto.serving.broadcast.packets import ENDED, HEAD, Packet
 
 _READ: Final = 1 << 20
-"""Bytes that are read at once from the server."""
+"""Maximum number of bytes per read from the server."""
 _DESCRIPTORS: Final = 64
-"""Descriptors that are received at once; the kernel sends at most one packet's."""
+"""Maximum number of descriptors per read; the kernel sends at most those of one packet."""
 
 
 class Member:
-    """A connection of a channel."""
+    """One connection of a channel."""
 
     def __init__(self, connection: socket.socket, channel: int) -> None:
         """Serve a connection as a member of a channel."""
@@ -35,11 +35,11 @@ class Member:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a part of a message waits until the client reads."""
+        """Return whether part of a message waits until the client reads."""
         return bool(self._rest)
 
     def offer(self, message: bytes) -> None:
-        """Send a message; it replaces one that waits.
+        """Send a message; it replaces a waiting message.
 
         Raises:
             OSError: the connection has ended.
@@ -48,7 +48,7 @@ class Member:
         self.advance()
 
     def advance(self) -> None:
-        """Send what the connection takes.
+        """Send as many bytes as the connection accepts.
 
         Raises:
             OSError: the connection has ended.
@@ -74,10 +74,10 @@ class Member:
 
 
 class BroadcastProcess:
-    """Reads packets, and sends their messages to the members of their channels."""
+    """Broadcasting process: it reads packets and sends their messages to the channels."""
 
     def __init__(self, server: socket.socket) -> None:
-        """Broadcast what a server sends."""
+        """Broadcast the messages of a server."""
         self._server = server
         self._selector = selectors.DefaultSelector()
         self._selector.register(server, selectors.EVENT_READ)
@@ -125,7 +125,7 @@ class BroadcastProcess:
                 self._offer(member, message)
 
     def _join(self, channel: int) -> None:
-        if not self._descriptors:  # this process has as many as it may have
+        if not self._descriptors:  # this process has reached its limit of descriptors
             self._server.sendall(ENDED.pack(channel))
             return
         member = Member(socket.socket(fileno=self._descriptors.popleft()), channel)
@@ -143,8 +143,8 @@ class BroadcastProcess:
             self._watch(member)
 
     def _serve(self, member: Member, events: int) -> None:
-        """Send and receive what is possible now."""
-        if member.connection.fileno() < 0:  # it has left since these events were found
+        """Send and receive as much as possible now."""
+        if member.connection.fileno() < 0:  # the connection has closed since these events were read
             return
         try:
             if events & selectors.EVENT_READ:
@@ -157,7 +157,7 @@ class BroadcastProcess:
             self._watch(member)
 
     def _watch(self, member: Member) -> None:
-        """Wait for what a member may do next."""
+        """Register the events that a member waits for."""
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if member.is_behind else 0)
         if self._selector.get_key(member.connection).events != wanted:
             self._selector.modify(member.connection, wanted, member)
@@ -173,8 +173,8 @@ class BroadcastProcess:
 
 
 def main() -> None:
-    """Broadcast what arrives on the descriptor that the command line names."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    """Broadcast the packets of the descriptor on the command line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, which ends this process
     with socket.socket(fileno=int(sys.argv[1])) as server, suppress(ConnectionError):
         BroadcastProcess(server).run()
 

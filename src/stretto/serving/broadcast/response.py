@@ -8,18 +8,18 @@ from stretto.serving.configuration import RELEASE
 
 
 class BroadcastResponse(StreamingResponse):
-    """A broadcast as a response.
+    """A response that is a broadcast.
 
-    The server sends the head, so that access and headers are those of all responses; then it hands
-    the connection over. A connection that cannot be handed over (it is encrypted, or another server
-    runs the application) receives the broadcast from this process.
+    The server sends the head, so that access control and headers are those of all responses. Then
+    it passes the connection to the broadcasting process. If that is not possible (TLS, or another
+    server runs the application), this process sends the broadcast itself.
     """
 
     def __init__(self, broadcaster: Broadcaster, broadcast: Broadcast) -> None:
         """Respond with a broadcast.
 
         Args:
-            broadcaster: sends it.
+            broadcaster: sender of the broadcast.
             broadcast: the messages.
         """
         super().__init__(
@@ -29,7 +29,7 @@ class BroadcastResponse(StreamingResponse):
         self._broadcast = broadcast
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the head and hand the connection over."""
+        """Send the head and pass the connection to the broadcasting process."""
         offered = (scope.get("extensions") or {}).get(RELEASE)
         if offered is None or scope["method"] != "GET":
             await super().__call__(scope, receive, send)

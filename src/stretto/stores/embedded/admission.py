@@ -28,7 +28,10 @@ _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 @lru_cache(maxsize=1 << 14)
 def are_labels(raw: bytes) -> bool:
-    """Whether raw labels are strings; cached, because pods of one template have equal labels."""
+    """Return whether all labels are strings.
+
+    The result is cached, because pods of one template have equal labels.
+    """
     try:
         if raw:
             _LABELS.decode(raw)
@@ -61,7 +64,7 @@ def decode_object(kind: Kind, body: bytes) -> ObjectHead:
 
 
 def _is_version(api_version: str, kind: Kind) -> bool:
-    """Whether objects of a kind may have a version.
+    """Return whether objects of a kind may have a version.
 
     A custom kind has several, and its definition may change the one in which it is stored.
     """

@@ -171,7 +171,7 @@ def _uids(identity: str, versions: range) -> list[str]:
 
 
 def _is_sound(name: str) -> bool:
-    """Whether a head has a valid name, or none because many pods share the head."""
+    """Return whether a head has a valid name, or none because many pods share the head."""
     return not name or is_dns_subdomain(name)
 
 

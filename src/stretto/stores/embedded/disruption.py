@@ -107,7 +107,7 @@ def _share(amount: int | str, whole: int) -> int:
 class _CoveredPod(msgspec.Struct, frozen=True, gc=False):
     """A covered pod, as it is counted."""
 
-    #: Whether it is healthy.
+    #: True if it is healthy.
     healthy: bool
     #: Its managing owner, if there is one.
     owner: OwnerFacts | None
@@ -153,7 +153,7 @@ class _BudgetTally:
         self.position = history.end
 
     def covers(self, facts: PodRecordFacts) -> bool:
-        """Whether the budget selects a pod."""
+        """Return whether the budget selects a pod."""
         return self.budget.selector.matches(facts.metadata.labels or {})
 
     def put(self, uid: str, pod: _CoveredPod | None) -> _CoveredPod | None:
@@ -303,7 +303,7 @@ def _facts(record: Record) -> PodRecordFacts | None:
 
 
 def _is_healthy(record: Record, facts: PodRecordFacts) -> bool:
-    """Whether a pod is healthy: bound, not terminating, and not reported as unready."""
+    """Return whether a pod is healthy: bound, not terminating, and not reported as unready."""
     return bool(record.node) and not record.deleting and facts.ready is not False
 
 

@@ -124,7 +124,7 @@ class Selected(NamedTuple):
 
     #: The kind that is watched.
     kind: Kind
-    #: Whether a record is selected.
+    #: True if a record is selected.
     matches: Callable[[Record], bool]
     #: Current version of the store, for bookmarks; ``None``: no bookmarks.
     newest: Callable[[], int] | None = None

@@ -161,7 +161,7 @@ class SqliteJournal:
 
     @property
     def is_pending(self) -> bool:
-        """Whether there are writes that are not durable yet."""
+        """Return whether there are writes that are not durable yet."""
         return self._grouped and not self._closed and self._connection.in_transaction
 
     def flush(self) -> None:

@@ -51,7 +51,7 @@ def _after(fields: Fields, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_object(value: msgspec.Raw) -> bool:
-    """Whether a raw value is a JSON object."""
+    """Return whether a raw value is a JSON object."""
     return bytes(value).lstrip()[:1] == b"{"
 
 

@@ -50,7 +50,7 @@ SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
 """Fields that an API server allows in a selector, for kinds with more than two."""
 
 Test = Callable[[Record], bool]
-"""Whether a record is selected."""
+"""True if a record is selected."""
 Remember = Callable[[Test], Test]
 """How the answers of a test on bodies are cached."""
 
@@ -80,7 +80,7 @@ def record_filter(
 
 
 def watch_filter(kind: Kind, selection: ListOptions) -> Test:
-    """Whether a selection contains a record, its namespace included; keeps no bodies.
+    """Return whether a selection contains a record, its namespace included; keeps no bodies.
 
     Raises:
         InputError: a selector is malformed.

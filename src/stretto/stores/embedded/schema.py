@@ -124,7 +124,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether there are tables; refuses those of another program or another version."""
+    """Return whether there are tables; refuses those of another program or another version."""
     execute = connection.execute
     application = execute("PRAGMA application_id").fetchone()[0]
     found = execute("PRAGMA user_version").fetchone()[0]

@@ -88,7 +88,7 @@ class SqliteStore(StoreWrapper):
 
     @property
     def is_pending(self) -> bool:
-        """Whether there are writes that are not durable yet."""
+        """Return whether there are writes that are not durable yet."""
         return self._journal.is_pending
 
     def flush(self) -> None:

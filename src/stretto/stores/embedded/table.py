@@ -86,7 +86,7 @@ class TableDraft:
         self.version = version
         #: Namespace -> name -> drafted record.
         self.staged: dict[str, Space] = {}
-        #: Whether a drafted record is a deletion.
+        #: True if a drafted record is a deletion.
         self.removes = False
         #: Events for watches.
         self.events: list[WatchEvent] = []

@@ -90,7 +90,7 @@ class DelayedReplies(Future[Replies]):
         self._wait = wait
 
     def done(self) -> bool:
-        """Whether the answers have arrived."""
+        """Return whether the answers have arrived."""
         return super().done() and self._clock.monotonic() >= self._due
 
     def result(self, timeout: float | None = None) -> Replies:

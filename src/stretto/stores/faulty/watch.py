@@ -26,7 +26,7 @@ class FaultChance:
         self.fired: Counter[str] = Counter()
 
     def fires(self, fault: str) -> bool:
-        """Whether a fault occurs now; a fault with probability 0 draws nothing."""
+        """Return whether a fault occurs now; a fault with probability 0 draws nothing."""
         odds: float = getattr(self.odds, fault)
         if odds <= 0.0 or self.rng.random() >= odds:
             return False
@@ -41,7 +41,7 @@ class FaultyWatch:
         self, inner: Watch, chance: FaultChance, clock: Clock, land: Callable[[float], None]
     ) -> None:
         """``land`` lands late writes that are due."""
-        #: Whether the watch is closed.
+        #: True if the watch is closed.
         self.closed = False
         self._inner = inner
         self._chance = chance

@@ -55,7 +55,7 @@ class AuthenticatedUser(msgspec.Struct, frozen=True):
 class _Authentication(msgspec.Struct, frozen=True):
     """Status of a TokenReview."""
 
-    #: Whether the token is valid.
+    #: True if the token is valid.
     authenticated: bool = False
     #: Its user.
     user: AuthenticatedUser = AuthenticatedUser()
@@ -64,7 +64,7 @@ class _Authentication(msgspec.Struct, frozen=True):
 class _Access(msgspec.Struct, frozen=True):
     """Status of a SubjectAccessReview or SelfSubjectAccessReview."""
 
-    #: Whether access is allowed.
+    #: True if access is allowed.
     allowed: bool = False
     #: Why.
     reason: str = ""
@@ -116,7 +116,7 @@ class AccessReviews:
         return found.user if found.authenticated else None
 
     async def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
-        """Whether a user may read a non-resource path.
+        """Return whether a user may read a non-resource path.
 
         Raises:
             UnreachableError: the server does not answer.
@@ -129,7 +129,7 @@ class AccessReviews:
         return msgspec.json.decode(body, type=_AccessReview).status.allowed
 
     async def own_access(self, right: ObjectRight) -> AccessVerdict:
-        """Whether this client's own user has a right.
+        """Return whether this client's own user has a right.
 
         Raises:
             UnreachableError: the server does not answer.

@@ -89,7 +89,7 @@ def with_applied(managed: list[ManagedFields], manager: str) -> list[ManagedFiel
 
 
 def _is_of(entry: ManagedFields, manager: str, operation: str) -> bool:
-    """Whether an entry is of a manager and an operation, and not of a subresource."""
+    """Return whether an entry is of a manager and an operation, and not of a subresource."""
     found = entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
     return found == (manager, operation, "")
 

@@ -76,7 +76,7 @@ class ReadCalls:
 
     def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
-        #: Whether the server returns lists as streams, as far as known.
+        #: True if the server returns lists as streams, as far as known.
         self.streams = True
         self._served: set[Kind] = set()
 

@@ -100,7 +100,7 @@ class KubeStore:
         self._loop.run(self._sender.abandon())
 
     def is_quiet(self) -> bool:
-        """Whether no fenced write is in flight."""
+        """Return whether no fenced write is in flight."""
         return not self._sender.under_way
 
     def prepare(self) -> None:
@@ -156,7 +156,7 @@ class KubeStore:
         return self._loop.run(AccessReviews(self._sender).caller(token))
 
     def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
-        """Whether a user may read a path, by the server's rules.
+        """Return whether a user may read a path, by the server's rules.
 
         Raises:
             UnreachableError: the server does not answer.

@@ -63,7 +63,7 @@ class KubeWatch:
         self.kind = target.kind
         #: Why there is no stream; empty while one is open.
         self.trouble = ""
-        #: Whether the server does not serve the kind (its CRD is not installed).
+        #: True if the server does not serve the kind (its CRD is not installed).
         self.is_absent = False
         #: Connections made so far.
         self.connections = 0
@@ -114,7 +114,7 @@ class KubeWatch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the watch is closed."""
+        """Return whether the watch is closed."""
         return self._closed
 
     # ------------------------------------------------------------ the event loop

@@ -21,13 +21,13 @@ _MAX_MANAGER: Final = 128
 class WriteOptions:
     """Options of a write."""
 
-    #: Whether nothing is stored.
+    #: True if nothing is stored.
     dry_run: bool = False
     #: Name of the field manager; empty: from the user agent.
     manager: str = ""
     #: The handling of unknown fields.
     validation: str = "Warn"
-    #: Whether an apply takes fields from other managers; ``None`` if not stated.
+    #: True if an apply takes fields from other managers; ``None`` if not stated.
     force: bool | None = None
 
 

@@ -50,7 +50,7 @@ class ApiClient:
         return ApiClient(self.state, manager, self._start)
 
     def serves(self, kind: Kind) -> bool:
-        """Whether the API serves a kind."""
+        """Return whether the API serves a kind."""
         return self._resource(kind) is not None
 
     def create(self, kind: Kind, item: Json) -> Json:

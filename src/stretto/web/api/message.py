@@ -63,7 +63,7 @@ class ApiRequest:
 
     @property
     def watches(self) -> bool:
-        """Whether it is a GET request for a watch."""
+        """Return whether it is a GET request for a watch."""
         return self.method == "GET" and bool(self.flag("watch"))
 
     def header(self, name: str) -> str:

@@ -32,7 +32,7 @@ class Accepted:
     form: str = ""
     #: Version of the form.
     version: str = "v1"
-    #: Whether a watch is accepted.
+    #: True if a watch is accepted.
     stream: bool = False
 
 

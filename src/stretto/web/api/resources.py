@@ -88,7 +88,7 @@ class ServedResource:
 
     @property
     def has_status(self) -> bool:
-        """Whether the status is a subresource."""
+        """Return whether the status is a subresource."""
         return "status" in self.facts.subresources
 
     @property

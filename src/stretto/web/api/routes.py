@@ -26,7 +26,7 @@ class Route:
     subresource: str = ""
     #: The path after the subresource, for example that of a proxied request.
     rest: str = ""
-    #: Whether the old form ``/watch/`` was used.
+    #: True if the old form ``/watch/`` was used.
     watches: bool = False
 
 

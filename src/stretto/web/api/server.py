@@ -56,13 +56,13 @@ class ApiSettings:
     rng: Rng
     #: Who sends requests; ``None``: every request is that of an administrator.
     tokens: TokenTable | None = None
-    #: Whether pods need a ServiceAccount.
+    #: True if pods need a ServiceAccount.
     uses_accounts: bool = False
     #: PEM key that signs tokens of ServiceAccounts; empty for a key of this process.
     accounts_key: bytes = b""
-    #: Whether the server computes the rules of ClusterRoles that aggregate others.
+    #: True if the server computes the rules of ClusterRoles that aggregate others.
     aggregates_roles: bool = True
-    #: Whether containers may be privileged.
+    #: True if containers may be privileged.
     allows_privileged: bool = True
     #: PEM certificates that sign those of clients; empty if clients have none.
     client_authority: str = ""
@@ -173,7 +173,7 @@ class ApiServer:
             return _failed(request, error, call.warnings)
 
     def _is_built_in(self, group: str) -> bool:
-        """Whether a path names a group of Kubernetes, whose other resources are missing."""
+        """Return whether a path names a group of Kubernetes, whose other resources are missing."""
         return any(each.group == group for each in self._state.resources.built_in())
 
     def _user(self, request: ApiRequest) -> User:

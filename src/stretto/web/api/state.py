@@ -78,9 +78,9 @@ class ApiState:
     accounts: AccountTokens = field(default_factory=AccountTokens)
     #: The user of a token; ``None`` for an unknown one.
     authenticate: Callable[[str], User | None] = lambda _: None
-    #: Whether the server computes the rules of ClusterRoles that aggregate others.
+    #: True if the server computes the rules of ClusterRoles that aggregate others.
     aggregates_roles: bool = True
-    #: Whether containers may be privileged.
+    #: True if containers may be privileged.
     allows_privileged: bool = True
 
     @property

@@ -157,7 +157,7 @@ def store_changed(state: ApiState, admission: AdmittedWrite, old: StoredItem) ->
 
 
 def is_held(item: Json) -> bool:
-    """Whether finalizers or a grace period keep an object that is being deleted."""
+    """Return whether finalizers or a grace period keep an object that is being deleted."""
     metadata = item["metadata"]
     spec = item.get("spec")
     own = isinstance(spec, dict) and item.get("kind") == "Namespace" and spec.get("finalizers")
@@ -174,7 +174,7 @@ def refuse(call: Call, item: Json, errors: Errors) -> None:
 
 
 def is_same(item: Json, old: Json) -> bool:
-    """Whether an object equals the stored one apart from the times of managed fields."""
+    """Return whether an object equals the stored one apart from the times of managed fields."""
     return _comparable(item) == _comparable(old)
 
 

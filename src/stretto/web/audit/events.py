@@ -34,7 +34,7 @@ class AuditEntry:
     subject: AuditSubject
     #: When it arrived: RFC 3339 with microseconds.
     received: str
-    #: Whether managed fields are left out.
+    #: True if managed fields are left out.
     is_unmanaged: bool = False
 
 

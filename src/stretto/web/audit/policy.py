@@ -54,7 +54,7 @@ class GroupResources(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     resource_names: tuple[str, ...] = ()
 
     def matches(self, route: Route) -> bool:
-        """Whether they include the resource of a request."""
+        """Return whether they include the resource of a request."""
         if self.group != route.group:
             return False
         if not self.resources:
@@ -87,11 +87,11 @@ class AuditRule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
     #: Stages without events.
     omit_stages: frozenset[AuditStage] = frozenset()
-    #: Whether managed fields are left out; ``None``: as the policy states.
+    #: True if managed fields are left out; ``None``: as the policy states.
     omit_managed_fields: bool | None = None
 
     def matches(self, subject: "AuditSubject") -> bool:
-        """Whether a request is one of this rule."""
+        """Return whether a request is one of this rule."""
         if self.users and subject.user.name not in self.users:
             return False
         if self.user_groups and not set(self.user_groups).intersection(subject.user.groups):
@@ -132,7 +132,7 @@ class AuditPolicy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
     rules: tuple[AuditRule, ...] = ()
     #: Stages without events.
     omit_stages: frozenset[AuditStage] = frozenset()
-    #: Whether managed fields are left out.
+    #: True if managed fields are left out.
     omit_managed_fields: bool = False
     #: ``audit.k8s.io/v1``.
     api_version: str = ""

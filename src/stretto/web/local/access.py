@@ -69,7 +69,7 @@ def _is_config(document: Json) -> bool:
 
 
 def _is_own(entry: Any) -> bool:
-    """Whether an entry is that of a local cluster."""
+    """Return whether an entry is that of a local cluster."""
     return isinstance(entry, dict) and entry.get("name") == NAME
 
 

@@ -47,13 +47,13 @@ class LocalParts:
 
     #: Simulated nodes, as JSON.
     nodes: Sequence[bytes] = ()
-    #: Whether the controllers of workloads run here; the kubelets of simulated nodes always do.
+    #: True if the controllers of workloads run here; the kubelets of simulated nodes always do.
     controllers: bool = True
     #: Configuration of the scheduler; ``None`` runs none.
     plane: PlaneConfig | None = None
     #: Seconds between two heartbeats of a simulated node.
     heartbeat_s: float = 10.0
-    #: Whether kubelets write events about containers: some per start of a pod.
+    #: True if kubelets write events about containers: some per start of a pod.
     kubelet_events: bool = True
     #: PEM certificate of the server's authority, for pods; empty for plain HTTP.
     authority: bytes = b""

@@ -28,7 +28,7 @@ GROUPINGS: Final = {"zone": (ZONE_LABEL,), "rack": ("rack",), "pool": _POOL_LABE
 
 
 class NodeState(IntEnum):
-    """Whether a node takes pods."""
+    """True if a node takes pods."""
 
     #: It takes pods.
     OPEN = 0

@@ -33,7 +33,7 @@ class FrameworkLine(msgspec.Struct, frozen=True):
     roles: tuple[str, ...]
     #: Roles whose offers it has suppressed.
     suppressed: tuple[str, ...]
-    #: Whether it has a connection.
+    #: True if it has a connection.
     connected: bool
     #: Its tasks.
     tasks: int
@@ -46,7 +46,7 @@ class FrameworkLine(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """Whether it is connected and receives offers, in words."""
+        """Return whether it is connected and receives offers, in words."""
         if not self.connected:
             return "disconnected"
         return f"suppressed: {', '.join(self.suppressed)}" if self.suppressed else "active"

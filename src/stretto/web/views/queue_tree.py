@@ -30,7 +30,7 @@ class QueueBar(NamedTuple):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether use can be compared with a guarantee or a limit."""
+        """Return whether use can be compared with a guarantee or a limit."""
         return self.guarantee_pct is not None or self.limit_pct is not None
 
 

@@ -31,9 +31,9 @@ class Sight(NamedTuple):
 class Capability(NamedTuple):
     """Optional functions of a source beyond reading."""
 
-    #: Whether its state changes while it is shown.
+    #: True if its state changes while it is shown.
     live: bool = False
-    #: Whether threads may read it; otherwise only the event loop, in which it changes.
+    #: True if threads may read it; otherwise only the event loop, in which it changes.
     threaded: bool = True
 
 

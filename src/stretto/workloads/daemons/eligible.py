@@ -18,9 +18,9 @@ from stretto.state.nodes.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 class NodeFit:
     """How a node suits a DaemonSet."""
 
-    #: Whether it gets a pod.
+    #: True if it gets a pod.
     runs: bool
-    #: Whether it keeps the pod that it has: a taint that only forbids scheduling evicts none.
+    #: True if it keeps the pod that it has: a taint that only forbids scheduling evicts none.
     keeps: bool
 
 

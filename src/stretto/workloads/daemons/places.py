@@ -19,7 +19,7 @@ class DaemonPlace:
 
     #: Name of the node.
     node: str
-    #: Whether it gets a pod, and keeps one.
+    #: True if it gets a pod, and keeps one.
     fit: NodeFit
     #: All pods that belong to it, also those that end or are being deleted; the oldest first.
     pods: Sequence[StoredObject]
@@ -49,7 +49,7 @@ class DaemonPlace:
         return next((pod for pod in self.running if pod.record.uid not in self.current), None)
 
     def is_available(self, pod: StoredObject | None) -> bool:
-        """Whether a pod exists and is available."""
+        """Return whether a pod exists and is available."""
         return pod is not None and pod.record.uid in self.available
 
 
@@ -64,7 +64,7 @@ class DaemonStep:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes."""
+        """Return whether nothing changes."""
         return not self.deleted and not self.created
 
 
@@ -92,7 +92,7 @@ def repaired(places: Iterable[DaemonPlace], *, surges: bool) -> DaemonStep:
 
 
 def has_ended(pod: StoredObject) -> bool:
-    """Whether a pod has ended."""
+    """Return whether a pod has ended."""
     return pod.status.get("phase") in ENDED
 
 

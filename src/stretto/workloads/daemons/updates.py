@@ -18,7 +18,7 @@ from stretto.workloads.daemons.places import DaemonPlace, DaemonStep
 class DaemonWindow:
     """Bounds of an update."""
 
-    #: Whether outdated pods are replaced.
+    #: True if outdated pods are replaced.
     replaces: bool
     #: Nodes that may have a second pod.
     surge: int

@@ -139,6 +139,6 @@ class GarbageCollector:
 
 
 def _blocks(item: StoredObject, uid: str) -> bool:
-    """Whether an object keeps an owner from being deleted in the foreground."""
+    """Return whether an object keeps an owner from being deleted in the foreground."""
     owners: list[Reference] = references_of(item)
     return any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in owners)

@@ -38,7 +38,7 @@ def references_of(item: StoredObject) -> list[Reference]:
 
 
 def waits_for_dependents(item: StoredObject) -> bool:
-    """Whether an object is being deleted in the foreground."""
+    """Return whether an object is being deleted in the foreground."""
     return item.is_terminating and FOREGROUND in (item.metadata.get("finalizers") or ())
 
 

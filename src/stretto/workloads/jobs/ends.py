@@ -26,7 +26,7 @@ class PodVerdict(Enum):
 class JobEnd:
     """The end of a Job."""
 
-    #: Whether it completed.
+    #: True if it completed.
     is_success: bool
     #: Reason of its conditions.
     reason: str
@@ -51,13 +51,13 @@ class JobPods:
 
     @property
     def waits_for_stopping(self) -> bool:
-        """Whether a pod is replaced only after it has ended."""
+        """Return whether a pod is replaced only after it has ended."""
         by_policy = "Failed" if self.spec.get("podFailurePolicy") else "TerminatingOrFailed"
         return bool(self.spec.get("podReplacementPolicy", by_policy) == "Failed")
 
     @property
     def is_indexed(self) -> bool:
-        """Whether each completion has an index."""
+        """Return whether each completion has an index."""
         return self.spec.get("completionMode") == "Indexed"
 
     @property
@@ -151,7 +151,7 @@ def _failure(pods: JobPods, age_s: float | None) -> JobEnd | None:
 
 
 def _exceeds_limit(pods: JobPods) -> bool:
-    """Whether pods have failed, or containers restarted, too often for ``backoffLimit``."""
+    """Return whether pods have failed, or containers restarted, too often for ``backoffLimit``."""
     limit = int(pods.spec.get("backoffLimit", 6))
     template = (pods.spec.get("template") or {}).get("spec") or {}
     restarts = sum(

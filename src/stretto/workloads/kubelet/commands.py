@@ -38,7 +38,7 @@ NEVER: Final = Ending(float("inf"))
 
 
 def is_absent(image: str) -> bool:
-    """Whether an image cannot be pulled: its name or tag says that it does not exist."""
+    """Return whether an image cannot be pulled: its name or tag says that it does not exist."""
     name, _, tag = image.rpartition("/")[2].partition(":")
     return any(_ABSENT.search(word) is not None for word in (name, tag))
 

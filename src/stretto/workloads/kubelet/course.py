@@ -106,7 +106,7 @@ class PodAttempt:
     next_at: float
 
     def is_running(self, age: float) -> bool:
-        """Whether the containers run at an age of the pod."""
+        """Return whether the containers run at an age of the pod."""
         return age < self.ends_at
 
 

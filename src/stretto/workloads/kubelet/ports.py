@@ -24,7 +24,7 @@ def node_with_ports(pod: StoredObject) -> Iterable[str]:
 
 
 def is_taken(pod: StoredObject, others: Iterable[StoredObject]) -> bool:
-    """Whether a pod that has been admitted to the same node has a port of this pod."""
+    """Return whether a pod that has been admitted to the same node has a port of this pod."""
     wanted = list(_ports(pod))
     return bool(wanted) and any(
         port.conflicts(each)

@@ -129,13 +129,13 @@ def _reason(code: int) -> str:
 
 
 def _shows(pod: StoredObject, ready: str, restarts: int) -> bool:
-    """Whether the status already says whether a pod is ready, in this attempt."""
+    """Return whether the status already says whether a pod is ready, in this attempt."""
     condition = condition_of(pod.status.get("conditions") or (), "Ready")
     return condition is not None and condition["status"] == ready and _runs(pod, restarts)
 
 
 def _runs(pod: StoredObject, restarts: int) -> bool:
-    """Whether the status already says that the containers run in this attempt."""
+    """Return whether the status already says that the containers run in this attempt."""
     statuses = pod.status.get("containerStatuses") or ()
     return bool(statuses) and all(
         each.get("restartCount", 0) == restarts and "running" in (each.get("state") or {})
@@ -144,7 +144,7 @@ def _runs(pod: StoredObject, restarts: int) -> bool:
 
 
 def _waits(pod: StoredObject, reason: str) -> bool:
-    """Whether the status already says that a container waits for a reason."""
+    """Return whether the status already says that a container waits for a reason."""
     return any(
         ((each.get("state") or {}).get("waiting") or {}).get("reason") == reason
         for each in pod.status.get("containerStatuses") or ()

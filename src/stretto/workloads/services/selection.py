@@ -35,7 +35,7 @@ def selected_pods(cluster: LocalCluster, service: StoredObject) -> Iterator[Stor
 
 
 def is_ready(pod: StoredObject) -> bool:
-    """Whether the conditions of a pod say that it is ready."""
+    """Return whether the conditions of a pod say that it is ready."""
     conditions = pod.status.get("conditions") or ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 

@@ -55,7 +55,7 @@ class EndpointSliceController:
 
 
 def _is_of(endpoints: StoredObject, service: str) -> bool:
-    """Whether this controller has made an EndpointSlice for a Service."""
+    """Return whether this controller has made an EndpointSlice for a Service."""
     labels = endpoints.labels
     managed = labels.get("endpointslice.kubernetes.io/managed-by") == MANAGER
     return managed and labels.get("kubernetes.io/service-name") == service

@@ -47,12 +47,12 @@ class Members:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether no pod waits for another one."""
+        """Return whether no pod waits for another one."""
         return bool(self.item.spec.get("podManagementPolicy") == "Parallel")
 
     @property
     def is_rolling(self) -> bool:
-        """Whether outdated pods are replaced."""
+        """Return whether outdated pods are replaced."""
         return bool(self._strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
     @property

@@ -16,7 +16,7 @@ class ArchiveError(Exception):
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file is extracted, by its name."""
+    """Return whether a file is extracted, by its name."""
     return name.endswith((*_TAR, ".gz", ".zip"))
 
 

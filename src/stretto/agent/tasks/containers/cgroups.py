@@ -122,7 +122,7 @@ class Cgroups:
         return found
 
     def memory_kill(self, name: str) -> MemoryKill | None:
-        """Whether a container exceeded its memory."""
+        """Return whether a container exceeded its memory."""
         cgroup = self._tree / name
         if not read_fields(cgroup / "memory.events").get("oom_kill", 0):
             return None

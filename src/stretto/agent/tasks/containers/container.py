@@ -126,7 +126,7 @@ class TaskContainer:
 
     @property
     def is_running(self) -> bool:
-        """Whether its process was started."""
+        """Return whether its process was started."""
         return self._process is not None
 
     async def launch(self) -> ContainerProcess:

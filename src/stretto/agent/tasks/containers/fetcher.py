@@ -28,7 +28,7 @@ class FetchError(Exception):
 class Fetcher(msgspec.Struct, frozen=True):
     """Fetches URIs as an agent permits."""
 
-    #: Whether http and https are permitted.
+    #: True if http and https are permitted.
     http: bool = False
     #: Directory of relative paths; None if they are refused.
     home: Path | None = None

@@ -179,7 +179,7 @@ def _status_error(call: Message, status: Message) -> str | None:
 
 
 def _is_authentic(request: MasterRequest, token: str) -> bool:
-    """Whether a request has the token of its executor, if that has one."""
+    """Return whether a request has the token of its executor, if that has one."""
     given = request.headers.get("authorization", "")
     return not token or hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 

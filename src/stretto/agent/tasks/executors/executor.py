@@ -43,7 +43,7 @@ class Executor:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it has an open stream."""
+        """Return whether it has an open stream."""
         return self._stream is not None
 
     def subscribe(self, stream: ClientStream, subscribed: Message) -> RecordQueue:

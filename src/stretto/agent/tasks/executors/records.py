@@ -40,7 +40,7 @@ class ExecutorRecord(msgspec.Struct):
 
     @property
     def checkpoint(self) -> bool:
-        """Whether the executor waits for an agent that was restarted."""
+        """Return whether the executor waits for an agent that was restarted."""
         return bool(self.framework.get("checkpoint"))
 
 

@@ -79,7 +79,7 @@ class ExecutorTools(msgspec.Struct, frozen=True):
     address: AgentAddress
     #: Ids of containers.
     rng: Rng
-    #: Whether an executor must send the token that it got.
+    #: True if an executor must send the token that it got.
     authenticate: bool = False
 
 

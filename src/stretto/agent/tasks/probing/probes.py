@@ -34,7 +34,7 @@ class ProbeResult(NamedTuple):
     exit_code: int | None = None
     #: Status of an HTTP answer.
     status_code: int | None = None
-    #: Whether a TCP connection was accepted.
+    #: True if a TCP connection was accepted.
     succeeded: bool | None = None
 
 

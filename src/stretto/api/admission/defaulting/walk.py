@@ -65,7 +65,7 @@ def _paths(name: str) -> tuple[tuple[str, ValueType], ...]:
 
 @cache
 def _has_defaults(name: str) -> bool:
-    """Whether a struct, or one that it contains, has defaults."""
+    """Return whether a struct, or one that it contains, has defaults."""
     seen: set[str] = set()
     waiting = [name]
     while waiting:

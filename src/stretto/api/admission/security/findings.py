@@ -32,12 +32,12 @@ class PodView:
 
     @property
     def is_windows(self) -> bool:
-        """Whether its operating system is Windows."""
+        """Return whether its operating system is Windows."""
         return bool((self.spec.get("os") or {}).get("name") == "windows")
 
     @property
     def has_user_namespace(self) -> bool:
-        """Whether its users differ from those of the node."""
+        """Return whether its users differ from those of the node."""
         return self.spec.get("hostUsers") is False
 
     def containers(self) -> Iterator[tuple[str, Json, Json]]:

@@ -53,7 +53,7 @@ def check_resources(resources: Json, path: str) -> Iterator[Any]:
 
 
 def _is_fixed(name: str) -> bool:
-    """Whether a resource cannot be over-committed."""
+    """Return whether a resource cannot be over-committed."""
     return "/" in name or name.startswith(HUGE_PAGES)
 
 

@@ -61,7 +61,7 @@ def count_or_percent(value: Any, field: str) -> Errors:
 
 
 def exceeds_all(share: Any) -> bool:
-    """Whether a share is a percentage above 100 %."""
+    """Return whether a share is a percentage above 100 %."""
     if not isinstance(share, str) or not _PERCENT.fullmatch(share):
         return False
     digits = share[:-1].lstrip("0")
@@ -69,7 +69,7 @@ def exceeds_all(share: Any) -> bool:
 
 
 def is_network(text: str) -> bool:
-    """Whether a text is a network such as ``10.0.0.0/8``."""
+    """Return whether a text is a network such as ``10.0.0.0/8``."""
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -78,7 +78,7 @@ def is_network(text: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an IP address."""
+    """Return whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -111,7 +111,7 @@ def check_selector(selector: Json | None, field: str) -> Errors:
 
 
 def selects(selector: Json, labels: dict[str, str]) -> bool:
-    """Whether a selector selects labels."""
+    """Return whether a selector selects labels."""
     for key, value in (selector.get("matchLabels") or {}).items():
         if labels.get(key) != value:
             return False

@@ -18,7 +18,7 @@ SELF: Final = "."
 
 
 def is_member(node: Mapping[str, Any]) -> bool:
-    """Whether the path of a node below the root belongs to the set."""
+    """Return whether the path of a node below the root belongs to the set."""
     return not node or SELF in node
 
 

@@ -25,7 +25,7 @@ def atom(kind: ValueType, value: Any) -> ValueType:
 
 
 def is_leaf(kind: ValueType) -> bool:
-    """Whether values of a type have one owner as a whole."""
+    """Return whether values of a type have one owner as a whole."""
     return kind.merge is Merge.ATOMIC
 
 
@@ -43,7 +43,7 @@ def member_type(kind: ValueType, name: str) -> ValueType | None:
 
 
 def is_field(kind: ValueType, name: str) -> bool:
-    """Whether a member is a declared field."""
+    """Return whether a member is a declared field."""
     return kind.form is Form.STRUCT and name in kind.struct.fields
 
 

@@ -73,7 +73,7 @@ class ScalingForecast(Wire, frozen=True):
 
     #: Name of the predictor.
     predictor: str = "seasonal"
-    #: Whether replicas follow the forecast where it is larger than ``replicas``.
+    #: True if replicas follow the forecast where it is larger than ``replicas``.
     strategy: ScaleStrategy = ScaleStrategy.PREVIEW
     #: Seconds of a season, such as a day.
     season_seconds: int = 86_400
@@ -94,7 +94,7 @@ class ScalingSpec(Wire, frozen=True):
     quota: int | None = None
     #: Label selector of the pods of the service as text, for a HorizontalPodAutoscaler.
     selector: str = ""
-    #: Whether the workloads of the groups are scaled, or the division is only published.
+    #: True if the workloads of the groups are scaled, or the division is only published.
     scale_strategy: ScaleStrategy = ScaleStrategy.AUTO
     #: A forecast of the replicas; null for none.
     forecast: ScalingForecast | None = None

@@ -76,7 +76,7 @@ class SchedulingProfile(TypedObject, frozen=True):
 class WebhookTLSConfig(Wire, frozen=True):
     """TLS of a webhook."""
 
-    #: Whether the certificate of the server is not verified.
+    #: True if the certificate of the server is not verified.
     insecure: bool = False
     #: Name in the certificate, where it differs from the address.
     server_name: str = ""
@@ -144,27 +144,27 @@ class StatusRule(Wire, frozen=True):
 
 
 class StatusAggregation(Wire, frozen=True):
-    """Whether the status of members is merged into the source."""
+    """True if the status of members is merged into the source."""
 
-    #: Whether it is.
+    #: True if it is.
     enabled: bool = True
     #: Rules for the fields of the status; absent for those of built-in kinds.
     rules: tuple[StatusRule, ...] = ()
 
 
 class StatusCollection(Wire, frozen=True):
-    """Whether fields of members are collected."""
+    """True if fields of members are collected."""
 
-    #: Whether they are.
+    #: True if they are.
     enabled: bool = True
     #: Paths of the fields, with dots.
     fields: tuple[str, ...] = ()
 
 
 class AutoMigrationSwitch(Wire, frozen=True):
-    """Whether pods of this kind may move to other clusters."""
+    """True if pods of this kind may move to other clusters."""
 
-    #: Whether they may.
+    #: True if they may.
     enabled: bool = False
 
 
@@ -201,7 +201,7 @@ class FederatedTypeConfigSpec(Wire, frozen=True):
 
 
 class FederatedTypeConfigStatus(Wire, frozen=True):
-    """Whether a configuration is used."""
+    """True if a configuration is used."""
 
     #: Condition ``Accepted``, once there was something to report.
     conditions: tuple[Condition, ...] = ()
@@ -212,7 +212,7 @@ class FederatedTypeConfig(TypedObject, frozen=True):
 
     #: Configuration.
     spec: FederatedTypeConfigSpec = FederatedTypeConfigSpec()
-    #: Whether it is used.
+    #: True if it is used.
     status: FederatedTypeConfigStatus = FederatedTypeConfigStatus()
 
 

@@ -39,9 +39,9 @@ class FederatedClusterSpec(Wire, frozen=True):
 
     #: Address of its API server.
     api_endpoint: str = ""
-    #: Whether the certificate of the API server is not verified.
+    #: True if the certificate of the API server is not verified.
     insecure: bool = False
-    #: Whether a ServiceAccount in the member is used instead of the credentials in the Secret.
+    #: True if a ServiceAccount in the member is used instead of the credentials in the Secret.
     use_service_account: bool = False
     #: The Secret with the credentials to join.
     secret_ref: SecretReference = SecretReference()
@@ -84,7 +84,7 @@ class FederatedClusterStatus(Wire, frozen=True):
     resources: ClusterResources = ClusterResources()
     #: Kinds that it serves.
     api_resource_types: tuple[APIResource, ...] = ()
-    #: Whether joining has written anything to the member.
+    #: True if joining has written anything to the member.
     join_performed: bool = False
 
 
@@ -101,7 +101,7 @@ class FederatedCluster(TypedObject, frozen=True):
 
 
 class SchedulingMode(StrEnum):
-    """Whether every cluster receives all replicas, or they are divided."""
+    """True if every cluster receives all replicas, or they are divided."""
 
     DUPLICATE = "Duplicate"
     DIVIDE = "Divide"
@@ -148,7 +148,7 @@ class AutoMigration(Wire, frozen=True):
 
     #: When pods are moved.
     when: AutoMigrationTrigger = AutoMigrationTrigger()
-    #: Whether the unschedulable replicas stay in their cluster too.
+    #: True if the unschedulable replicas stay in their cluster too.
     keep_unschedulable_replicas: bool = False
 
 
@@ -170,14 +170,14 @@ class RescheduleWhen(Wire, frozen=True):
 class ReplicaRescheduling(Wire, frozen=True):
     """How replicas move when an object is scheduled again."""
 
-    #: Whether running replicas are kept where possible.
+    #: True if running replicas are kept where possible.
     avoid_disruption: bool = True
 
 
 class ReschedulePolicy(Wire, frozen=True):
     """When and how an object is scheduled again."""
 
-    #: Whether the placement never changes once it is made.
+    #: True if the placement never changes once it is made.
     disable_rescheduling: bool = False
     #: Changes that schedule an object again; absent for none of them.
     reschedule_when: RescheduleWhen | None = None
@@ -221,7 +221,7 @@ class ClusterSpreadConstraint(Wire, frozen=True):
 class PropagationPolicySpec(Wire, frozen=True):
     """Where objects go."""
 
-    #: Whether replicas are divided.
+    #: True if replicas are divided.
     scheduling_mode: SchedulingMode
     #: Name of a SchedulingProfile; empty for the default plugins.
     scheduling_profile: str = ""
@@ -242,9 +242,9 @@ class PropagationPolicySpec(Wire, frozen=True):
     max_clusters: int | None = None
     #: Clusters by name, with bounds and shares; absent for every cluster.
     placement: tuple[DesiredPlacement, ...] = ()
-    #: Whether the objects that a workload refers to do not follow it.
+    #: True if the objects that a workload refers to do not follow it.
     disable_follower_scheduling: bool = False
-    #: Whether unschedulable pods move to other clusters.
+    #: True if unschedulable pods move to other clusters.
     auto_migration: AutoMigration | None = None
     #: When and how objects are scheduled again; absent for changes of the policy only.
     reschedule_policy: ReschedulePolicy | None = None

@@ -140,7 +140,7 @@ class BinderView(StoreView):
 
 
 def _timed_out(record: Record) -> bool:
-    """Whether a PodGroup timed out before it was locked."""
+    """Return whether a PodGroup timed out before it was locked."""
     try:
         return _GROUPS.decode(record.body).status.phase == PodGroupPhase.TIMEOUT
     except (msgspec.DecodeError, RecursionError):

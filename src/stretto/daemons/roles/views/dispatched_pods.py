@@ -45,11 +45,11 @@ class ShardQuestions(Protocol):
     """Queries of the view to the shard's plane."""
 
     def is_late(self, uid: str) -> bool:
-        """Whether the unit of a pod has its nodes already, so that the pod arrived later."""
+        """Return whether the unit of a pod has its nodes already, so that the pod arrived later."""
         ...
 
     def is_forming(self, uid: str) -> bool:
-        """Whether the unit of a pod lacks other pods, so that it was not tried yet."""
+        """Return whether the unit of a pod lacks other pods, so that it was not tried yet."""
         ...
 
     def victims_of(self, uid: str) -> tuple[VictimNote, ...]:

@@ -108,7 +108,7 @@ class _ServerTrust(NamedTuple):
     cert: bytes
     #: Its key (PEM).
     key: bytes
-    #: Whether the server's certificate is not verified.
+    #: True if the server's certificate is not verified.
     is_blind: bool
 
 
@@ -310,7 +310,7 @@ def _check_host(where: str, name: str) -> None:
 
 
 def _is_plain(address: str) -> bool:
-    """Whether an address is valid in a request."""
+    """Return whether an address is valid in a request."""
     return address.isascii() and address.isprintable() and " " not in address
 
 

@@ -32,7 +32,7 @@ class KubeconfigCluster(msgspec.Struct, frozen=True, rename="kebab"):
     certificate_authority: str = ""
     #: The same authority in base64; takes precedence.
     certificate_authority_data: str = ""
-    #: Whether its certificate is not verified.
+    #: True if its certificate is not verified.
     insecure_skip_tls_verify: bool = False
     #: Server name of the certificate, if it differs from the host.
     tls_server_name: str = ""
@@ -60,7 +60,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
     args: tuple[str, ...] = ()
     #: Additional environment variables.
     env: tuple[ExecVariable, ...] = ()
-    #: Whether it receives the description of the server.
+    #: True if it receives the description of the server.
     provide_cluster_info: bool = False
 
 

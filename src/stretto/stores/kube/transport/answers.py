@@ -62,7 +62,7 @@ class StatusBody(msgspec.Struct, frozen=True):
         return self.details or _NO_DETAILS
 
     def names(self, reason: str) -> bool:
-        """Whether some cause has this reason."""
+        """Return whether some cause has this reason."""
         return any(cause.reason == reason for cause in self.more.causes)
 
 
@@ -152,6 +152,6 @@ def read_error(kind: Kind, verb: str, answer: HttpResponse) -> StrettoError:
 
 
 def _is_about_uid(status: StatusBody) -> bool:
-    """Whether only the uid differed: the object is another one now."""
+    """Return whether only the uid differed: the object is another one now."""
     causes = status.more.causes
     return bool(causes) and all(cause.field == "metadata.uid" for cause in causes)

@@ -37,7 +37,7 @@ class Connection:
         """A connection over a connected socket."""
         #: Time of its last use.
         self.idle_since = 0.0
-        #: Whether it is unusable.
+        #: True if it is unusable.
         self.is_closed = False
         self._sock = sock
         self._loop = asyncio.get_running_loop()
@@ -49,7 +49,7 @@ class Connection:
         self._poll.register(sock, select.POLLIN)
 
     def is_good(self) -> bool:
-        """Whether it is usable; checks whether the server has just closed it.
+        """Return whether it is usable; checks whether the server has just closed it.
 
         A request on a closed connection would count as possibly processed.
         """

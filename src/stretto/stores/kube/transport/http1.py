@@ -148,9 +148,9 @@ class _ResponseHead(NamedTuple):
     status: int
     #: Bytes of the body; ``None`` if it is chunked or ends with the connection.
     length: int | None
-    #: Whether the body is chunked.
+    #: True if the body is chunked.
     chunked: bool
-    #: Whether the connection persists.
+    #: True if the connection persists.
     stays: bool
     #: Seconds to wait, from ``Retry-After``.
     retry_after: float | None

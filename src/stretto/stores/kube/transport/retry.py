@@ -47,7 +47,7 @@ class WriteBatch:
         self.gone: str | None = None
 
     def may_wait(self, seconds: float, since: float = float("-inf")) -> bool:
-        """Whether there is time for another attempt after a wait.
+        """Return whether there is time for another attempt after a wait.
 
         Args:
             seconds: the wait.
@@ -87,7 +87,7 @@ class WriteInFlight(msgspec.Struct, frozen=True):
     request: HttpRequest
     #: WriteVerb and resource for messages, such as ``create pods/binding``.
     what: str
-    #: Whether it is idempotent, so that a lost answer may be requested again.
+    #: True if it is idempotent, so that a lost answer may be requested again.
     repeatable: bool = False
 
 
@@ -101,7 +101,7 @@ class RequestSender:
         self._gates = {purpose: RequestGate(width) for purpose, width in WIDTH.items()}
         #: Places of batches: one begins when the previous one has nothing left to send.
         self._places = {purpose: asyncio.Semaphore(width) for purpose, width in WIDTH.items()}
-        #: Whether writes may be started now, leases and reviews aside: only a leader's may.
+        #: True if writes may be started now, leases and reviews aside: only a leader's may.
         self.may_write: Callable[[], bool] = lambda: True
         #: Unanswered writes, leases and reviews aside.
         self.under_way = 0
@@ -197,7 +197,10 @@ class RequestSender:
             self.under_way -= counts
 
     def _fence_of(self, purpose: RequestPurpose, batch: WriteBatch) -> Callable[[], bool]:
-        """Whether a write of a purpose may be sent now; called again when its turn has come."""
+        """Return whether a write of a purpose may be sent now.
+
+        The line calls it again when the write reaches the head of the queue.
+        """
         if purpose in UNFENCED:
             return lambda: True
         return lambda: self._leaderships == batch.leadership and self.may_write()
@@ -257,7 +260,7 @@ class RequestSender:
 
 
 def _is_for_now(answer: HttpResponse) -> bool:
-    """Whether an answer is temporary: load, or an internal failure."""
+    """Return whether an answer is temporary: load, or an internal failure."""
     if answer.status == 429:
         return not status_of(answer).names(_BUDGET)
     return answer.status >= 500

@@ -23,7 +23,7 @@ class WatchLine(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def ends_the_list(self) -> bool:
-        """Whether this bookmark ends the initial list."""
+        """Return whether this bookmark ends the initial list."""
         return self.type == "BOOKMARK" and _INITIAL_END in bytes(self.object)
 
 

@@ -65,7 +65,7 @@ def _mirror_refusal(spec: Json) -> str:
 
 
 def _mounts(spec: Json, account: Json) -> bool:
-    """Whether containers get the token: the pod decides before its account."""
+    """Return whether containers get the token: the pod decides before its account."""
     for each in (spec, account):
         stated = each.get("automountServiceAccountToken")
         if stated is not None:

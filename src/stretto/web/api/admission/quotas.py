@@ -62,7 +62,7 @@ def charge_quotas(state: ApiState, admission: AdmittedWrite) -> None:
 
 
 def _exists(state: ApiState, admission: AdmittedWrite, item: Json) -> bool:
-    """Whether a new object has the name of a stored one."""
+    """Return whether a new object has the name of a stored one."""
     if admission.old is not None:
         return False
     metadata = item["metadata"]

@@ -34,9 +34,9 @@ class Turns:
 class Rounds:
     """State that the rounds of one write share."""
 
-    #: Whether the second round runs.
+    #: True if the second round runs.
     is_second: bool = False
-    #: Whether a second round is needed.
+    #: True if a second round is needed.
     needs_second: bool = False
     #: Turns of policies, and of webhooks.
     turns: dict[str, Turns] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Rounds:
             turns.repeat()
 
     def may_run(self, part: str, key: Hashable) -> bool:
-        """Whether a policy or a webhook runs in this round."""
+        """Return whether a policy or a webhook runs in this round."""
         return not self.is_second or key in self.turns[part].again
 
     def has_run(self, part: str, key: Hashable, *, changed: bool, repeats: bool) -> None:

@@ -93,7 +93,7 @@ def _warn(admission: AdmittedWrite, policy: SecurityPolicy, view: PodView) -> No
 
 
 def _is_significant(item: Json, old: Json | None) -> bool:
-    """Whether a write changes the input of the checks: containers or their images."""
+    """Return whether a write changes the input of the checks: containers or their images."""
     if old is None:
         return True
     spec, before = item["spec"], old["spec"]
@@ -126,7 +126,7 @@ def _check_labels(state: ApiState, admission: AdmittedWrite, item: Json) -> None
 
 
 def _is_stricter(level: VersionedLevel, before: VersionedLevel) -> bool:
-    """Whether pods that a level allowed may be above another one."""
+    """Return whether pods that a level allowed may be above another one."""
     if level == before or level.level is SecurityLevel.PRIVILEGED:
         return False
     return level.minor != before.minor or level.level > before.level

@@ -36,7 +36,7 @@ _RULES: Final[tuple[tuple[str, str, str], ...]] = (
 def node_access(
     storage: ObjectStorage, user: User, wanted: AccessRequest, fields: Mapping[str, str]
 ) -> AccessAnswer:
-    """Whether a node may do something; other users are not allowed anything here.
+    """Return whether a node may do something; other users are not allowed anything here.
 
     Args:
         storage: the pods that relate objects to nodes.
@@ -62,7 +62,7 @@ def node_access(
 def user_access(
     storage: ObjectStorage, user: User, wanted: AccessRequest, fields: Mapping[str, str]
 ) -> AccessAnswer:
-    """Whether a user may do something, by the roles or as a node."""
+    """Return whether a user may do something, by the roles or as a node."""
     found = access_of(storage, user, wanted)
     return found if found.allowed else node_access(storage, user, wanted, fields)
 
@@ -72,7 +72,7 @@ def _no(reason: str) -> AccessAnswer:
 
 
 def _related(storage: ObjectStorage, node: str, wanted: AccessRequest) -> AccessAnswer:
-    """Whether a pod on the node needs the object."""
+    """Return whether a pod on the node needs the object."""
     if not wanted.name:
         return _no("No Object name found")
     if wanted.name in _needed(storage, node, wanted):

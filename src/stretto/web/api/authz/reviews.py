@@ -107,5 +107,5 @@ _REVIEWS: Final[Mapping[tuple[str, str], Callable[[ApiState, Call, Json], Json]]
 
 
 def is_review(call: Call) -> bool:
-    """Whether a call creates a review."""
+    """Return whether a call creates a review."""
     return call.resource.key in _REVIEWS

@@ -50,14 +50,14 @@ class AccessRequest:
 class AccessAnswer:
     """The answer."""
 
-    #: Whether it is allowed.
+    #: True if it is allowed.
     allowed: bool
     #: Why.
     reason: str = ""
 
 
 def access_of(storage: ObjectStorage, user: User, wanted: AccessRequest) -> AccessAnswer:
-    """Whether a user may do something."""
+    """Return whether a user may do something."""
     if MASTERS in user.groups:
         return AccessAnswer(True)
     for rule, reason in user_rules(storage, user, wanted.namespace):
@@ -121,7 +121,7 @@ def _subject_text(subject: Json, namespace: str) -> str:
 
 
 def allows(rule: Json, wanted: AccessRequest) -> bool:
-    """Whether a rule allows something."""
+    """Return whether a rule allows something."""
     if not _has(rule.get("verbs"), wanted.verb):
         return False
     if wanted.path:

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 AUTHORIZER: Final = "authorizer"
 """Name of the variable."""
 Access = Callable[[Json, str], tuple[bool, str]]
-"""Whether a check with a verb is allowed, and why."""
+"""True if a check with a verb is allowed, and why."""
 _ACCESS: Final[ContextVar[Access]] = ContextVar("access")
 
 _MAP: Final = cel.Type.MAP

@@ -1,4 +1,4 @@
-"""Whether the expressions in policies, webhooks and definitions compile."""
+"""True if the expressions in policies, webhooks and definitions compile."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final

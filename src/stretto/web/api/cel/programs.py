@@ -189,7 +189,7 @@ def _words(text: str) -> str:
 
 
 def holds(text: str, variables: Mapping[str, Any]) -> bool:
-    """Whether an expression is true.
+    """Return whether an expression is true.
 
     Raises:
         CelError: it fails, or its value is no boolean.

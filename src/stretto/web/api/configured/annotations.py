@@ -31,7 +31,7 @@ class PassedWebhook:
         self._place = place
 
     def changed(self, *, mutated: bool) -> None:
-        """Whether the webhook has changed the object."""
+        """Return whether the webhook has changed the object."""
         value = {"configuration": self._configuration, "webhook": self._name, "mutated": mutated}
         self._notes.annotate(f"mutation.{_WEBHOOK}{self._place}", _text(value))
 

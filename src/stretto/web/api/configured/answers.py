@@ -28,7 +28,7 @@ Json = dict[str, Any]
 class HookAnswer:
     """The answer of a webhook about a write."""
 
-    #: Whether the write is allowed.
+    #: True if the write is allowed.
     is_allowed: bool = True
     #: Status of a refusal.
     status: Json = field(default_factory=dict)
@@ -38,7 +38,7 @@ class HookAnswer:
     warnings: tuple[str, ...] = ()
     #: Annotations for the audit log.
     annotations: Mapping[str, str] = field(default_factory=dict)
-    #: Whether the webhook could not be called, and the write goes on.
+    #: True if the webhook could not be called, and the write goes on.
     failed_open: bool = False
 
 

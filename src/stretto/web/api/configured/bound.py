@@ -64,12 +64,12 @@ class BoundPolicy:
 
     @property
     def fails_closed(self) -> bool:
-        """Whether a write is refused if the policy cannot be evaluated."""
+        """Return whether a write is refused if the policy cannot be evaluated."""
         return bool(self.spec.get("failurePolicy", "Fail") == "Fail")
 
 
 def has_bindings(state: ApiState, kinds: PolicyKinds) -> bool:
-    """Whether any policy is bound, so that writes need a look at policies."""
+    """Return whether any policy is bound, so that writes need a look at policies."""
     return bool(state.storage.views_of(kinds.binding))
 
 

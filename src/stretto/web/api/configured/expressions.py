@@ -117,7 +117,7 @@ def _checked(attributes: WriteAttributes) -> Mapping[str, str]:
 
 
 def unmet_condition(expressions: WriteExpressions, conditions: Iterable[Json]) -> tuple[bool, str]:
-    """Whether a match condition is false, and the failure if none is.
+    """Return whether a match condition is false, and the failure if none is.
 
     A false condition counts although others fail.
     """

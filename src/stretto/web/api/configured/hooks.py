@@ -46,7 +46,7 @@ class Hook:
     configuration: str
     #: As the configuration states it.
     spec: Json
-    #: Whether it may change objects.
+    #: True if it may change objects.
     is_mutating: bool = False
 
     @property
@@ -61,12 +61,12 @@ class Hook:
 
     @property
     def fails_closed(self) -> bool:
-        """Whether a write is refused if the webhook cannot be called."""
+        """Return whether a write is refused if the webhook cannot be called."""
         return bool(self.spec.get("failurePolicy", "Fail") == "Fail")
 
     @property
     def is_reinvoked(self) -> bool:
-        """Whether it is called again if later admission changes the object."""
+        """Return whether it is called again if later admission changes the object."""
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
     @property

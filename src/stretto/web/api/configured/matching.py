@@ -96,7 +96,7 @@ def _in_scope(scope: str, kind: Kind) -> bool:
 
 
 def _selected(attributes: WriteAttributes, resources: Json) -> bool:
-    """Whether the selectors of namespaces and of objects match."""
+    """Return whether the selectors of namespaces and of objects match."""
     labels = attributes.labels_of_namespace()
     if labels is not None and not selects(resources.get("namespaceSelector"), labels):
         return False
@@ -110,7 +110,7 @@ def _selected(attributes: WriteAttributes, resources: Json) -> bool:
 
 
 def selects(selector: Json | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector matches; an absent or empty one matches everything."""
+    """Return whether a label selector matches; an absent or empty one matches everything."""
     if not selector:
         return True
     return label_selector(msgspec.convert(selector, LabelSelector), "selector").matches(labels)

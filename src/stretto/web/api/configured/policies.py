@@ -48,7 +48,7 @@ class _Decision:
     message: str
     #: Reason of the refusal.
     reason: str = "Invalid"
-    #: Whether the binding decides the action.
+    #: True if the binding decides the action.
     strength: _Strength = _Strength.AS_BOUND
     #: Number of the validation in the policy.
     index: int = 0

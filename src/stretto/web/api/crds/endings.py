@@ -45,7 +45,7 @@ def mark_end(item: Json, now: str) -> None:
 
 
 def is_ending(definition: Json) -> bool:
-    """Whether the objects of a definition are being deleted, so that no others are created."""
+    """Return whether the objects of a definition are being deleted; no others are then created."""
     return any(
         each.get("type") == "Terminating" and each.get("status") == "True"
         for each in (definition.get("status") or {}).get("conditions") or ()

@@ -169,6 +169,6 @@ def _in_status(error: FieldError) -> FieldError:
 
 
 def _is_unchanged(path: str, item: Json, old: Json) -> bool:
-    """Whether a member has the stored value: a value that was valid once stays."""
+    """Return whether a member has the stored value: a value that was valid once stays."""
     found = values_at(item, f".{path}")
     return bool(found) and found == values_at(old, f".{path}")

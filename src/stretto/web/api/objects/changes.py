@@ -45,12 +45,12 @@ def shapes(call: Call, items: Sequence[Json]) -> list[Json]:
 
 
 def is_canonical(resource: ServedResource) -> bool:
-    """Whether the store keeps the objects of a resource in the form that Go encodes."""
+    """Return whether the store keeps the objects of a resource in the form that Go encodes."""
     return resource.definition is None and resource.kind == resource.stored
 
 
 def is_outdated(resource: ServedResource, record: Record) -> bool:
-    """Whether an object is stored in another version than its definition states now."""
+    """Return whether an object is stored in another version than its definition states now."""
     if resource.definition is None:
         return False
     return bool(rendered(record)["apiVersion"].rpartition("/")[2] != resource.version["storage"])

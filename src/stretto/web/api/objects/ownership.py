@@ -80,7 +80,7 @@ def write_frame(state: ApiState, call: Call, operation: str) -> WriteFrame:
 
 
 def _is_untracked(resource: ServedResource, item: Json) -> bool:
-    """Whether the fields of an object have no owners.
+    """Return whether the fields of an object have no owners.
 
     The OpenAPI document of Kubernetes declares some texts of bytes as lists, and owners of fields
     are lost where such a text is not empty.

@@ -36,7 +36,7 @@ class OtherKindError(DecodeError):
 
     def __init__(self, text: str, *, is_known: bool) -> None:
         super().__init__(text)
-        #: Whether the stated kind exists.
+        #: True if the stated kind exists.
         self.is_known = is_known
 
 
@@ -288,7 +288,7 @@ _OLD_VERSIONS: Final = frozenset(
 
 
 def _is_readable(group: str, version: str, kind: Any) -> bool:
-    """Whether kube-apiserver has a kind in a version."""
+    """Return whether kube-apiserver has a kind in a version."""
     known = kind_versions()
     if (group, version, kind) in known:
         return True

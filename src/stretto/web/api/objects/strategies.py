@@ -26,15 +26,15 @@ Json = dict[str, Any]
 class Strategy:
     """How objects of a kind are prepared."""
 
-    #: Whether ``metadata.generation`` counts changes.
+    #: True if ``metadata.generation`` counts changes.
     counts: bool = False
-    #: Whether a new object keeps the status of the request.
+    #: True if a new object keeps the status of the request.
     keeps_status: bool = False
     #: The error in a name.
     name_rule: NameRule = dns_subdomain
-    #: Whether a PUT of a name that does not exist creates the object.
+    #: True if a PUT of a name that does not exist creates the object.
     creates_on_update: bool = False
-    #: Whether an update needs a resource version.
+    #: True if an update needs a resource version.
     needs_version: bool = False
     #: Parts of the object besides ``spec`` whose change counts.
     counted: tuple[str, ...] = ("spec",)

@@ -47,7 +47,7 @@ class PatchResult:
 
     @property
     def is_strategic(self) -> bool:
-        """Whether a strategic merge yielded the object."""
+        """Return whether a strategic merge yielded the object."""
         return self.change is not None
 
     def refusal(self, why: str) -> ApiError:

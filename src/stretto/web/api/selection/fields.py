@@ -49,7 +49,7 @@ class FieldTerm:
 
     #: The field.
     field: str
-    #: Whether the value must differ.
+    #: True if the value must differ.
     negated: bool
     #: The value.
     value: str
@@ -136,7 +136,7 @@ _CONVERTED: Final[frozenset[str]] = frozenset()
 
 
 def matches_fields(item: Json, terms: tuple[FieldTerm, ...]) -> bool:
-    """Whether an object is selected."""
+    """Return whether an object is selected."""
     return all((field_text(item, each.field) == each.value) is not each.negated for each in terms)
 
 

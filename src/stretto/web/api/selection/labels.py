@@ -30,7 +30,7 @@ class LabelTerm:
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet the requirement."""
+        """Return whether labels meet the requirement."""
         value = labels.get(self.key)
         if self.operator == "exists":
             return value is not None
@@ -156,7 +156,7 @@ def parse_labels(text: str) -> tuple[LabelTerm, ...]:
 
 
 def matches_labels(labels: Mapping[str, str] | None, terms: tuple[LabelTerm, ...]) -> bool:
-    """Whether labels meet all requirements."""
+    """Return whether labels meet all requirements."""
     return all(each.holds(labels or {}) for each in terms)
 
 

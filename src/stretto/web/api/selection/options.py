@@ -41,26 +41,26 @@ class Selection:
     match: str = ""
     #: Seconds after which a watch ends; 0: no limit.
     timeout: float = 0.0
-    #: Whether a watch reports its progress.
+    #: True if a watch reports its progress.
     bookmarks: bool = False
-    #: Whether a watch begins with the present objects.
+    #: True if a watch begins with the present objects.
     initial_events: bool | None = None
     #: Ranges of hashes; ``None`` for all.
     shards: ShardSelector | None = None
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing but the namespace selects."""
+        """Return whether nothing but the namespace selects."""
         return not self.labels and not self.fields and self.shards is None
 
     def matches(self, item: Json) -> bool:
-        """Whether the labels and the fields of an object are selected."""
+        """Return whether the labels and the fields of an object are selected."""
         return matches_labels(item["metadata"].get("labels"), self.labels) and matches_fields(
             item, self.fields
         )
 
     def covers(self, record: Record) -> bool:
-        """Whether a record is in the namespace and in the shards."""
+        """Return whether a record is in the namespace and in the shards."""
         if self.namespace and record.namespace != self.namespace:
             return False
         return self.shards is None or self.shards.selects(record.uid, record.namespace)

@@ -36,7 +36,7 @@ class ShardSelector:
     ranges: tuple[tuple[int, int], ...]
 
     def selects(self, uid: str, namespace: str) -> bool:
-        """Whether an object is in a range."""
+        """Return whether an object is in a range."""
         found = _hash(uid if self.field == "uid" else namespace)
         return any(start <= found < end for start, end in self.ranges)
 

@@ -126,7 +126,7 @@ class EventStream:
         ]
 
     def _is_served(self) -> bool:
-        """Whether the resource is still served, by the same definition."""
+        """Return whether the resource is still served, by the same definition."""
         known = self._resource
         found = self._state.resources.find(known.group, known.kind.version, known.resource)
         return found is not None and found.generation == known.generation
@@ -189,7 +189,7 @@ class EventStream:
         return [] if change is None else [self._encoded(*change)]
 
     def _filter(self) -> Callable[[Record], bool] | None:
-        """Whether a record is selected; ``None`` if all are."""
+        """Return whether a record is selected; ``None`` if all are."""
         selection, views = self._plan.selection, self._state.views
         namespace = selection.namespace
         if self._converts and not selection.is_everything:

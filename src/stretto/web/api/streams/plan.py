@@ -22,5 +22,5 @@ class StreamPlan:
     since: int
     #: Changes up to this version are left out.
     after: int = 0
-    #: Whether the stream begins with the present objects.
+    #: True if the stream begins with the present objects.
     starts_now: bool = False

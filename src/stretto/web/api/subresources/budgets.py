@@ -22,7 +22,7 @@ _ALLOWED: Final = "DisruptionAllowed"
 
 
 def is_free(item: Json) -> bool:
-    """Whether no budget protects a pod: it has ended, waits, or is being deleted."""
+    """Return whether no budget protects a pod: it has ended, waits, or is being deleted."""
     phase = (item.get("status") or {}).get("phase")
     deleting = bool(item["metadata"].get("deletionTimestamp"))
     return deleting or phase in ("Succeeded", "Failed", "Pending")

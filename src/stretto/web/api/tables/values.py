@@ -87,7 +87,7 @@ def selector_cell(selector: Json | None) -> str:
 
 
 def matches_selector(selector: Json | None, labels: dict[str, str]) -> bool:
-    """Whether a label selector selects labels; an empty one selects all, an absent one none."""
+    """Return whether a selector selects labels; an empty one selects all, an absent one none."""
     if selector is None:
         return False
     wanted = selector.get("matchLabels") or {}

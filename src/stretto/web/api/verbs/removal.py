@@ -209,7 +209,7 @@ def _grace(key: tuple[str, str], item: Json, options: DeleteOptions) -> int:
 
 
 def _is_held_namespace(old: Json, item: Json) -> bool:
-    """Whether a namespace stays: it has its own finalizers, or its end only begins."""
+    """Return whether a namespace stays: it has its own finalizers, or its end only begins."""
     if item.get("kind") != "Namespace" or item.get("apiVersion") != "v1":
         return False
     is_first = "deletionTimestamp" not in old["metadata"]

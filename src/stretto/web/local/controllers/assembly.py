@@ -32,7 +32,7 @@ class SimulatedNodes(NamedTuple):
     names: Collection[str]
     #: Seconds between two of their heartbeats.
     interval: float
-    #: Whether nodes without heartbeats are marked here.
+    #: True if nodes without heartbeats are marked here.
     monitors: bool
 
 

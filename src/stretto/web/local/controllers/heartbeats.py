@@ -18,7 +18,7 @@ _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
 def is_silent(node: StoredObject) -> bool:
-    """Whether the heartbeats of a node are stopped."""
+    """Return whether the heartbeats of a node are stopped."""
     return (node.metadata.get("annotations") or {}).get(HEARTBEAT) == _STOPPED
 
 

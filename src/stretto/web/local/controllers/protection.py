@@ -51,7 +51,7 @@ class VolumeProtectionController:
         return None
 
     def _is_mounted(self, claim: StoredObject) -> bool:
-        """Whether a pod that has not ended uses a PVC."""
+        """Return whether a pod that has not ended uses a PVC."""
         pods = self._cluster.objects(POD).in_namespace(claim.record.namespace)
         return any(
             claim.record.name in _claims_of(pod) and pod.status.get("phase") not in ENDED
@@ -59,7 +59,7 @@ class VolumeProtectionController:
         )
 
     def _is_bound(self, volume: StoredObject) -> bool:
-        """Whether a PVC has a volume."""
+        """Return whether a PVC has a volume."""
         claims = self._cluster.objects(PERSISTENT_VOLUME_CLAIM)
         return any(each.spec.get("volumeName") == volume.record.name for each in claims)
 

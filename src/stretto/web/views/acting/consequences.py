@@ -66,7 +66,7 @@ def cordon_effects(overview: NodeOverview, *, cordoned: bool) -> Consequences:
 
 
 def _successor(sight: Sight, key: str) -> str:
-    """Whether a controller creates the pod again."""
+    """Return whether a controller creates the pod again."""
     records = (each for each in sight.records(POD) if f"{each.namespace}/{each.name}" == key)
     record = next(records, None)
     owner = decode_as(Pod, record.body).metadata.controller() if record is not None else None

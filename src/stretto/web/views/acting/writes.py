@@ -16,7 +16,7 @@ from stretto.stores.store import Eviction, Patch, Reply, Store, WriteOutcome
 from stretto.web.views.acting.contract import ActingUser, Action, SubmittedObject
 
 _CLOSED: Final[Mapping[Action, bool]] = {Action.CORDON: True, Action.UNCORDON: False}
-"""Whether a node is closed after an action on it."""
+"""True if a node is closed after an action on it."""
 _PASTED: Final = "pasted objects"
 """Name of submitted text in messages."""
 

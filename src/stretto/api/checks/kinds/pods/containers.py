@@ -52,7 +52,7 @@ class PodFrame:
 
     @property
     def uses_host_users(self) -> bool:
-        """Whether the pod runs in the user namespace of its node."""
+        """Return whether the pod runs in the user namespace of its node."""
         return self.spec.get("hostUsers") is not False
 
 

@@ -150,7 +150,7 @@ def check_resize(item: Json, old: Json) -> Errors:
 
 
 def _removes(old: Json, new: Json, word: str) -> bool:
-    """Whether a container loses an amount."""
+    """Return whether a container loses an amount."""
     before = (old.get("resources") or {}).get(word) or {}
     after = (new.get("resources") or {}).get(word) or {}
     return any(name in before and name not in after for name in _RESIZED)

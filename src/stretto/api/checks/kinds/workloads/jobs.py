@@ -69,12 +69,12 @@ def check_job(item: Json, old: Json | None) -> Errors:
 
 
 def _mutable(spec: Json, job: Json) -> bool:
-    """Whether a Job has not started: its template may still change."""
+    """Return whether a Job has not started: its template may still change."""
     return bool(spec.get("suspend")) and not (job.get("status") or {}).get("startTime")
 
 
 def _elastic(name: str, spec: Json) -> bool:
-    """Whether the completions of an indexed Job change with its parallelism."""
+    """Return whether the completions of an indexed Job change with its parallelism."""
     return (
         name == "completions"
         and spec.get("completionMode") == "Indexed"

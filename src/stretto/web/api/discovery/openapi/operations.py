@@ -40,7 +40,7 @@ class PathSubject:
     schema: str
     #: End of the names of operations: ``AppsV1NamespacedDeployment``.
     name: str
-    #: Whether it is a kind of a definition, which has neither protobuf nor strategic patches.
+    #: True if it is a kind of a definition, which has neither protobuf nor strategic patches.
     is_custom: bool = False
 
 
